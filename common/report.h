@@ -1,0 +1,37 @@
+// What a person reads: the table of results, the list of variants, corners of matrices.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "common/gpu.h"
+#include "common/timing.h"
+#include "common/verify.h"
+
+/// Prints results as they come, one line each, under a heading that is printed once.
+class ResultTable {
+ public:
+  ResultTable(std::ostream& out, std::string step, const Gpu& gpu) : out_(out), step_(std::move(step)), gpu_(gpu) {}
+
+  /// `baseline` is empty where there is none. The gain is over the best result so far of the same size and types.
+  void add(const Variant& variant, const Shape& shape, const Timing& timing, const std::string& baseline,
+           const Comparison& verified);
+
+ private:
+  struct Best {
+    DType type;
+    int m, n, k;
+    double tflops;
+  };
+  std::ostream& out_;
+  std::string step_;
+  const Gpu& gpu_;
+  std::vector<Best> best_;
+};
+
+/// Every variant: name, types, layout, the sizes it takes, the published kernels it covers.
+void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants);
+
+/// The upper left 8 x 8 of A, B and C.
+void print_corners(std::ostream& out, const Verifier& verifier);

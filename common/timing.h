@@ -1,0 +1,40 @@
+// Timing with CUDA events, two sides in turn.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "common/gpu.h"
+
+/// Median and 20th/80th percentile of some figures.
+struct Spread {
+  double median = 0, p20 = 0, p80 = 0;
+};
+
+/// Percentiles by linear interpolation between order statistics; zeros for no figures.
+Spread spread_of(std::vector<double> figures);
+
+/// How long and how often to measure.
+struct TimingPlan {
+  int warmup = 2;            // untimed calls of each side before the first round
+  double min_seconds = 0.1;  // a side, a round
+  int rounds = 3;
+};
+
+/// One side of a comparison: `enqueue(i, stream)` puts call number i on the stream; i picks the input set.
+using Enqueue = std::function<void(int, cudaStream_t)>;
+
+/// What timing two sides in turn showed. `other` and `ratio` are empty where there is one side only.
+struct Timing {
+  Spread ms;                       // a call of the kernel
+  Spread other_ms;                 // a call of the baseline
+  Spread ratio;                    // other_ms / ms, round by round: > 1 where the kernel is faster
+  std::optional<Telemetry> state;  // read while the kernel ran in the last round
+};
+
+/// Times `kernel`, and `other` if given, as A B A B …; each side of a round runs for at least plan.min_seconds.
+/// Calls that take under 60 microseconds are replayed from a CUDA graph, so that launch gaps do not count.
+Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const Enqueue& other, cudaStream_t stream);

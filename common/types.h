@@ -1,0 +1,58 @@
+// Element types, their names in records and their unit roundoffs.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstddef>
+
+/// Element types of matrices and accumulators. tf32 is stored as float and rounded by the kernel.
+enum class DType { f32, tf32, f16, bf16, f64 };
+
+/// Storage tag for TF32 inputs: the bits of a float, of which the tensor core uses 19.
+struct tf32_t {
+  float value;
+};
+
+template <typename T>
+inline constexpr DType type_of = DType::f32;
+template <>
+inline constexpr DType type_of<tf32_t> = DType::tf32;
+template <>
+inline constexpr DType type_of<__half> = DType::f16;
+template <>
+inline constexpr DType type_of<__nv_bfloat16> = DType::bf16;
+template <>
+inline constexpr DType type_of<double> = DType::f64;
+
+/// The type's name in records and tables: "f32", "f16", …
+constexpr const char* name_of(DType type) {
+  switch (type) {
+    case DType::f32: return "f32";
+    case DType::tf32: return "tf32";
+    case DType::f16: return "f16";
+    case DType::bf16: return "bf16";
+    case DType::f64: return "f64";
+  }
+  return "?";
+}
+
+/// Bytes of one stored element.
+constexpr std::size_t bytes_of(DType type) {
+  return type == DType::f64 ? 8 : type == DType::f16 || type == DType::bf16 ? 2 : 4;
+}
+
+/// Unit roundoff: half the distance between 1 and the next number (round to nearest).
+constexpr double roundoff_of(DType type) {
+  switch (type) {
+    case DType::f32: return 0x1p-24;
+    case DType::tf32: return 0x1p-11;
+    case DType::f16: return 0x1p-11;
+    case DType::bf16: return 0x1p-8;
+    case DType::f64: return 0x1p-53;
+  }
+  return 0;
+}
+
+/// Largest integer up to which every integer is representable in the type.
+constexpr double exact_integers_of(DType type) { return 1.0 / roundoff_of(type); }
