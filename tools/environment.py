@@ -1,0 +1,49 @@
+"""What a command needs before it can start: the Python tools, the compilers, the system's packages."""
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import cuda, packages, venv
+from tools.errors import UserError
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The programs to work with, and the environment variables to start them with."""
+
+    python: Path
+    meson: str
+    ninja: str
+    toolkit: cuda.Toolkit
+    variables: dict[str, str]
+
+
+def ensure_python(setup: bool, arguments: list[str], modules: tuple[str, ...] = ()) -> None:
+    """The Python tools. With `setup`, from .venv, in which this very command starts again; else what is there."""
+    if setup:
+        venv.ensure()
+        venv.restart_inside(arguments)
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise UserError(f"Python has no {module}: install requirements.txt, or leave out --no-setup")
+
+
+def ensure_build(setup: bool) -> Environment:
+    """Everything that building takes. Call it after `ensure_python`."""
+    packages.ensure(setup)
+    toolkit = cuda.ensure(setup)
+    variables = {**os.environ, **toolkit.environment()}
+    if venv.running_inside():
+        variables["PATH"] = f"{venv.VENV / 'bin'}{os.pathsep}{variables['PATH']}"
+    return Environment(Path(sys.executable), _needed("meson", setup), _needed("ninja", setup), toolkit, variables)
+
+
+def _needed(tool: str, setup: bool) -> str:
+    found = venv.tool(tool)
+    if found is None:
+        remedy = "delete .venv and try again" if setup else f"install {tool}, or leave out --no-setup"
+        raise UserError(f"there is no {tool}: {remedy}")
+    return found

@@ -1,0 +1,58 @@
+"""`./gemm list`: the ladder as a table."""
+
+from collections.abc import Sequence
+
+from tools import measured
+from tools.progress import say
+from tools.registry import Step
+
+GAP = "  "
+
+
+def print_table(steps: Sequence[Step], asked_gpu: str | None) -> None:
+    """One line a step: number, idea, types, the least GPU, and its figures where there are some."""
+    records = measured.load()
+    folder = measured.choose_gpu(records, asked_gpu)
+    rows = [("step", "idea", "types", "needs", "TFLOPS", "of cuBLAS", "gain")]
+    best: dict[str, float] = {}  # the best so far, ladder by ladder
+    for step in steps:
+        record = measured.at_figure_size(records, folder, step.name)
+        tflops = record["tflops"] if record else None
+        note = "" if record is None or record["m"] == measured.FIGURE_SIZE else f" at {record['m']}"
+        rows.append(
+            (
+                step.name,
+                step.idea(),
+                step.types,
+                f"sm_{step.arch}",
+                f"{tflops:.2f}{note}" if tflops else "–",
+                f"{100 * record['ratio']:.1f} %" if record and record.get("ratio") else "–",
+                f"×{tflops / best[step.ladder]:.2f}" if tflops and step.ladder in best else "",
+            )
+        )
+        if tflops:
+            best[step.ladder] = max(best.get(step.ladder, 0.0), tflops)
+    for line in table(rows, right=(4, 5, 6)):
+        say(line)
+    if folder is None:
+        say("No timings are recorded yet: ./gemm run on a machine with a GPU records them.")
+    else:
+        size = measured.FIGURE_SIZE
+        say(
+            f"Default variants on {records.gpu_name(folder)}, M = N = K = {size} where not said otherwise; "
+            "gain: over the best step before in its ladder."
+        )
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Rows of text as aligned lines; the first row is the heading. Columns in `right` are set to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(GAP.join(cells).rstrip())
+    lines.insert(1, GAP.join("─" * width for width in widths))
+    return lines

@@ -1,0 +1,82 @@
+"""System packages: which are missing, and their installation where that is allowed."""
+
+import os
+import shutil
+from collections.abc import Sequence
+
+from tools import process
+from tools.errors import UserError
+from tools.progress import meter
+
+COMPILER = "g++"
+# Debian's package -> a header that it brings
+HEADERS = {
+    "libcli11-dev": "CLI/CLI.hpp",
+    "nlohmann-json3-dev": "nlohmann/json.hpp",
+    "libgtest-dev": "gtest/gtest.h",
+}
+
+
+def missing() -> list[str]:
+    """The Debian packages that the build needs and that are not there, found by what they bring."""
+    if shutil.which("g++") is None:
+        return [COMPILER, *HEADERS]
+    question = "".join(f"#if !__has_include(<{header}>)\nmissing {package}\n#endif\n" for package, header in HEADERS.items())
+    code, text = _preprocess(question)
+    if code != 0:
+        raise UserError(f"g++ does not work: {text.strip().splitlines()[-1] if text.strip() else 'it said nothing'}")
+    return [line.split()[1] for line in text.splitlines() if line.startswith("missing ")]
+
+
+def ensure(setup: bool) -> None:
+    """Installs the system packages that are missing, or says in one line how to."""
+    packages = missing()
+    if not packages:
+        return
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
+    by_hand = f"sudo apt-get update && sudo {' '.join(install)}"
+    if shutil.which("apt-get") is None:
+        wanted = ", ".join(COMPILER if package == COMPILER else HEADERS[package] for package in packages)
+        raise UserError(f"the build needs {wanted}: install them with this system's package manager")
+    if not setup:
+        raise UserError(f"system packages are missing; this installs them: {by_hand}")
+    as_root = _as_root()
+    if as_root is None:
+        raise UserError(f"system packages are missing, and installing them takes rights; run: {by_hand}")
+    _install([*as_root, "apt-get", "update"], [*as_root, *install], by_hand)
+
+
+def _install(update: Sequence[str], install: Sequence[str], by_hand: str) -> None:
+    """Runs apt-get, showing its lines as they come."""
+    said: list[str] = []
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    with meter("Installing system packages") as shown:
+
+        def on_line(line: str) -> None:
+            said.append(line)
+            shown.show(len(said), detail=line)
+
+        process.follow(update, on_line, env=env)  # an old list may still do, so only the install decides
+        code = process.follow(install, on_line, env=env)
+    if code != 0:
+        errors = [line for line in said if line.startswith("E: ")] or said[-1:]
+        raise UserError(f"apt-get failed: {' '.join(errors[-1:])}; put that right and run: {by_hand}")
+
+
+def _as_root() -> list[str] | None:
+    """What to put before a command to run it as root: nothing, sudo, or None where neither works unasked."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") and process.output(["sudo", "-n", "true"])[0] == 0:
+        return ["sudo", "-n"]
+    return None
+
+
+def _preprocess(text: str) -> tuple[int, str]:
+    """g++'s preprocessor on a few lines."""
+    import subprocess
+
+    done = subprocess.run(
+        ["g++", "-E", "-P", "-x", "c++", "-std=c++20", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout if done.returncode == 0 else done.stderr
