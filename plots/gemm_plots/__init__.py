@@ -1,0 +1,1 @@
+"""Charts and tables of the course, made from recorded runs alone. One concern a module."""

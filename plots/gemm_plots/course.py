@@ -1,0 +1,103 @@
+"""What the charts know of the course itself: the steps and their ladders, their ideas, the GPUs' peaks."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+LANGUAGES = ("en", "zh-CN")
+LADDERS = ("fp32", "fp16", "wmma", "mma", "hopper")
+
+_STEP_LINE = re.compile(r"\{\s*'name'\s*:\s*'(?P<name>[^']+)'(?P<rest>[^}]*)\}")
+_VARIANT = re.compile(r'Variant\("([^"]+)"')
+_CALL = re.compile(r'\.(covers|note)\("([^"]+)"\)')
+_FIELD = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the course: folder name, ladder, element types."""
+
+    name: str
+    ladder: str
+    types: str
+
+    @property
+    def number(self) -> str:
+        return self.name.split("_")[0]
+
+    @property
+    def short(self) -> str:
+        """`07 thread tile 8×8` for `07_thread_tile_8x8`."""
+        words = self.name.replace("_", " ")
+        return re.sub(r"(\d)x(\d)", r"\1×\2", words)
+
+
+class Course:
+    """The steps in order and the tables beside the records."""
+
+    def __init__(self, root: Path, data: Path) -> None:
+        self.root = root
+        self.data = data
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The registry in steps/meson.build, the one list of steps."""
+        registry = self.root / "steps" / "meson.build"
+        if not registry.is_file():
+            return []
+        steps = []
+        for match in _STEP_LINE.finditer(registry.read_text(encoding="utf-8")):
+            fields = dict(_FIELD.findall(match["rest"]))
+            steps.append(Step(match["name"], fields.get("ladder", "fp32"), fields.get("types", "f32")))
+        return steps
+
+    def ladder(self, name: str) -> list[Step]:
+        return [step for step in self.steps if step.ladder == name]
+
+    def step(self, name: str) -> Step | None:
+        return next((step for step in self.steps if step.name == name), None)
+
+    def before(self, step: Step) -> Step | None:
+        """The step before in the same ladder."""
+        ladder = self.ladder(step.ladder)
+        at = ladder.index(step)
+        return ladder[at - 1] if at else None
+
+    def idea(self, step: Step, language: str) -> str:
+        """The step's idea in a few words."""
+        return self._json("steps.json").get(step.name, {}).get(language, step.short)
+
+    def covers(self, step: Step) -> dict[str, list[str]]:
+        """Published kernels that each variant of a step covers, as its sources list them."""
+        found: dict[str, list[str]] = {}
+        folder = self.root / "steps" / step.name
+        for path in sorted([*folder.glob("*.cu"), *folder.glob("also/*.cu")]):
+            text = path.read_text(encoding="utf-8")
+            starts = list(_VARIANT.finditer(text))
+            for start, following in zip(starts, [*starts[1:], None], strict=True):
+                chain = text[start.end() : following.start() if following else len(text)]
+                found[start[1]] = [value for call, value in _CALL.findall(chain) if call == "covers"]
+        return found
+
+    def gpu(self, gpu: str) -> dict[str, Any]:
+        """Peaks and sizes of a GPU, empty when the table has none."""
+        return self._json("gpus.json").get(gpu, {})
+
+    def peak(self, gpu: str, types: str) -> float | None:
+        """Peak TFLOPS of a GPU for the steps' element type."""
+        return self.gpu(gpu).get("peak_tflops", {}).get(types)
+
+    def published(self) -> dict[str, Any]:
+        """Figures that others published, drawn as marks with their source."""
+        return self._json("published.json")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.data / name
+        if not path.is_file():
+            path = Path(__file__).resolve().parents[1] / "data" / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,0 +1,62 @@
+"""Rewrites what stands between `<!-- table:NAME -->` and `<!-- /table -->` in Markdown files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_OPEN = re.compile(r"^\s*<!-- table:(?P<name>[\w:.-]+) -->\s*$")
+_CLOSE = re.compile(r"^\s*<!-- /table -->\s*$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_SKIPPED = {".git", ".venv", "node_modules"}
+
+
+class MarkerError(Exception):
+    """A marker that is not closed, or names no table; the text names file and line."""
+
+
+def language_of(path: Path) -> str:
+    """The language a file is written in, by its name."""
+    return "zh-CN" if path.name.endswith(".zh-CN.md") else "en"
+
+
+def files(root: Path) -> Iterator[Path]:
+    """Every write-up of the repository, in order."""
+    found: list[Path] = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith("build")]
+        found += [Path(folder, name) for name in names if name.endswith(".md")]
+    return iter(sorted(found))
+
+
+def rewrite(path: Path, text: str, make: Callable[[str], str]) -> str:
+    """The text with every table made anew. Markers inside fenced code are left alone. Raises MarkerError."""
+    lines = text.split("\n")
+    result: list[str] = []
+    fence: str | None = None
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        result.append(line)
+        at += 1
+        if mark := _FENCE.match(line):
+            fence = None if fence == mark[1] else fence or mark[1]
+        opened = None if fence else _OPEN.match(line)
+        if opened is None:
+            continue
+        start = at
+        while at < len(lines) and not _CLOSE.match(lines[at]):
+            if _OPEN.match(lines[at]):
+                break
+            at += 1
+        if at == len(lines) or not _CLOSE.match(lines[at]):
+            raise MarkerError(f"{path}:{start}: table:{opened['name']} is not closed by <!-- /table -->")
+        try:
+            made = make(opened["name"])
+        except KeyError:
+            raise MarkerError(f"{path}:{start}: there is no table '{opened['name']}'") from None
+        result += ["", made, "", lines[at]]
+        at += 1
+    return "\n".join(result)

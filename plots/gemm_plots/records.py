@@ -1,0 +1,135 @@
+"""Reads the records: JSON Lines of timings, simulator counts and instruction mixes.
+
+A record that cannot be trusted is refused by file and line; nothing is guessed or skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+SIMULATOR_DIR = "simulator"
+MIX_DIR = "instruction_mix"
+
+_TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
+_COUNT_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "counts": dict}
+_MIX_FIELDS = {"step": str, "variant": str, "level": str, "loop": dict}
+
+
+class RecordError(Exception):
+    """A record that is no JSON object or lacks what a chart needs; the text names file and line."""
+
+
+@dataclass
+class Records:
+    """Everything recorded: timings by GPU, simulator counts and instruction mixes."""
+
+    timings: dict[str, list[Record]] = field(default_factory=dict)
+    counts: list[Record] = field(default_factory=list)
+    mixes: list[Record] = field(default_factory=list)
+
+    def gpus(self, steps: Iterable[str]) -> list[str]:
+        """GPUs with at least one timing of one of the steps; most records first, then by name."""
+        wanted = set(steps)
+        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items()}
+        return sorted((gpu for gpu, count in seen.items() if count), key=lambda gpu: (-seen[gpu], gpu))
+
+    def of_step(self, gpu: str, step: str) -> list[Record]:
+        """All timings of one step on one GPU with alpha = 1 and beta = 0."""
+        rows = [r for r in self.timings.get(gpu, []) if r["step"] == step]
+        return [r for r in rows if r.get("alpha", 1) == 1 and r.get("beta", 0) == 0]
+
+    def default_at(self, gpu: str, step: str, m: int, n: int | None = None, k: int | None = None) -> Record | None:
+        """The default variant's timing at one size (square when only m is given), against cuBLAS if there is one."""
+        size = (m, m if n is None else n, m if k is None else k)
+        rows = [r for r in self.of_step(gpu, step) if r.get("default") and (r["m"], r["n"], r["k"]) == size]
+        rows.sort(key=lambda r: (r.get("baseline") != "cublas", bool(r.get("options"))))
+        return rows[0] if rows else None
+
+    def square_sizes(self, gpu: str, steps: Iterable[str]) -> list[int]:
+        """Square sizes at which a default variant of one of the steps was timed."""
+        rows = [r for step in steps for r in self.of_step(gpu, step)]
+        return sorted({r["m"] for r in rows if r.get("default") and r["m"] == r["n"] == r["k"]})
+
+    def cublas_at(self, gpu: str, steps: Iterable[str], m: int, n: int | None = None, k: int | None = None) -> float | None:
+        """cuBLAS's TFLOPS at one size: the median of what it did beside each default variant."""
+        rows = (self.default_at(gpu, step, m, n, k) for step in steps)
+        found = sorted(r["baseline_tflops"] for r in rows if r and r.get("baseline_tflops"))
+        if not found:
+            return None
+        middle = len(found) // 2
+        return found[middle] if len(found) % 2 else (found[middle - 1] + found[middle]) / 2
+
+    def gpu_name(self, gpu: str) -> str:
+        """The GPU's own name as its records give it."""
+        return next((r["gpu"] for r in self.timings.get(gpu, []) if r.get("gpu")), gpu)
+
+    def counts_of(self, step: str) -> Record | None:
+        """The simulator's counts of a step's default variant: at 256^3 where recorded, else the largest size."""
+        rows = [r for r in self.counts if r["step"] == step and r.get("default")]
+        rows = [r for r in rows if r.get("alpha", 1) == 1 and r.get("beta", 0) == 0]
+        rows.sort(key=lambda r: ((r["m"], r["n"], r["k"]) != (256, 256, 256), -r["m"] * r["n"] * r["k"]))
+        return rows[0] if rows else None
+
+    def mixes_of(self, step: str, level: str, default_only: bool = True) -> list[Record]:
+        """Instruction mixes of a step at one level (ptx or sass)."""
+        rows = [r for r in self.mixes if r["step"] == step and r["level"] == level]
+        return [r for r in rows if r.get("default")] if default_only else rows
+
+
+def load(data: Path, root: Path) -> Records:
+    """Reads every record under `data`; paths in errors are relative to `root`. Raises RecordError."""
+    records = Records()
+    if not data.is_dir():
+        return records
+    for folder in sorted(p for p in data.iterdir() if p.is_dir()):
+        if folder.name == SIMULATOR_DIR:
+            records.counts = _read_folder(folder, root, _COUNT_FIELDS)
+        elif folder.name == MIX_DIR:
+            records.mixes = _read_folder(folder, root, _MIX_FIELDS)
+        elif rows := _read_folder(folder, root, _TIMING_FIELDS):
+            records.timings[folder.name] = rows
+    return records
+
+
+def _read_folder(folder: Path, root: Path, fields: dict[str, type]) -> list[Record]:
+    return [record for path in sorted(folder.glob("*.jsonl")) for record in _read_file(path, root, fields)]
+
+
+def _read_file(path: Path, root: Path, fields: dict[str, type]) -> list[Record]:
+    name = path.relative_to(root) if path.is_relative_to(root) else path
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{name}: cannot be read: {error}") from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                rows.append(_checked(json.loads(line), fields))
+            except (ValueError, TypeError) as error:
+                raise RecordError(f"{name}:{number}: corrupt record: {error}; delete the line or record it again") from None
+    return rows
+
+
+def _checked(record: Any, fields: dict[str, type]) -> Record:
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object")
+    for key, kind in fields.items():
+        if key not in record:
+            raise ValueError(f"no field '{key}'")
+        value = record[key]
+        if kind is float:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+                raise ValueError(f"field '{key}' is no positive number: {value!r}")
+        elif not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(f"field '{key}' is no {kind.__name__}: {value!r}")
+        elif kind is int and value < 1:
+            raise ValueError(f"field '{key}' is below 1: {value}")
+    return record

@@ -1,0 +1,167 @@
+"""One look for every chart: colours, fonts, legends, and SVG text that two runs write byte for byte alike."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import warnings
+from collections.abc import Sequence
+
+import matplotlib
+
+matplotlib.use("svg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+INK = "#1f2733"
+MUTED = "#5b6675"
+GRID = "#e3e8ee"
+PANEL = "#fcfdfe"
+BLUE = "#2f6fbb"  # operand A, and the step a chapter is about
+AMBER = "#e08a1e"  # operand B, and cuBLAS
+GREEN = "#2e9e6b"  # results, FMAs, gains
+RED = "#d1383d"  # conflicts, losses
+VIOLET = "#7b5cc4"  # threads
+GREY = "#a9b4c2"  # the step before, everything else
+
+# Dark to light along a ladder, readable on the panel colour.
+LADDER = ("#8a97a8", "#6f86a8", "#5578a8", "#3b6fb0", "#2f6fbb", "#2b86b8", "#2799ad", "#28a08f", "#2e9e6b", "#5a9a3a", "#8a8f1c")
+
+# Measured with a font that matplotlib ships, so that layouts are the same on every machine; shown with the reader's own.
+_MEASURE = "DejaVu Sans"
+_SHOW = (
+    "-apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
+    "'DejaVu Sans', Helvetica, Arial, sans-serif"
+)
+
+_SETTINGS = {
+    "font.family": _MEASURE,
+    "font.size": 10,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "gemm-course",
+    "axes.edgecolor": "#b8c2ce",
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.facecolor": PANEL,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": False,
+    "figure.facecolor": PANEL,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "savefig.facecolor": PANEL,
+}
+
+
+class Missing(Exception):
+    """A chart or table has no record to stand on; the text says which."""
+
+
+def say(language: str, english: str, chinese: str) -> str:
+    """The text in the reader's language."""
+    return chinese if language == "zh-CN" else english
+
+
+def apply() -> None:
+    """Sets the look; quiet about glyphs that the measuring font lacks, for the reader's fonts draw them."""
+    plt.rcdefaults()
+    matplotlib.rcParams.update(_SETTINGS)
+    warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+
+
+def figure(width: float, height: float, columns: int = 1, rows: int = 1, **kwargs: object) -> tuple[Figure, list[Axes]]:
+    """A figure in inches with its axes in reading order."""
+    drawn, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, **kwargs)
+    return drawn, [ax for line in axes for ax in line]
+
+
+def to_svg(drawn: Figure) -> str:
+    """The figure as SVG text, without date or version, and closes it."""
+    buffer = io.StringIO()
+    drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(drawn)
+    svg = buffer.getvalue()
+    svg = re.sub(r"'DejaVu Sans'", _SHOW.replace("\\", ""), svg)
+    # Width and height in points become a view box alone: the page decides the size.
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
+    svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)
+    return re.sub(r"[ \t]+$", "", svg, flags=re.M)
+
+
+def em(text: str) -> float:
+    """A text's width in font sizes: 1 for a Chinese character, 0.58 for others."""
+    return sum(1.0 if ord(char) > 0x2E7F else 0.58 for char in text)
+
+
+def heading(drawn: Figure, title: str, note: str = "") -> None:
+    """Title and a muted line under it at the top left of the figure."""
+    height = drawn.get_figheight()
+    left = 0.16 / drawn.get_figwidth()
+    drawn.text(left, 1 - 0.30 / height, title, fontsize=13, fontweight="bold", va="baseline")
+    if note:
+        drawn.text(left, 1 - 0.52 / height, note, fontsize=9, color=MUTED, va="baseline")
+
+
+def footnote(drawn: Figure, text: str) -> None:
+    """A muted line at the bottom left: sources and conditions."""
+    drawn.text(0.16 / drawn.get_figwidth(), 0.10 / drawn.get_figheight(), text, fontsize=8, color=MUTED, va="baseline")
+
+
+def legend(drawn: Figure, entries: Sequence[tuple[str, str, str]], y_inches: float) -> None:
+    """One line of (kind, colour, text), kind `box`, `line`, `dash` or `dot`, `y_inches` below the top edge."""
+    width, height = drawn.get_figwidth(), drawn.get_figheight()
+    x, y = 0.16, 1 - y_inches / height
+    for kind, colour, text in entries:
+        if kind == "box":
+            patch = Rectangle((x / width, y - 0.01 / height), 0.14 / width, 0.12 / height, color=colour, transform=drawn.transFigure)
+            drawn.add_artist(patch)
+        else:
+            style = {"line": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5))}[kind]
+            line = plt.Line2D(
+                [x / width, (x + 0.24) / width], [y + 0.045 / height] * 2, color=colour, ls=style, lw=2, transform=drawn.transFigure
+            )
+            drawn.add_artist(line)
+            x += 0.10
+        drawn.text((x + 0.20) / width, y, text, fontsize=9, va="baseline")
+        x += 0.20 + em(text) * 9 / 72 + 0.24
+
+
+def spread(values: Sequence[float], gap: float) -> list[float]:
+    """Moves label positions apart to at least `gap`, keeping their order and staying near their values."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    placed = [values[i] for i in order]
+    for _ in range(200):
+        moved = False
+        for i in range(len(placed) - 1):
+            short = gap - (placed[i + 1] - placed[i])
+            if short > 1e-9:
+                placed[i] -= short / 2
+                placed[i + 1] += short / 2
+                moved = True
+        if not moved:
+            break
+    result = [0.0] * len(values)
+    for place, i in zip(placed, order, strict=True):
+        result[i] = place
+    return result
+
+
+def number(value: float) -> str:
+    """Three significant digits the way a table shows them: 0.497, 6.25, 51.4, 652."""
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
