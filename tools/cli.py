@@ -74,17 +74,17 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     diff.add_argument("--whole", action="store_true", help="show the lines that are the same, too")
     diff.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
 
-    add("plot", "draw the charts and write the tables again, from the recorded data").add_argument(
-        "rest", nargs=argparse.REMAINDER, metavar="…", help="passed on to plots/plot.py (try --help)"
-    )
+    plot = add("plot", "draw the charts and write the tables again, from the recorded data")
+    plot.epilog = "Other options are passed on: python plots/plot.py --help shows them."
+    plot.set_defaults(passes_on=True)
 
     listing = add("list", "the ladder: number, idea, types, GPU needed, figures", set_up=False)
     listing.add_argument("--ladder", metavar="NAME", help="only this part of the ladder")
     listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
 
-    add("validate", "compare the simulator's counts with a GPU's counters").add_argument(
-        "rest", nargs=argparse.REMAINDER, metavar="…", help="passed on to tools/validate.py (try --help)"
-    )
+    validate = add("validate", "compare the simulator's counts with a GPU's counters")
+    validate.epilog = "Other options are passed on: python tools/validate.py --help shows them."
+    validate.set_defaults(passes_on=True)
 
     record = add("record", "time the complete recorded set on this GPU; goes on where it stopped")
     record.add_argument("--steps", metavar="LIST", help="only these steps: 01-04,07")
@@ -136,7 +136,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             f"there is no command '{arguments[0]}'{_meant(arguments[0], commands)}; choose from: {', '.join(commands)}"
         )
     parsed, unknown = main_parser.parse_known_args(arguments)
-    if unknown:
+    parsed.rest = unknown
+    if unknown and not getattr(parsed, "passes_on", False):
         known = [word for action in commands[parsed.command]._actions for word in action.option_strings]
         word = unknown[0].split("=", 1)[0]
         what = "option" if word.startswith("-") else "argument"

@@ -63,7 +63,9 @@ def ensure(setup: bool) -> Toolkit:
     found = find()
     if isinstance(found, Toolkit):
         return found
-    reasons = "; ".join(f"{one.nvcc} {one.reason}" for one in found) or "there is no nvcc on PATH nor in /usr/local/cuda"
+    reasons = (
+        "; ".join(f"{one.nvcc} {one.reason}" for one in found) or "there is no nvcc on PATH nor in /usr/local/cuda"
+    )
     if not setup:
         raise UserError(f"{reasons}: install the CUDA Toolkit {NEEDED}, or leave out --no-setup to get it into .venv")
     installed = venv.site_packages() / "nvidia" / f"cu{NEEDED}"

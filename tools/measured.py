@@ -8,7 +8,7 @@ from tools.errors import UserError
 from tools.paths import DATA, ROOT
 
 sys.path.insert(0, str(ROOT / "plots"))
-from gemm_plots import records as plot_records  # noqa: E402
+from gemm_plots import records as plot_records
 
 REFERENCE_GPU = "h200"
 FIGURE_SIZE = 4096  # the square size that every step is timed at

@@ -21,7 +21,9 @@ def missing() -> list[str]:
     """The Debian packages that the build needs and that are not there, found by what they bring."""
     if shutil.which("g++") is None:
         return [COMPILER, *HEADERS]
-    question = "".join(f"#if !__has_include(<{header}>)\nmissing {package}\n#endif\n" for package, header in HEADERS.items())
+    question = "".join(
+        f"#if !__has_include(<{header}>)\nmissing {package}\n#endif\n" for package, header in HEADERS.items()
+    )
     code, text = _preprocess(question)
     if code != 0:
         raise UserError(f"g++ does not work: {text.strip().splitlines()[-1] if text.strip() else 'it said nothing'}")

@@ -20,9 +20,7 @@ def run(command: Command, env: dict[str, str] | None = None, cwd: Path = ROOT) -
             raise
 
 
-def follow(
-    command: Command, line: Callable[[str], None], env: dict[str, str] | None = None, cwd: Path = ROOT
-) -> int:
+def follow(command: Command, line: Callable[[str], None], env: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
     """Runs a program, hands over each line that it prints (both streams, in order), and returns its exit code."""
     with subprocess.Popen(
         [os.fspath(part) for part in command],

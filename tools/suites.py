@@ -73,7 +73,15 @@ def run_pytest(environment: Environment) -> Count:
     """The Python tests."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
-        command = [environment.python, "-m", "pytest", "-v", "--tb=short", f"--junitxml={report}", ROOT / "tests/python"]
+        command = [
+            environment.python,
+            "-m",
+            "pytest",
+            "-v",
+            "--tb=short",
+            f"--junitxml={report}",
+            ROOT / "tests/python",
+        ]
         variables = {**environment.variables, "GEMM_BUILD_DIR": str(BUILD), "COLUMNS": "200"}
         with meter("Python tests") as progress:
             code = process.follow(command, _Watcher(progress, PYTEST_RESULT), env=variables)

@@ -13,6 +13,7 @@ from tools.paths import CUDA_REQUIREMENTS, REQUIREMENTS, ROOT, VENV
 from tools.progress import meter
 
 PYTHON = VENV / "bin" / "python"
+PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
 BY_HAND = "or install them by hand and use --no-setup"
 
 
@@ -45,7 +46,8 @@ def _ensure_python() -> None:
         return
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         raise UserError(
-            "this Python cannot make a .venv: install its venv module (Debian: apt-get install python3-venv), " + BY_HAND
+            "this Python cannot make a .venv: install its venv module (Debian: apt-get install python3-venv), "
+            + BY_HAND
         )
     print("Making .venv …", flush=True)
     code, text = process.output([sys.executable, "-m", "venv", "--clear", VENV])
@@ -76,8 +78,7 @@ def _ensure_requirements(requirements: Path, title: str) -> None:
                 shown.show(done, detail="unpacking")
 
         code = process.follow(
-            [PYTHON, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
-            + ["--progress-bar", "off", "-r", requirements],
+            [PYTHON, "-m", "pip", "install", *PIP_OPTIONS, "-r", requirements],
             on_line,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
