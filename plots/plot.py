@@ -74,7 +74,9 @@ def write(path: Path, text: str) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; returns the exit code."""
-    parser = argparse.ArgumentParser(description="Draw every chart and picture and rewrite every table from the records.")
+    parser = argparse.ArgumentParser(
+        description="Draw every chart and picture and rewrite every table from the records."
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name what is stale")
     parser.add_argument("--root", type=Path, default=HERE.parent, help="repository to work on")
     parser.add_argument("--data", type=Path, help="folder of the records (default: ROOT/plots/data)")
@@ -95,7 +97,9 @@ def main(arguments: list[str] | None = None) -> int:
         files.update(gallery.pictures(root / "docs" / "figures"))
 
     changed = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-    folders = {root / "plots" / "charts", root / "docs" / "figures"} if root == HERE.parent else {root / "plots" / "charts"}
+    folders = (
+        {root / "plots" / "charts", root / "docs" / "figures"} if root == HERE.parent else {root / "plots" / "charts"}
+    )
     left_over = sorted(path for folder in folders for path in folder.glob("*.svg") if path not in files)
     for note in notes:
         print(note)
@@ -111,7 +115,9 @@ def main(arguments: list[str] | None = None) -> int:
         write(path, files[path])
     for path in left_over:
         path.unlink()
-    print(f"{len(files)} files from the records, {len(changed)} of them new or changed; charts: {root / 'plots' / 'charts'}")
+    print(
+        f"{len(files)} files from the records, {len(changed)} of them new or changed; charts: {root / 'plots' / 'charts'}"
+    )
     return 0
 
 

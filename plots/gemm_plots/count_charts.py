@@ -76,7 +76,9 @@ def _bars(rows: list[tuple[Step, Record]], columns: int, legend: bool) -> tuple[
     drawn, axes = style.figure(2.1 + 4.3 * columns, height, columns=columns, sharey=True)
     width = drawn.get_figwidth()
     top = 1.12 if legend else 0.95
-    drawn.subplots_adjust(left=2.0 / width, right=1 - 0.25 / width, top=1 - top / height, bottom=0.42 / height, wspace=0.12)
+    drawn.subplots_adjust(
+        left=2.0 / width, right=1 - 0.25 / width, top=1 - top / height, bottom=0.42 / height, wspace=0.12
+    )
     for ax in axes:
         ax.set_ylim(len(rows) - 0.45, -0.55)
         ax.set_yticks(range(len(rows)), [step.short for step, _ in rows])
@@ -101,7 +103,9 @@ def sectors(course: Course, records: Records, name: str, language: str) -> Figur
             left.barh(row, value, 0.66, color=style.AMBER, zorder=2)
             left.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
         right.barh(row, totals[row], 0.66, color=style.BLUE, zorder=2)
-        right.annotate(style.number(totals[row]), (totals[row], row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        right.annotate(
+            style.number(totals[row]), (totals[row], row), (4, 0), textcoords="offset points", va="center", fontsize=9
+        )
     left.set_xlim(0, max(sectors_per_request(r) or 0 for _, r in rows) * 1.16)
     right.set_xscale("log")
     low, high = min(t for t in totals if t), max(totals)
@@ -110,12 +114,17 @@ def sectors(course: Course, records: Records, name: str, language: str) -> Figur
     right.set_xticks(ticks, [str(t) for t in ticks])
     right.set_xticks([], minor=True)
     left.set_title(say(language, "sectors (32 bytes) per read request", "每次读请求的扇区数（32 字节）"), fontsize=10)
-    right.set_title(say(language, "sectors read per 1000 FMAs (logarithmic)", "每 1000 次 FMA 读取的扇区数（对数）"), fontsize=10)
+    right.set_title(
+        say(language, "sectors read per 1000 FMAs (logarithmic)", "每 1000 次 FMA 读取的扇区数（对数）"), fontsize=10
+    )
     style.heading(
         drawn,
         say(language, "What each step asks of global memory", "每一步向全局内存要多少数据"),
-        say(language, f"counted by the simulator at {_size(rows)}; a warp's read of 32 neighbouring floats is 4 sectors, of 32 float4 16",
-            f"模拟器计数，{_size(rows)}；一个 warp 读 32 个相邻 float 是 4 个扇区，32 个 float4 是 16 个"),
+        say(
+            language,
+            f"counted by the simulator at {_size(rows)}; a warp's read of 32 neighbouring floats is 4 sectors, of 32 float4 16",
+            f"模拟器计数，{_size(rows)}；一个 warp 读 32 个相邻 float 是 4 个扇区，32 个 float4 是 16 个",
+        ),
     )
     return drawn
 
@@ -134,7 +143,9 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
             ax.barh(row, extra, 0.66, left=needed, color=style.RED, zorder=2)
             text = style.number(needed + extra) if needed + extra else "0"
             share = f"  ({extra / (needed + extra):.0%})" if extra else ""
-            ax.annotate(text + share, (needed + extra, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+            ax.annotate(
+                text + share, (needed + extra, row), (4, 0), textcoords="offset points", va="center", fontsize=9
+            )
             top = max(top, needed + extra)
         ax.set_xlim(0, top * 1.3 or 1)
     left.set_title(say(language, "loads", "读"), fontsize=10)
@@ -142,10 +153,20 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
     style.heading(
         drawn,
         say(language, "Shared-memory wavefronts per 1000 FMAs", "每 1000 次 FMA 的共享内存波前数"),
-        say(language, f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
-            f"模拟器计数，{_size(rows)}；括号内为冲突所占比例"),
+        say(
+            language,
+            f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
+            f"模拟器计数，{_size(rows)}；括号内为冲突所占比例",
+        ),
     )
-    style.legend(drawn, [("box", style.BLUE, say(language, "without conflict", "无冲突所需")), ("box", style.RED, say(language, "bank conflicts", "bank 冲突"))], 0.76)
+    style.legend(
+        drawn,
+        [
+            ("box", style.BLUE, say(language, "without conflict", "无冲突所需")),
+            ("box", style.RED, say(language, "bank conflicts", "bank 冲突")),
+        ],
+        0.76,
+    )
     return drawn
 
 
@@ -170,10 +191,15 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
     style.heading(
         drawn,
         say(language, "Warp instructions per warp-wide FMA", "每条 warp 级 FMA 对应的指令数"),
-        say(language, f"PTX executed, counted by the simulator at {_size(rows)}; dotted: 1, nothing but FMAs",
-            f"模拟器执行的 PTX 指令，{_size(rows)}；点线为 1，即只有 FMA"),
+        say(
+            language,
+            f"PTX executed, counted by the simulator at {_size(rows)}; dotted: 1, nothing but FMAs",
+            f"模拟器执行的 PTX 指令，{_size(rows)}；点线为 1，即只有 FMA",
+        ),
     )
-    style.legend(drawn, [("box", colour, say(language, english, chinese)) for _, colour, english, chinese in CLASSES], 0.76)
+    style.legend(
+        drawn, [("box", colour, say(language, english, chinese)) for _, colour, english, chinese in CLASSES], 0.76
+    )
     return drawn
 
 
@@ -190,7 +216,9 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         if record and intensity:
             points.append((intensity, record["tflops"], step))
     if gpu is None or not points:
-        raise Missing(f"the roofline of the {name} ladder needs timings at {size} and simulator counts of the same steps")
+        raise Missing(
+            f"the roofline of the {name} ladder needs timings at {size} and simulator counts of the same steps"
+        )
     facts, peak = course.gpu(gpu), course.peak(gpu, steps[0].types)
     if not facts or not peak:
         raise Missing(f"no peak of {gpu} in plots/data/gpus.json")
@@ -201,24 +229,68 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
     ys = (min(0.2, min(p[1] for p in points) / 2), peak * 2.2)
     l1 = facts["sms"] * L1_BYTES_PER_CLOCK * facts["clock_mhz"] * 1e6 / 1e12
     roofs = (
-        (l1, style.BLUE, say(language, f"L1: {l1:.1f} TB/s (128 bytes per clock and SM)", f"L1：{l1:.1f} TB/s（每 SM 每周期 128 字节）")),
-        (facts["dram_tb_per_s"], style.VIOLET, say(language, f"DRAM: {facts['dram_tb_per_s']} TB/s", f"显存：{facts['dram_tb_per_s']} TB/s")),
+        (
+            l1,
+            style.BLUE,
+            say(
+                language,
+                f"L1: {l1:.1f} TB/s (128 bytes per clock and SM)",
+                f"L1：{l1:.1f} TB/s（每 SM 每周期 128 字节）",
+            ),
+        ),
+        (
+            facts["dram_tb_per_s"],
+            style.VIOLET,
+            say(language, f"DRAM: {facts['dram_tb_per_s']} TB/s", f"显存：{facts['dram_tb_per_s']} TB/s"),
+        ),
     )
     slope = _screen_slope(xs, ys, 9.4 * 0.9, height - 1.6)
     for bandwidth, colour, text in roofs:
         ax.plot([xs[0], peak / bandwidth], [xs[0] * bandwidth, peak], color=colour, lw=2, zorder=2)
-        at = max(xs[0], ys[0] / bandwidth) * 1.6
-        ax.annotate(text, (at, at * bandwidth), (-4, 5), textcoords="offset points", rotation=slope, rotation_mode="anchor", fontsize=9, color=colour)
+        knee = peak / bandwidth
+        below = bandwidth != l1
+        ax.annotate(
+            text,
+            (knee / 1.9, peak / 1.9),
+            (0, -12 if below else 5),
+            textcoords="offset points",
+            ha="right",
+            rotation=slope,
+            rotation_mode="anchor",
+            fontsize=9,
+            color=colour,
+        )
     ax.plot([peak / l1, xs[1]], [peak, peak], color=style.INK, lw=2, zorder=2)
     ax.annotate(
-        say(language, f"FP32 peak {peak} TFLOPS", f"FP32 峰值 {peak} TFLOPS"), (xs[1], peak), (-4, 5), textcoords="offset points", ha="right", fontsize=9
+        say(language, f"FP32 peak {peak} TFLOPS", f"FP32 峰值 {peak} TFLOPS"),
+        (peak / l1, peak),
+        (4, 5),
+        textcoords="offset points",
+        fontsize=9,
     )
     if cublas := records.cublas_at(gpu, [s.name for s in steps], size):
         ax.axhline(cublas, color=style.AMBER, ls=(0, (5, 2)), lw=1.4, zorder=1)
-        ax.annotate(f"cuBLAS {style.number(cublas)}", (xs[0], cublas), (4, 4), textcoords="offset points", fontsize=9, color=style.AMBER)
-    for offset, (x, y, step) in zip(_label_places(points), points, strict=True):
+        ax.annotate(
+            f"cuBLAS {style.number(cublas)}",
+            (xs[0], cublas),
+            (4, 4),
+            textcoords="offset points",
+            fontsize=9,
+            color=style.AMBER,
+        )
+    for y_label, (x, y, step) in zip(_label_heights(points, ys, height - 1.6), points, strict=True):
         ax.plot(x, y, "o", color=style.GREEN, ms=7, mec="white", mew=1, zorder=5)
-        ax.annotate(step.number, (x, y), offset, textcoords="offset points", ha="center", va="center", fontsize=9, fontweight="bold", zorder=6)
+        ax.annotate(
+            step.number,
+            (x, y),
+            (x * 1.32, y_label),
+            ha="center",
+            va="center",
+            fontsize=9,
+            fontweight="bold",
+            zorder=6,
+            arrowprops={"arrowstyle": "-", "color": style.GREEN, "lw": 0.7, "shrinkA": 1, "shrinkB": 2},
+        )
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(*xs)
@@ -228,11 +300,17 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         axis.set_ticks(ticks, [f"{t:g}" for t in ticks])
         axis.set_ticks([], minor=True)
     ax.grid(True)
-    ax.set_xlabel(say(language, "FLOP per byte asked of global memory (logarithmic)", "每字节全局内存请求对应的 FLOP（对数）"))
+    ax.set_xlabel(
+        say(language, "FLOP per byte asked of global memory (logarithmic)", "每字节全局内存请求对应的 FLOP（对数）")
+    )
     ax.set_ylabel("TFLOPS")
     style.heading(
         drawn,
-        say(language, f"Roofline, {name.upper()} at {size}³ · {records.gpu_name(gpu)}", f"Roofline，{name.upper()}，{size}³ · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            f"Roofline, {name.upper()} at {size}³ · {records.gpu_name(gpu)}",
+            f"Roofline，{name.upper()}，{size}³ · {records.gpu_name(gpu)}",
+        ),
         say(
             language,
             "bytes are what the loads ask for, before any cache: a point above the DRAM line is served by L1 and L2",
@@ -240,7 +318,12 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         ),
     )
     style.footnote(
-        drawn, say(language, f"Intensity from the simulator's sectors, speed measured. Peaks: {facts['source']}.", f"强度取自模拟器的扇区计数，速度为实测。峰值来源：{facts['source']}。")
+        drawn,
+        say(
+            language,
+            f"Intensity from the simulator's sectors, speed measured. Peaks: {facts['source']}.",
+            f"强度取自模拟器的扇区计数，速度为实测。峰值来源：{facts['source']}。",
+        ),
     )
     return drawn
 
@@ -250,19 +333,14 @@ def _screen_slope(xs: tuple[float, float], ys: tuple[float, float], width: float
     return math.degrees(math.atan2(height / math.log10(ys[1] / ys[0]), width / math.log10(xs[1] / xs[0])))
 
 
-def _label_places(points: list[tuple[float, float, Step]]) -> list[tuple[float, float]]:
-    """Offsets in points for labels so that neighbours on logarithmic axes do not cover one another."""
-    spots = ((0, 12), (0, -12), (14, 0), (-14, 0), (12, 10), (-12, 10), (12, -10), (-12, -10), (0, 24), (0, -24), (26, 0), (-26, 0))
-    centres = [(math.log10(x) * 165, math.log10(y) * 115) for x, y, _ in points]
-    taken: list[tuple[float, float]] = list(centres)
-    places = []
-    for cx, cy in centres:
-        best = max(spots, key=lambda s: (min(_distance((cx + s[0], cy + s[1]), t) for t in taken) >= 11, -abs(s[0]) - abs(s[1])))
-        places.append(best)
-        taken.append((cx + best[0], cy + best[1]))
-    return places
-
-
-def _distance(a: tuple[float, float], b: tuple[float, float]) -> float:
-    """Distance of two labels, weighted by their width of two digits."""
-    return max(abs(a[0] - b[0]) * 0.8, abs(a[1] - b[1]))
+def _label_heights(points: list[tuple[float, float, Step]], ys: tuple[float, float], inches: float) -> list[float]:
+    """Where labels beside the points stand, moved apart among points of nearly the same intensity."""
+    gap = 0.17 * math.log10(ys[1] / ys[0]) / inches
+    heights = [0.0] * len(points)
+    left = sorted(range(len(points)), key=lambda i: points[i][0])
+    while left:
+        group = [i for i in left if points[i][0] <= points[left[0]][0] * 1.6]
+        left = [i for i in left if i not in group]
+        for i, place in zip(group, style.spread([math.log10(points[i][1]) for i in group], gap), strict=True):
+            heights[i] = 10**place
+    return heights

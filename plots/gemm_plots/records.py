@@ -57,7 +57,9 @@ class Records:
         rows = [r for step in steps for r in self.of_step(gpu, step)]
         return sorted({r["m"] for r in rows if r.get("default") and r["m"] == r["n"] == r["k"]})
 
-    def cublas_at(self, gpu: str, steps: Iterable[str], m: int, n: int | None = None, k: int | None = None) -> float | None:
+    def cublas_at(
+        self, gpu: str, steps: Iterable[str], m: int, n: int | None = None, k: int | None = None
+    ) -> float | None:
         """cuBLAS's TFLOPS at one size: the median of what it did beside each default variant."""
         rows = (self.default_at(gpu, step, m, n, k) for step in steps)
         found = sorted(r["baseline_tflops"] for r in rows if r and r.get("baseline_tflops"))
@@ -114,7 +116,9 @@ def _read_file(path: Path, root: Path, fields: dict[str, type]) -> list[Record]:
             try:
                 rows.append(_checked(json.loads(line), fields))
             except (ValueError, TypeError) as error:
-                raise RecordError(f"{name}:{number}: corrupt record: {error}; delete the line or record it again") from None
+                raise RecordError(
+                    f"{name}:{number}: corrupt record: {error}; delete the line or record it again"
+                ) from None
     return rows
 
 

@@ -29,7 +29,19 @@ VIOLET = "#7b5cc4"  # threads
 GREY = "#a9b4c2"  # the step before, everything else
 
 # Dark to light along a ladder, readable on the panel colour.
-LADDER = ("#8a97a8", "#6f86a8", "#5578a8", "#3b6fb0", "#2f6fbb", "#2b86b8", "#2799ad", "#28a08f", "#2e9e6b", "#5a9a3a", "#8a8f1c")
+LADDER = (
+    "#8a97a8",
+    "#6f86a8",
+    "#5578a8",
+    "#3b6fb0",
+    "#2f6fbb",
+    "#2b86b8",
+    "#2799ad",
+    "#28a08f",
+    "#2e9e6b",
+    "#5a9a3a",
+    "#8a8f1c",
+)
 
 # Measured with a font that matplotlib ships, so that layouts are the same on every machine; shown with the reader's own.
 _MEASURE = "DejaVu Sans"
@@ -129,12 +141,19 @@ def legend(drawn: Figure, entries: Sequence[tuple[str, str, str]], y_inches: flo
     x, y = 0.16, 1 - y_inches / height
     for kind, colour, text in entries:
         if kind == "box":
-            patch = Rectangle((x / width, y - 0.01 / height), 0.14 / width, 0.12 / height, color=colour, transform=drawn.transFigure)
+            patch = Rectangle(
+                (x / width, y - 0.01 / height), 0.14 / width, 0.12 / height, color=colour, transform=drawn.transFigure
+            )
             drawn.add_artist(patch)
         else:
             style = {"line": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5))}[kind]
             line = plt.Line2D(
-                [x / width, (x + 0.24) / width], [y + 0.045 / height] * 2, color=colour, ls=style, lw=2, transform=drawn.transFigure
+                [x / width, (x + 0.24) / width],
+                [y + 0.045 / height] * 2,
+                color=colour,
+                ls=style,
+                lw=2,
+                transform=drawn.transFigure,
             )
             drawn.add_artist(line)
             x += 0.10
@@ -164,4 +183,12 @@ def spread(values: Sequence[float], gap: float) -> list[float]:
 
 def number(value: float) -> str:
     """Three significant digits the way a table shows them: 0.497, 6.25, 51.4, 652."""
-    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return (
+        f"{value:.3f}"
+        if value < 1
+        else f"{value:.2f}"
+        if value < 10
+        else f"{value:.1f}"
+        if value < 100
+        else f"{value:.0f}"
+    )

@@ -55,7 +55,15 @@ def heat_map(course: Course, records: Records, step: Step, language: str) -> Fig
                 text = f"{record['ratio']:.3f}" if record else "–"
                 ax.text(column + 0.5, row + 0.42, text, ha="center", va="center", fontsize=12, fontweight="bold")
                 if record:
-                    ax.text(column + 0.5, row + 0.72, style.number(record["tflops"]), ha="center", va="center", fontsize=8.5, color=style.MUTED)
+                    ax.text(
+                        column + 0.5,
+                        row + 0.72,
+                        style.number(record["tflops"]),
+                        ha="center",
+                        va="center",
+                        fontsize=8.5,
+                        color="#36414f",
+                    )
         ax.set_xlim(0, 3)
         ax.set_ylim(3, 0)
         ax.set_xticks([0.5, 1.5, 2.5], [str(n) for n in M_N])
@@ -92,7 +100,7 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
         raise Missing(f"no sweep of a step of the {name} ladder over the 27 sizes")
     height = 4.7
     drawn, (ax,) = style.figure(10.0, height)
-    drawn.subplots_adjust(left=0.062, right=0.985, top=1 - 0.95 / height, bottom=1.08 / height)
+    drawn.subplots_adjust(left=0.062, right=0.985, top=1 - 0.95 / height, bottom=1.0 / height)
     entries: list[tuple[str, str, str]] = []
     colours = (style.GREY, style.VIOLET, style.GREEN, style.BLUE)
     shown = [s for s in steps if swept(records, gpu, s.name)]
@@ -112,24 +120,46 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
     ax.set_xlim(-0.6, 26.6)
     low, high = ax.get_ylim()
     ax.set_ylim(max(0.0, low - (high - low) * 0.15), high)
-    ax.set_xticks(range(27), [f"{m // 1024}·{n // 1024}" for m, n, _ in SWEEP27], fontsize=8.5)
+    ax.set_xticks(range(27), [f"{m // 1024}\n{n // 1024}" for m, n, _ in SWEEP27], fontsize=8.5)
+    ax.annotate(
+        "M\nN",
+        (-0.012, 0),
+        (0, -7),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=8.5,
+    )
     ax.set_ylabel("TFLOPS")
     ax.grid(axis="y")
     for index, k in enumerate(K):
         if index:
             ax.axvline(9 * index - 0.5, color="#b8c2ce", lw=1)
-        ax.annotate(f"K = {k}", (9 * index + 4, 0), (0, -30), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=10)
+        ax.annotate(
+            f"K = {k}",
+            (9 * index + 4, 0),
+            (0, -44),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            fontsize=10,
+        )
     style.heading(
         drawn,
-        say(language, f"The 27-size sweep, {name.upper()} · {records.gpu_name(gpu)}", f"27 种尺寸的扫描，{name.upper()} · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            f"The 27-size sweep, {name.upper()} · {records.gpu_name(gpu)}",
+            f"27 种尺寸的扫描，{name.upper()} · {records.gpu_name(gpu)}",
+        ),
     )
     style.legend(drawn, entries, 0.60)
     style.footnote(
         drawn,
         say(
             language,
-            "Below the axis: M·N in units of 1024. In brackets: geometric mean of the ratio to cuBLAS. The axis does not start at 0.",
-            "横轴下方为 M·N（单位 1024）。括号内为相对 cuBLAS 的几何平均。纵轴不从 0 开始。",
+            "Below the axis: M and N in units of 1024. In brackets: geometric mean of the ratio to cuBLAS. The axis does not start at 0.",
+            "横轴下方为 M 与 N（单位 1024）。括号内为相对 cuBLAS 的几何平均。纵轴不从 0 开始。",
         ),
     )
     return drawn

@@ -73,10 +73,14 @@ def _ladder(course: Course, records: Records, name: str, language: str) -> str:
     parts = []
     for gpu in gpus:
         head = [
-            say(language, "step", "步骤"), say(language, "idea", "思路"),
-            say(language, "TFLOPS at 4096³", "4096³ TFLOPS"), say(language, "of cuBLAS", "相对 cuBLAS"),
-            say(language, "at 8192³", "8192³ TFLOPS"), say(language, "of cuBLAS", "相对 cuBLAS"),
-            say(language, "of peak", "相对峰值"), say(language, "gain over the best before", "相对此前最好"),
+            say(language, "step", "步骤"),
+            say(language, "idea", "思路"),
+            say(language, "TFLOPS at 4096³", "4096³ TFLOPS"),
+            say(language, "of cuBLAS", "相对 cuBLAS"),
+            say(language, "at 8192³", "8192³ TFLOPS"),
+            say(language, "of cuBLAS", "相对 cuBLAS"),
+            say(language, "of peak", "相对峰值"),
+            say(language, "gain over the best before", "相对此前最好"),
         ]
         rows, used, best = [], [], 0.0
         for step in steps:
@@ -87,12 +91,18 @@ def _ladder(course: Course, records: Records, name: str, language: str) -> str:
             now = small["tflops"] if small else None
             gain = f"×{now / best:.2f}" if now and best else "–"
             best = max(best, now or 0.0)
-            rows.append([
-                _link(step), course.idea(step, language),
-                _figure(now), _percent(small.get("ratio") if small else None),
-                _figure(large["tflops"] if large else None), _percent(large.get("ratio") if large else None),
-                _percent(top / peak if top and peak else None), gain,
-            ])
+            rows.append(
+                [
+                    _link(step),
+                    course.idea(step, language),
+                    _figure(now),
+                    _percent(small.get("ratio") if small else None),
+                    _figure(large["tflops"] if large else None),
+                    _percent(large.get("ratio") if large else None),
+                    _percent(top / peak if top and peak else None),
+                    gain,
+                ]
+            )
         cublas = [records.cublas_at(gpu, names, size) for size in (4096, 8192)]
         if any(cublas):
             peak = course.peak(gpu, steps[0].types)
@@ -109,9 +119,15 @@ def _step(course: Course, records: Records, step: Step, language: str) -> str:
     before = course.before(step)
     parts = []
     for gpu in gpus:
-        head = ["M = N = K", *([before.short] if before else []), f"**{step.short}**", "cuBLAS",
-                say(language, "of cuBLAS", "相对 cuBLAS"), say(language, "of peak", "相对峰值"),
-                *([say(language, "gain", "提升")] if before else [])]
+        head = [
+            "M = N = K",
+            *([before.short] if before else []),
+            f"**{step.short}**",
+            "cuBLAS",
+            say(language, "of cuBLAS", "相对 cuBLAS"),
+            say(language, "of peak", "相对峰值"),
+            *([say(language, "gain", "提升")] if before else []),
+        ]
         rows, used = [], []
         for size in records.square_sizes(gpu, [step.name]):
             now = records.default_at(gpu, step.name, size)
@@ -119,9 +135,14 @@ def _step(course: Course, records: Records, step: Step, language: str) -> str:
                 continue
             old = records.default_at(gpu, before.name, size) if before else None
             peak = course.peak(gpu, step.types)
-            cells = [str(size), *([_figure(old["tflops"] if old else None)] if before else []),
-                     f"**{_figure(now['tflops'])}**", _figure(now.get("baseline_tflops")), _percent(now.get("ratio")),
-                     _percent(now["tflops"] / peak if peak else None)]
+            cells = [
+                str(size),
+                *([_figure(old["tflops"] if old else None)] if before else []),
+                f"**{_figure(now['tflops'])}**",
+                _figure(now.get("baseline_tflops")),
+                _percent(now.get("ratio")),
+                _percent(now["tflops"] / peak if peak else None),
+            ]
             if before:
                 cells.append(f"×{now['tflops'] / old['tflops']:.2f}" if old else "–")
             rows.append(cells)
@@ -140,13 +161,22 @@ def _variants(course: Course, records: Records, step: Step, language: str) -> st
     parts = []
     for gpu in gpus:
         found = timing_charts.variant_rows(records, gpu, step)
-        head = [say(language, "variant", "变体"), say(language, "published kernel it covers", "对应的已发表内核"),
-                say(language, "TFLOPS at 4096³", "4096³ TFLOPS"), say(language, "of cuBLAS", "相对 cuBLAS"),
-                say(language, "relative to the default", "相对默认变体")]
+        head = [
+            say(language, "variant", "变体"),
+            say(language, "published kernel it covers", "对应的已发表内核"),
+            say(language, "TFLOPS at 4096³", "4096³ TFLOPS"),
+            say(language, "of cuBLAS", "相对 cuBLAS"),
+            say(language, "relative to the default", "相对默认变体"),
+        ]
         default = next((r["tflops"] for r in found if r.get("default")), None)
         rows = [
-            [f"**`{r['shown']}`**" if r.get("default") else f"`{r['shown']}`", ", ".join(covers.get(r["variant"], [])),
-             _figure(r["tflops"]), _percent(r.get("ratio")), f"{r['tflops'] / default:.3f}" if default else "–"]
+            [
+                f"**`{r['shown']}`**" if r.get("default") else f"`{r['shown']}`",
+                ", ".join(covers.get(r["variant"], [])),
+                _figure(r["tflops"]),
+                _percent(r.get("ratio")),
+                f"{r['tflops'] / default:.3f}" if default else "–",
+            ]
             for r in found
         ]
         parts.append(_where(records, gpu, found, language) + "\n\n" + _markdown(head, rows, 2))
@@ -161,8 +191,10 @@ def _sweep27(course: Course, records: Records, step: Step, language: str) -> str
     for gpu in gpus:
         found = sweep_charts.sweep_rows(records, gpu, step.name)
         head = ["M", "N", "K", step.short, "cuBLAS", say(language, "ratio", "比值")]
-        rows = [[str(m), str(n), str(k), _figure(r["tflops"]), _figure(r["baseline_tflops"]), f"{r['ratio']:.3f}"]
-                for (m, n, k), r in found.items()]
+        rows = [
+            [str(m), str(n), str(k), _figure(r["tflops"]), _figure(r["baseline_tflops"]), f"{r['ratio']:.3f}"]
+            for (m, n, k), r in found.items()
+        ]
         mean = f"**{sweep_charts.geometric_mean(found):.3f}**"
         rows.append([say(language, "geometric mean", "几何平均"), "", "", "", "", mean])
         parts.append(_where(records, gpu, list(found.values()), language) + "\n\n" + _markdown(head, rows, 0))
@@ -177,7 +209,11 @@ def _counts(course: Course, records: Records, step: Step, language: str) -> str:
     old = records.counts_of(before.name) if before else None
     size = f"{now['m']}×{now['n']}×{now['k']}"
     same = old is not None and (old["m"], old["n"], old["k"]) == (now["m"], now["n"], now["k"])
-    head = [say(language, f"at {size}", f"尺寸 {size}"), *([before.short] if before and same else []), f"**{step.short}**"]
+    head = [
+        say(language, f"at {size}", f"尺寸 {size}"),
+        *([before.short] if before and same else []),
+        f"**{step.short}**",
+    ]
     lines: list[tuple[str, str, Callable[[Record], float | None]]] = [
         ("warp instructions", "warp 指令", lambda r: r["counts"].get("instructions")),
         ("of them FMAs", "其中 FMA", lambda r: r["counts"].get("by_class", {}).get("fma")),
@@ -190,7 +226,11 @@ def _counts(course: Course, records: Records, step: Step, language: str) -> str:
         ("of them bank conflicts", "其中 bank 冲突", lambda r: r["counts"].get("shared_load_conflicts")),
         ("shared store wavefronts", "共享写波前", lambda r: r["counts"].get("shared_store_wavefronts")),
         ("of them bank conflicts", "其中 bank 冲突", lambda r: r["counts"].get("shared_store_conflicts")),
-        ("wavefronts of asynchronous copies", "异步拷贝的波前", lambda r: r["counts"].get("cp_async_shared_wavefronts")),
+        (
+            "wavefronts of asynchronous copies",
+            "异步拷贝的波前",
+            lambda r: r["counts"].get("cp_async_shared_wavefronts"),
+        ),
         ("barriers (warps arriving)", "屏障（到达的 warp 数）", lambda r: r["counts"].get("barriers")),
         ("tensor-core operations", "张量核心操作", lambda r: r["counts"].get("tensor_ops")),
         ("divergent branches", "分歧的分支", lambda r: r["counts"].get("divergent_branches")),
@@ -221,22 +261,46 @@ def _mix(course: Course, records: Records, steps: Sequence[Step], language: str,
         for record in records.mixes_of(step.name, level, default_only)
     ]
     if not found:
-        raise Missing(f"no instruction mix of {', '.join(s.name for s in steps) or 'any step'}: run tools/instruction_mix.py")
-    head = [say(language, "step", "步骤"), *([] if default_only else [say(language, "variant", "变体")]),
-            say(language, "level", "层次"), say(language, "loop", "循环指令"), "FMA",
-            say(language, "shared loads", "共享读"), say(language, "shared stores", "共享写"),
-            say(language, "global", "全局"), say(language, "integer", "整数"), say(language, "other", "其他"),
-            say(language, "FMA share", "FMA 占比"), say(language, "registers", "寄存器")]
+        raise Missing(
+            f"no instruction mix of {', '.join(s.name for s in steps) or 'any step'}: run tools/instruction_mix.py"
+        )
+    head = [
+        say(language, "step", "步骤"),
+        *([] if default_only else [say(language, "variant", "变体")]),
+        say(language, "level", "层次"),
+        say(language, "loop", "循环指令"),
+        "FMA",
+        say(language, "shared loads", "共享读"),
+        say(language, "shared stores", "共享写"),
+        say(language, "global", "全局"),
+        say(language, "integer", "整数"),
+        say(language, "other", "其他"),
+        say(language, "FMA share", "FMA 占比"),
+        say(language, "registers", "寄存器"),
+    ]
     rows = []
     for step, record in found:
         loop = record["loop"]
         parts = [
-            loop.get("fma", 0) + loop.get("tensor", 0), loop.get("load_shared", 0), loop.get("store_shared", 0),
-            loop.get("load_global", 0) + loop.get("store_global", 0) + loop.get("cp_async", 0), loop.get("integer", 0),
+            loop.get("fma", 0) + loop.get("tensor", 0),
+            loop.get("load_shared", 0),
+            loop.get("store_shared", 0),
+            loop.get("load_global", 0) + loop.get("store_global", 0) + loop.get("cp_async", 0),
+            loop.get("integer", 0),
         ]
         other = loop["instructions"] - sum(parts)
         share = parts[0] / loop["instructions"] if loop["instructions"] else 0.0
         level = f"{record['level'].upper()} ({record['arch']})" if record.get("arch") else record["level"].upper()
-        rows.append([step.name, *([] if default_only else [f"`{record['variant']}`"]), level, str(loop["instructions"]),
-                     *map(str, parts), str(other), f"{share:.1%}", str(record.get("registers", "–"))])
+        rows.append(
+            [
+                step.name,
+                *([] if default_only else [f"`{record['variant']}`"]),
+                level,
+                str(loop["instructions"]),
+                *map(str, parts),
+                str(other),
+                f"{share:.1%}",
+                str(record.get("registers", "–")),
+            ]
+        )
     return _markdown(head, rows, 2 if default_only else 3)

@@ -24,7 +24,9 @@ def conditions(records: Records, gpu: str, language: str) -> str:
     )
 
 
-def _references(ax: Axes, course: Course, gpu: str, types: str, cublas: float | None, language: str, vertical: bool) -> None:
+def _references(
+    ax: Axes, course: Course, gpu: str, types: str, cublas: float | None, language: str, vertical: bool
+) -> None:
     """cuBLAS and the peak as lines across the bars, each with its name and figure."""
     peak = course.peak(gpu, types)
     draw = ax.axvline if vertical else ax.axhline
@@ -34,13 +36,19 @@ def _references(ax: Axes, course: Course, gpu: str, types: str, cublas: float | 
     ):
         if value is None:
             continue
-        draw(value, color=colour, ls=dashes, lw=1.8, zorder=3)
+        draw(value, color=colour, ls=dashes, lw=1.8, zorder=1.5)
         text = f"{name} {style.number(value)}"
         if vertical:
             left = colour == style.AMBER
             ax.annotate(
-                text, (value, 1), (-3 if left else 3, 4), xycoords=("data", "axes fraction"), textcoords="offset points",
-                ha="right" if left else "left", fontsize=9, color=colour,
+                text,
+                (value, 1),
+                (-3 if left else 3, 4),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="right" if left else "left",
+                fontsize=9,
+                color=colour,
             )
 
 
@@ -52,10 +60,18 @@ def ladder(course: Course, records: Records, name: str, size: int, language: str
     if not gpus:
         raise Missing(f"no timing of the {name} ladder at {size}")
     shown = [s for s in steps if any(records.default_at(gpu, s.name, size) for gpu in gpus)]
-    height = 1.45 + 0.34 * len(shown)
-    drawn, axes = style.figure(2.3 + 6.2 * len(gpus), height, columns=len(gpus), sharey=True)
+    height = (1.65 if len(gpus) == 1 else 1.85) + 0.34 * len(shown)
+    drawn, axes = style.figure(
+        2.3 + (6.2 if len(gpus) == 1 else 4.6 * len(gpus)), height, columns=len(gpus), sharey=True
+    )
     width = drawn.get_figwidth()
-    drawn.subplots_adjust(left=2.15 / width, right=1 - 0.75 / width, top=1 - 1.02 / height, bottom=0.58 / height, wspace=0.22)
+    drawn.subplots_adjust(
+        left=2.15 / width,
+        right=1 - 0.75 / width,
+        top=1 - (1.02 if len(gpus) == 1 else 1.22) / height,
+        bottom=0.78 / height,
+        wspace=0.22,
+    )
     for ax, gpu in zip(axes, gpus, strict=True):
         cublas = records.cublas_at(gpu, names, size)
         top = max(filter(None, [cublas, course.peak(gpu, steps[0].types)]), default=0)
@@ -71,9 +87,16 @@ def ladder(course: Course, records: Records, name: str, size: int, language: str
             text = style.number(record["tflops"]) + (f"  ({ratio:.1%})" if ratio is not None else "")
             inside = record["tflops"] > 0.45 * top
             ax.annotate(
-                text, (record["tflops"], row), (-5 if inside else 5, 0), textcoords="offset points", va="center",
-                ha="right" if inside else "left", fontsize=9, color="white" if inside else style.INK,
-                fontweight="bold" if inside else "normal", zorder=4,
+                text,
+                (record["tflops"], row),
+                (-5 if inside else 5, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if inside else "left",
+                fontsize=9,
+                color="white" if inside else style.INK,
+                fontweight="bold" if inside else "normal",
+                zorder=4,
             )
         _references(ax, course, gpu, steps[0].types, cublas, language, vertical=True)
         ax.set_xlim(0, top * 1.04)
@@ -111,8 +134,15 @@ def _end_labels(ax: Axes, labels: list[tuple[float, float, str, str]], low: floa
     gap = (high - low) * 0.165 / inches
     for (x, y, text, colour), place in zip(labels, style.spread([y for _, y, _, _ in labels], gap), strict=True):
         ax.annotate(
-            text, (x, y), (1.035, (place - low) / (high - low)), xycoords="data", textcoords="axes fraction", va="center",
-            fontsize=9, color=colour, annotation_clip=False,
+            text,
+            (x, y),
+            (1.035, (place - low) / (high - low)),
+            xycoords="data",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=9,
+            color=colour,
+            annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2},
         )
 
@@ -124,11 +154,15 @@ def sizes(course: Course, records: Records, name: str, language: str) -> Figure:
     gpus = [gpu for gpu in records.gpus(names) if len(records.square_sizes(gpu, names)) > 1]
     if not gpus:
         raise Missing(f"no timing of the {name} ladder at two sizes or more")
-    height, panel = 5.6, 4.3
-    drawn, axes = style.figure(0.4 + 8.0 * len(gpus), height, columns=len(gpus))
+    height, panel = 5.7, 4.3
+    drawn, axes = style.figure(0.4 + (8.0 if len(gpus) == 1 else 5.9 * len(gpus)), height, columns=len(gpus))
     width = drawn.get_figwidth()
     drawn.subplots_adjust(
-        left=0.62 / width, right=1 - 2.0 / width, top=1 - 0.72 / height, bottom=0.58 / height, wspace=2.7 / 5.4
+        left=0.62 / width,
+        right=1 - 2.0 / width,
+        top=1 - (0.62 if len(gpus) == 1 else 0.8) / height,
+        bottom=0.78 / height,
+        wspace=2.7 / 3.3,
     )
     for ax, gpu in zip(axes, gpus, strict=True):
         at = records.square_sizes(gpu, names)
@@ -159,7 +193,8 @@ def sizes(course: Course, records: Records, name: str, language: str) -> Figure:
             ax.set_title(records.gpu_name(gpu))
     where = records.gpu_name(gpus[0]) if len(gpus) == 1 else ""
     style.heading(
-        drawn, say(language, f"Speed over size, {name.upper()} {where}", f"速度随尺寸的变化，{name.upper()} {where}").rstrip()
+        drawn,
+        say(language, f"Speed over size, {name.upper()} {where}", f"速度随尺寸的变化，{name.upper()} {where}").rstrip(),
     )
     style.footnote(drawn, conditions(records, gpus[0], language))
     return drawn
@@ -177,7 +212,9 @@ def relative(course: Course, records: Records, name: str, language: str) -> Figu
     height = 1.35 + 0.3 * len(steps)
     drawn, axes = style.figure(2.2 + 1.75 * len(at), height, columns=len(at), sharey=True)
     width = drawn.get_figwidth()
-    drawn.subplots_adjust(left=2.0 / width, right=1 - 0.2 / width, top=1 - 0.95 / height, bottom=0.38 / height, wspace=0.12)
+    drawn.subplots_adjust(
+        left=2.0 / width, right=1 - 0.2 / width, top=1 - 0.95 / height, bottom=0.38 / height, wspace=0.12
+    )
     found = [r.get("ratio") or 0 for s in at for n in names if (r := records.default_at(gpu, n, s))]
     right = max([1.0, *found]) * 1.08
     for ax, size in zip(axes, at, strict=True):
@@ -190,10 +227,17 @@ def relative(course: Course, records: Records, name: str, language: str) -> Figu
             ax.barh(row, ratio, 0.68, color=style.GREEN if ratio >= 1 else style.BLUE, zorder=2)
             inside = ratio > 0.5
             ax.annotate(
-                f"{ratio:.1%}", (ratio, row), (-4 if inside else 4, 0), textcoords="offset points", va="center",
-                ha="right" if inside else "left", fontsize=8.5, color="white" if inside else style.INK, zorder=4,
+                f"{ratio:.1%}",
+                (ratio, row),
+                (-4 if inside else 4, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if inside else "left",
+                fontsize=8.5,
+                color="white" if inside else style.INK,
+                zorder=4,
             )
-        ax.axvline(1, color=style.AMBER, ls=(0, (5, 2)), lw=1.6, zorder=3)
+        ax.axvline(1, color=style.AMBER, ls=(0, (5, 2)), lw=1.6, zorder=1.5)
         ax.set_xlim(0, right)
         ax.set_ylim(len(steps) - 0.45, -0.55)
         ax.set_xticks([0, 0.5, 1], ["0", "50%", "100%"])
@@ -208,7 +252,11 @@ def relative(course: Course, records: Records, name: str, language: str) -> Figu
             f"Speed relative to cuBLAS, {name.upper()} · {records.gpu_name(gpu)}",
             f"相对 cuBLAS 的速度，{name.upper()} · {records.gpu_name(gpu)}",
         ),
-        say(language, "dashed line: cuBLAS in the same run; green: ahead of it", "虚线：同一次运行中的 cuBLAS；绿色：超过它"),
+        say(
+            language,
+            "dashed line: cuBLAS in the same run; green: ahead of it",
+            "虚线：同一次运行中的 cuBLAS；绿色：超过它",
+        ),
     )
     return drawn
 
@@ -236,7 +284,18 @@ def speedup(course: Course, records: Records, name: str, language: str) -> Figur
         ax.bar(x, top - bottom, 0.64, bottom=bottom, color=colour, zorder=2)
         factor = "" if x == 0 else f"×{now / before:.2f}"
         text = f"{factor}\n{style.number(now)}".strip()
-        ax.annotate(text, (x, top), (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize=9, linespacing=1.25)
+        ax.annotate(
+            text,
+            (x, top),
+            (0, 4),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=9,
+            linespacing=1.25,
+            zorder=6,
+            bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.6, "alpha": 0.9},
+        )
         if x + 1 < len(rows):
             ax.plot([x - 0.32, x + 1.32], [now, now], color=style.MUTED, lw=0.8, zorder=1)
         before = now
@@ -245,8 +304,13 @@ def speedup(course: Course, records: Records, name: str, language: str) -> Figur
     if cublas:
         ax.axhline(cublas, color=style.AMBER, ls=(0, (5, 2)), lw=1.8, zorder=1)
         ax.annotate(
-            f"cuBLAS {style.number(cublas)}", (0, cublas), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points",
-            fontsize=9, color=style.AMBER,
+            f"cuBLAS {style.number(cublas)}",
+            (0, cublas),
+            (4, 4),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            fontsize=9,
+            color=style.AMBER,
         )
         high = max(high, cublas)
     ax.set_yscale("log")
@@ -290,10 +354,16 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
     if not gpus:
         raise Missing(f"no timing of {step.name} at a square size")
     before = course.before(step)
-    height, panel = 4.0, 2.75
-    drawn, axes = style.figure(0.4 + 7.4 * len(gpus), height, columns=len(gpus))
+    height, panel = 4.2, 2.75
+    drawn, axes = style.figure(0.4 + (7.4 if len(gpus) == 1 else 5.9 * len(gpus)), height, columns=len(gpus))
     width = drawn.get_figwidth()
-    drawn.subplots_adjust(left=0.62 / width, right=1 - 2.0 / width, top=1 - 0.7 / height, bottom=0.55 / height, wspace=2.7 / 4.8)
+    drawn.subplots_adjust(
+        left=0.62 / width,
+        right=1 - 2.0 / width,
+        top=1 - (0.68 if len(gpus) == 1 else 0.86) / height,
+        bottom=0.77 / height,
+        wspace=2.7 / 3.3,
+    )
     for ax, gpu in zip(axes, gpus, strict=True):
         at = records.square_sizes(gpu, [step.name])
         labels, top = [], 0.0
@@ -305,7 +375,15 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
                 top = max(top, max(p[1] for p in points))
                 if one is step:
                     for x, y in points:
-                        ax.annotate(style.number(y), (x, y), (0, 7), textcoords="offset points", ha="center", fontsize=9, zorder=6)
+                        ax.annotate(
+                            style.number(y),
+                            (x, y),
+                            (0, 7),
+                            textcoords="offset points",
+                            ha="center",
+                            fontsize=9,
+                            zorder=6,
+                        )
         points = [(s, c) for s in at if (c := records.cublas_at(gpu, [step.name], s))]
         if points:
             ax.plot(*zip(*points, strict=True), color=style.AMBER, lw=2, ls=(0, (5, 2)), marker="s", ms=4, zorder=3)
@@ -350,11 +428,17 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
     most = max(map(len, rows.values()))
     names = max((style.em(r["shown"]) for gpu in gpus for r in rows[gpu]), default=10)
     left = max(1.3, names * 10 / 72 + 0.3)
-    height = 1.35 + 0.34 * most
-    drawn, axes = style.figure((left + 5.6) * len(gpus), height, columns=len(gpus))
+    top_inches = 0.85 if len(gpus) == 1 else 1.15
+    height = top_inches + 0.5 + 0.34 * most
+    panel = 4.85 if len(gpus) == 1 else 3.6
+    drawn, axes = style.figure((left + panel + 0.75) * len(gpus), height, columns=len(gpus))
     width = drawn.get_figwidth()
     drawn.subplots_adjust(
-        left=left / width, right=1 - 0.75 / width, top=1 - 0.85 / height, bottom=0.5 / height, wspace=(left + 0.8) / 4.85
+        left=left / width,
+        right=1 - 0.75 / width,
+        top=1 - top_inches / height,
+        bottom=0.5 / height,
+        wspace=(left + 0.75) / panel,
     )
     for ax, gpu in zip(axes, gpus, strict=True):
         cublas = next((r["baseline_tflops"] for r in rows[gpu] if r.get("baseline_tflops")), None)
@@ -366,8 +450,14 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
             text = style.number(value) + (f"  ({ratio:.1%})" if ratio is not None else "")
             inside = value > 0.45 * top
             ax.annotate(
-                text, (value, row), (-5 if inside else 5, 0), textcoords="offset points", va="center",
-                ha="right" if inside else "left", fontsize=9, zorder=4,
+                text,
+                (value, row),
+                (-5 if inside else 5, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if inside else "left",
+                fontsize=9,
+                zorder=4,
                 color="white" if inside and record.get("default") else style.INK,
             )
         _references(ax, course, gpu, step.types, cublas, language, vertical=True)
@@ -378,7 +468,7 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
         ax.grid(axis="x")
         ax.set_xlabel("TFLOPS")
         if len(gpus) > 1:
-            ax.set_title(records.gpu_name(gpu), pad=18)
+            ax.set_title(records.gpu_name(gpu), pad=20)
     where = f" · {records.gpu_name(gpus[0])}" if len(gpus) == 1 else ""
     style.heading(
         drawn,
