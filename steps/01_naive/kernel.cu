@@ -2,6 +2,7 @@
 //
 // The idea: the definition of the product, one dot product a thread. Neighbouring threads of a warp take neighbouring
 // *rows* of C, so each of a warp's 32 loads of A falls into another row: 32 sectors of 32 bytes for 128 useful bytes.
+//
 // Source: gemm_32x32_v0 of the V100 SGEMM article (wuk).
 
 #include "common/check.h"
@@ -32,6 +33,4 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-std::vector<Variant> variants() {
-  return {Variant("naive", launch).any_size(BM, BN, 1).covers("wuk gemm_32x32_v0")};
-}
+std::vector<Variant> variants() { return {Variant("naive", launch).any_size(BM, BN, 1).covers("wuk gemm_32x32_v0")}; }

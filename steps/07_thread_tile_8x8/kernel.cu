@@ -1,0 +1,100 @@
+// Step 07: a thread computes an 8×8 tile of C, a block 128×128.
+//
+// The idea: 16 floats make 64 products: 4 loads for 64 FMAs, where step 06 has 2 for 16. The price is registers: 64
+// accumulators a thread leave room for 512 threads on a multiprocessor instead of 1024.
+//
+// Against step 06: the tile sizes, and fragments of two float4 each.
+//
+// Source: sgemm_t_8x8_sliced_k_f32x4 (LeetCUDA), which leaves A's tile as it lies (variant natural_a).
+
+#include "common/check.h"
+#include "common/epilogue.h"
+#include "common/gemm.h"
+#include "common/math.h"
+
+constexpr int BM = 128;  // rows of C a block covers
+constexpr int BN = 128;  // columns of C a block covers
+constexpr int BK = 8;    // depth of a slice of K
+constexpr int TM = 8;    // rows of C a thread computes
+constexpr int TN = 8;    // columns of C a thread computes
+constexpr int PAD = 4;   // floats added to As's rows
+constexpr int THREADS = BM / TM * (BN / TN);
+static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "one float4 of each tile a thread");
+
+/// NATURAL_A: A's tile lies as in global memory, As[row][k], unpadded.
+template <bool NATURAL_A>
+__global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
+  const int tid = threadIdx.x;
+  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // of A's tile: 2 threads a row
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile: 32 threads a row
+  const int tile_row = tid / (BN / TN) * TM;
+  const int tile_col = tid % (BN / TN) * TN;
+
+  const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
+  const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
+
+  __shared__ __align__(16) float As[NATURAL_A ? BM : BK][NATURAL_A ? BK : BM + PAD];  // [k][row], or [row][k]
+  __shared__ __align__(16) float Bs[BK][BN];                                          // [k][col]
+
+  float4 a_copy, b_copy;  // on their way from global to shared memory
+  float a_frag[TM], b_frag[TN];
+  float acc[TM][TN] = {};
+
+  for (int k0 = 0; k0 < g.k; k0 += BK) {
+    a_copy = float4_at(a);
+    b_copy = float4_at(b);
+    a += BK;
+    b += BK * g.ldb;
+    __syncthreads();  // everyone has read the previous slice before this one overwrites it
+    if constexpr (NATURAL_A) {
+      float4_at(&As[a_row][a_col]) = a_copy;
+    } else {
+      As[a_col + 0][a_row] = a_copy.x;
+      As[a_col + 1][a_row] = a_copy.y;
+      As[a_col + 2][a_row] = a_copy.z;
+      As[a_col + 3][a_row] = a_copy.w;
+    }
+    float4_at(&Bs[b_row][b_col]) = b_copy;
+    __syncthreads();  // the slice is complete before anyone reads it
+
+#pragma unroll
+    for (int k = 0; k < BK; ++k) {
+      if constexpr (NATURAL_A) {
+#pragma unroll
+        for (int i = 0; i < TM; ++i) a_frag[i] = As[tile_row + i][k];
+      } else {
+        float4_at(&a_frag[0]) = float4_at(&As[k][tile_row]);
+        float4_at(&a_frag[4]) = float4_at(&As[k][tile_row + 4]);
+      }
+      float4_at(&b_frag[0]) = float4_at(&Bs[k][tile_col]);
+      float4_at(&b_frag[4]) = float4_at(&Bs[k][tile_col + 4]);
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; ++j) acc[i][j] += a_frag[i] * b_frag[j];
+    }
+  }
+
+  float* c = g.c + (blockIdx.y * BM + tile_row) * g.ldc + blockIdx.x * BN + tile_col;
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+    store_scaled(c + i * g.ldc, g.alpha, &acc[i][0], g.beta);
+    store_scaled(c + i * g.ldc + 4, g.alpha, &acc[i][4], g.beta);
+  }
+}
+
+template <bool NATURAL_A>
+void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
+  const dim3 grid(ceil_div(g.n, BN), ceil_div(g.m, BM));
+  gemm_kernel<NATURAL_A><<<grid, THREADS, 0, stream>>>(g);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+std::vector<Variant> variants() {
+  std::vector<Variant> table = {
+      Variant("t8x8", launch<false>),
+      Variant("natural_a", launch<true>).note("A's tile as it lies").covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4"),
+  };
+  for (Variant& v : table) v.tile(BM, BN, BK).aligned_ld(4, 4, 4);
+  return table;
+}
