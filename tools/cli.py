@@ -136,6 +136,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             f"there is no command '{arguments[0]}'{_meant(arguments[0], commands)}; choose from: {', '.join(commands)}"
         )
     parsed, unknown = main_parser.parse_known_args(arguments)
+    if parsed.command is None:
+        raise UserError(f"there is no option '{unknown[0]}' before a command; ./gemm --help shows the commands")
     parsed.rest = unknown
     if unknown and not getattr(parsed, "passes_on", False):
         known = [word for action in commands[parsed.command]._actions for word in action.option_strings]

@@ -73,7 +73,7 @@ def _ensure_requirements(requirements: Path, title: str) -> None:
             seen.append(line)
             if line.startswith(("Collecting ", "Requirement already satisfied: ")):
                 done = min(done + 1, len(pins))
-                shown.show(done, detail=line.split(" ", 1)[1])
+                shown.show(done, detail=line.split(" ")[1] if line.startswith("Coll") else "")
             elif line.startswith("Installing collected packages"):
                 shown.show(done, detail="unpacking")
 

@@ -1,0 +1,63 @@
+"""./gemm diff: lines side by side, the edited ones against each other."""
+
+import re
+
+from tools import diff
+
+OLD = ["int a;", "for (int k = 0; k < K; ++k) {", "  acc += A[k] * B[k];", "}", "same", "gone"]
+NEW = ["int a;", "int b;", "for (int k = 0; k < K; k += 8) {", "  acc += A[k] * B[k];", "}", "same"]
+
+
+def marks(rows):
+    return "".join(row.mark for row in rows)
+
+
+def test_edited_added_and_removed_lines():
+    rows = diff.rows(OLD, NEW)
+    assert marks(rows) == " >|   <"
+    edited = rows[2]
+    assert (edited.old_number, edited.new_number) == (2, 3)
+    assert diff.summary(rows) == "1 lines edited, 1 removed, 1 added"
+
+
+def test_nothing_is_lost():
+    rows = diff.rows(OLD, NEW)
+    assert [row.old for row in rows if row.old_number] == OLD
+    assert [row.new for row in rows if row.new_number] == NEW
+
+
+def test_lines_that_are_not_alike_are_not_paired():
+    assert marks(diff.rows(["float4 x = load(A);"], ["__syncthreads();"])) in ("<>", "><")
+
+
+def test_equal_kernels():
+    rows = diff.rows(OLD, OLD)
+    assert diff.summary(rows) == "The two kernels are the same."
+    assert diff.interesting(rows) == []
+
+
+def test_only_the_surroundings_of_a_change_are_shown():
+    old = [f"line {number}" for number in range(100)]
+    new = [*old[:50], "new", *old[50:]]
+    kept = diff.interesting(diff.rows(old, new))
+    assert [row.old for row in kept if row and row.mark == " "] == old[47:53]
+    far = diff.interesting(diff.rows(old, ["first", *new]))
+    assert None in far  # a rule between two changes that are far apart
+
+
+def test_the_picture_keeps_to_its_width():
+    half = 40
+    long = "x" * 100
+    lines = diff.picture(diff.rows([long], [long + "y"]), half, colour=False)
+    assert all(len(line) <= 2 * half + 3 for line in lines)
+    left = "".join(line[5:half].rstrip() for line in lines)
+    assert left == long
+    assert all(line[half + 1] in "│|" for line in lines)
+
+
+def test_colour_changes_nothing_but_colour():
+    rows = diff.rows(OLD, NEW)
+    plain = diff.picture(rows, 40, colour=False)
+    painted = diff.picture(rows, 40, colour=True)
+    assert [re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in painted] == plain
+    assert any("\x1b[" in line for line in painted)

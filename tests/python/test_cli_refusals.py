@@ -1,0 +1,159 @@
+"""Bad input to ./gemm: one clear line on the error stream, exit code 2, no traceback, nothing written."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tools.paths import ROOT
+
+
+def gemm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs ./gemm as a reader does."""
+    return subprocess.run(
+        [sys.executable, ROOT / "gemm", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rnu"], "did you mean run?"),
+        (["--frobnicate"], "--frobnicate"),
+        (["run", "--szie", "2048"], "did you mean --size?"),
+        (["run", "--szie=2048"], "did you mean --size?"),
+        (["run", "99"], "there is no step '99'"),
+        (["run", "naive"], "there is no step 'naive'"),
+        (["run", "01", "02"], "no argument '02'"),
+        (["run", "01", "--size", "0"], "--size takes a whole number from 1"),
+        (["run", "01", "--size", "-4096"], "--size takes a whole number from 1"),
+        (["run", "01", "--size", "2147483648"], "--size takes a whole number from 1 to 2147483647"),
+        (["run", "01", "--size", "99999999999999999999"], "--size takes a whole number"),
+        (["run", "01", "--size", "1e3"], "--size takes a whole number"),
+        (["run", "01", "--size"], "--size expected one argument"),
+        (["run", "01", "--k", "many"], "--k takes a whole number"),
+        (["run", "01", "--alpha", "nan"], "--alpha takes a number"),
+        (["run", "01", "--min-time", "-1"], "--min-time takes seconds"),
+        (["run", "01", "--verify", "some"], "--verify"),
+        (["run", "01", "--sweep", "sgemm28"], "--sweep"),
+        (["run", "01", "--baseline", "mkl"], "--baseline"),
+        (["run", "01", "--ladder", "fp32"], "not both"),
+        (["run", "--ladder", "fp64"], "there is no ladder 'fp64'"),
+        (["run", "--variant", "all"], "takes one step"),
+        (["run", "01", "--json", "no/such/folder/x.jsonl"], "there is no folder"),
+        (["run", "01", "--json", str(ROOT)], "that is a folder"),
+        (["diff", "01"], "required: NEW"),
+        (["diff", "01", "99"], "there is no step '99'"),
+        (["list", "--gpu", "abacus"], "no records of 'abacus'"),
+        (["list", "--ladder", "fp64"], "there is no ladder"),
+        (["record", "--steps", "3-1"], "names no step"),
+        (["record", "--only", "everything"], "--only"),
+        (["record", "--merge", "no/such/folder"], "no such folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_is_refused_in_one_line(arguments, says):
+    done = gemm(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("gemm: ") and done.stderr.count("\n") == 1, done.stderr
+    assert says in done.stderr
+
+
+def test_no_nvcc_and_no_setup(tmp_path):
+    """Nothing may be installed, and there is no CUDA compiler: say so, and what to do."""
+    code = textwrap.dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, {str(ROOT)!r})
+        from tools import cuda, packages
+        from tools.cli import main
+        cuda.USUAL_PLACES = Path({str(tmp_path)!r})
+        packages.missing = lambda: []
+        sys.exit(main(["run", "01", "--no-setup"]))
+        """
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_PATH", "CUDA_HOME")}
+    environment["PATH"] = str(tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "there is no nvcc" in done.stderr and "CUDA Toolkit 13" in done.stderr
+
+
+def test_a_corrupt_record_is_named_by_file_and_line(tmp_path):
+    code = textwrap.dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, {str(ROOT)!r})
+        from tools import measured
+        from tools.cli import main
+        measured.DATA = Path({str(tmp_path)!r})
+        sys.exit(main(["list"]))
+        """
+    )
+    (tmp_path / "h200").mkdir()
+    (tmp_path / "h200" / "01_naive.jsonl").write_text('\n{"step": "01_naive", "vari\n')
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "01_naive.jsonl:2" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_leaves_cleanly():
+    code = textwrap.dedent(
+        f"""
+        import sys, time
+        sys.path.insert(0, {str(ROOT)!r})
+        from tools import cli, process
+        def long_work(*_):
+            print("started", flush=True)
+            process.run([sys.executable, "-c", "import time; time.sleep(60)"])
+        cli.COMMANDS["list"] = long_work
+        sys.exit(cli.main(["list"]))
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout.readline() == "started\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    # the child is a Python, too, and says what it thinks of the signal; we add one line and no traceback of our own
+    assert errors.rstrip().endswith("gemm: stopped")
+    assert "tools/" not in errors
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["record", "--help"], ["diff", "--help"]])
+def test_help_is_on_the_output(arguments):
+    done = gemm(*arguments)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: ./gemm") and done.stderr == ""
+
+
+def test_no_command_prints_the_help_and_is_an_error():
+    done = gemm()
+    assert done.returncode == 2
+    assert "usage: ./gemm" in done.stdout + done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    """As in `./gemm list | head -1`."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.cli import main; sys.exit(main(['list']))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert b"Traceback" not in errors

@@ -1,0 +1,164 @@
+"""The registry, the folders, the chapters in two languages: they agree, and there is one list of steps."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools import registry
+from tools.errors import UserError
+from tools.paths import REGISTRY, ROOT, STEPS
+
+LADDER = registry.steps()
+HEADINGS = {
+    "README.md": [
+        "The idea",
+        "What changes",
+        "By hand",
+        "What the simulator counts",
+        "Measured",
+        "What limits it now",
+        "Try it",
+        "Sources",
+    ],
+    "README.zh-CN.md": ["思路", "代码变化", "手算", "模拟器的计数", "实测", "当前瓶颈", "动手", "参考"],
+}
+SIMULATOR_HEADINGS = {"What the simulator counts", "模拟器的计数"}
+IGNORED_FOLDERS = {".git", ".venv", ".pytest_cache", ".ruff_cache", "__pycache__"}
+
+
+def is_ours(path: Path) -> bool:
+    """Not something that a tool made."""
+    parts = path.relative_to(ROOT).parts
+    return not (IGNORED_FOLDERS & set(parts)) and not parts[0].startswith("build")
+
+
+def pages() -> list[Path]:
+    """Every English page that has to have a Chinese one."""
+    return sorted(page for page in ROOT.rglob("*.md") if is_ours(page) and not page.name.endswith(".zh-CN.md"))
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def shape_of(page: Path) -> dict[str, object]:
+    """What two languages of one page must have in common."""
+    text = page.read_text(encoding="utf-8")
+    prose = without_code(text)
+    return {
+        "heading levels": [len(marks) for marks in re.findall(r"^(#{1,6}) ", prose, re.MULTILINE)],
+        "tables (their columns)": [
+            line.count("|") for line in prose.splitlines() if re.fullmatch(r"\|?[\s:|-]*-{3}[\s:|-]*\|?", line)
+        ],
+        "generated tables": re.findall(r"<!-- table:(\S+) -->", prose),
+        "pictures": [Path(target).name.replace(".zh-CN.", ".") for target in re.findall(r"!\[[^]]*\]\(([^)\s]+)", prose)],
+        "code blocks": len(re.findall(r"^(?:```|~~~)", text, re.MULTILINE)),
+    }
+
+
+def test_every_folder_is_in_the_registry_and_every_step_has_a_folder():
+    folders = {folder.name for folder in STEPS.iterdir() if folder.is_dir()}
+    assert folders == {step.name for step in LADDER}
+
+
+def test_steps_are_listed_in_order_and_once():
+    numbers = [step.number for step in LADDER]
+    assert numbers == list(range(1, len(LADDER) + 1))
+
+
+@pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
+def test_a_step_has_its_files(step):
+    assert step.kernel.is_file()
+    for readme in HEADINGS:
+        assert (step.folder / readme).is_file(), f"{step.name} has no {readme}"
+    others = {path.name for path in step.folder.iterdir()} - {"kernel.cu", *HEADINGS, "also"}
+    assert not others, f"{step.name} holds something that belongs elsewhere: {others}"
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+@pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
+def test_a_chapter_has_its_headings_in_order(step, language):
+    text = without_code((step.folder / language).read_text(encoding="utf-8"))
+    found = re.findall(r"^## (.+?)\s*$", text, re.MULTILINE)
+    wanted = HEADINGS[language]
+    if not (ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl").exists():
+        wanted = [heading for heading in wanted if heading not in SIMULATOR_HEADINGS]
+        found = [heading for heading in found if heading not in SIMULATOR_HEADINGS]
+    assert found == wanted
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_a_page_says_the_same_in_both_languages(page):
+    chinese = page.with_name(page.name.removesuffix(".md") + ".zh-CN.md")
+    assert chinese.is_file(), f"{named(page)} has no Chinese page beside it"
+    assert shape_of(page) == shape_of(chinese)
+    assert re.search(r"[\u4e00-\u9fff]", chinese.read_text(encoding="utf-8")), f"{named(chinese)} is not in Chinese"
+
+
+def test_no_chinese_page_is_alone():
+    alone = [
+        named(page)
+        for page in ROOT.rglob("*.zh-CN.md")
+        if is_ours(page) and not page.with_name(page.name.replace(".zh-CN.md", ".md")).exists()
+    ]
+    assert not alone
+
+
+@pytest.mark.parametrize(
+    "page", sorted(page for page in ROOT.rglob("*.md") if is_ours(page)), ids=named
+)
+def test_every_link_within_the_repository_leads_somewhere(page):
+    text = without_code(page.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
+    broken = []
+    for target in ("".join(pair) for pair in targets):
+        path = target.split("#", 1)[0]
+        if path and not re.match(r"[a-z]+:", path) and not (page.parent / path).exists():
+            broken.append(target)
+    assert not broken
+
+
+def test_there_is_one_list_of_steps():
+    """No other source names more than a few steps: what needs them all reads the registry."""
+    few = 4
+    allowed = {REGISTRY, ROOT / "plots" / "data" / "steps.json", ROOT / "plots" / "data" / "published.json"}
+    suspects = []
+    for path in ROOT.rglob("*"):
+        if not path.is_file() or not is_ours(path) or path in allowed:
+            continue
+        if path.name != "gemm" and path.suffix not in {".py", ".cpp", ".h", ".cu", ".build", ".sh", ".toml", ".json", ".yml"}:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if sum(step.name in text for step in LADDER) > few:
+            suspects.append(named(path))
+    assert not suspects
+
+
+def test_a_step_is_found_by_number_and_by_name():
+    last = LADDER[-1]
+    for asked in (str(last.number), f"{last.number:02d}", last.name):
+        assert registry.find(asked, LADDER) == last
+    assert registry.find_many("1-3,02", LADDER) == LADDER[:3]
+    for asked in ("0", "99", "naive", "-1", "", "１"):
+        with pytest.raises(UserError, match="there is no step"):
+            registry.find(asked, LADDER)
+    with pytest.raises(UserError, match="names no step"):
+        registry.find_many("3-1", LADDER)
+
+
+def test_the_registry_refuses_a_line_that_lacks_something(tmp_path):
+    broken = tmp_path / "meson.build"
+    broken.write_text("steps = [\n  {'name': '01_naive', 'ladder': 'fp32', 'types': 'f32'},\n]\n")
+    with pytest.raises(UserError, match=r"line 2: the step has no 'arch'"):
+        registry.steps(broken)
+    broken.write_text("steps = []\n")
+    with pytest.raises(UserError, match="lists no step"):
+        registry.steps(broken)
+    with pytest.raises(UserError, match="cannot be read"):
+        registry.steps(tmp_path / "missing")
