@@ -25,12 +25,13 @@ template <int BK, int PAD, int BUFFERS, int UNROLL>
 __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   constexpr int COPIES = BM * BK / 4 / THREADS;  // float4 of each tile that a thread copies
   static_assert(BM == BN && COPIES * 4 * THREADS == BM * BK, "whole float4 of each tile a thread");
-  constexpr int A_STEP = BM / COPIES, B_STEP = BK / COPIES;  // rows between a thread's copies
+  constexpr int A_STEP = BK / COPIES;  // columns of A's tile between a thread's copies
+  constexpr int B_STEP = BK / COPIES;  // rows of B's tile between a thread's copies
   const int tid = threadIdx.x;
-  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // of A's tile
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile: 32 threads a row
-  const int tile_row = tid / (BN / TN) * 4;                      // and tile_row + BM / 2
-  const int tile_col = tid % (BN / TN) * 4;                      // and tile_col + BN / 2
+  const int a_row = tid / (A_STEP / 4), a_col = tid % (A_STEP / 4) * 4;  // of A's tile: 2 threads a row
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;          // of B's tile: 32 threads a row
+  const int tile_row = tid / (BN / TN) * 4;                              // and tile_row + BM / 2
+  const int tile_col = tid % (BN / TN) * 4;                              // and tile_col + BN / 2
 
   const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
   const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   const auto fetch = [&] {
 #pragma unroll
     for (int i = 0; i < COPIES; ++i) {
-      a_copy[i] = float4_at(a + i * A_STEP * g.lda);
+      a_copy[i] = float4_at(a + i * A_STEP);
       b_copy[i] = float4_at(b + i * B_STEP * g.ldb);
     }
     a += BK;
@@ -58,14 +59,14 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
     if (BUFFERS == 1) __syncthreads();  // everyone has read the previous slice before this one overwrites it
 #pragma unroll
     for (int i = 0; i < COPIES; ++i) {
-      As[buffer][a_col + 0][a_row + i * A_STEP] = a_copy[i].x;
-      As[buffer][a_col + 1][a_row + i * A_STEP] = a_copy[i].y;
-      As[buffer][a_col + 2][a_row + i * A_STEP] = a_copy[i].z;
-      As[buffer][a_col + 3][a_row + i * A_STEP] = a_copy[i].w;
+      As[buffer][a_col + i * A_STEP + 0][a_row] = a_copy[i].x;
+      As[buffer][a_col + i * A_STEP + 1][a_row] = a_copy[i].y;
+      As[buffer][a_col + i * A_STEP + 2][a_row] = a_copy[i].z;
+      As[buffer][a_col + i * A_STEP + 3][a_row] = a_copy[i].w;
       float4_at(&Bs[buffer][b_row + i * B_STEP][b_col]) = b_copy[i];
     }
+    if (k0 + BK < g.k) fetch();  // before the barrier: behind it, the compiler would sink the loads to where they land
     __syncthreads();  // the slice is complete before anyone reads it, and everyone has read the one before it
-    if (k0 + BK < g.k) fetch();
 
 #pragma unroll UNROLL
     for (int k = 0; k < BK; ++k) {
