@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(THREADS) gemm_kernel(Gemm<float> g) {
     As[copy_col + 2][copy_row] = a_copy.z;
     As[copy_col + 3][copy_row] = a_copy.w;
     float4_at(&Bs[copy_row][copy_col]) = b_copy;
-    __syncthreads();  // the slice is complete before anyone reads it
     if (PREFETCH && k0 + BK < g.k) fetch();
+    __syncthreads();  // the slice is complete before anyone reads it
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {

@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(THREADS, 4) gemm_kernel(Gemm<float> g) {
     As[a_col + 2][a_row] = a_copy.z;
     As[a_col + 3][a_row] = a_copy.w;
     float4_at(&Bs[b_row][b_col]) = b_copy;
-    __syncthreads();  // the slice is complete before anyone reads it
     if (PREFETCH && k0 + BK < g.k) fetch();
+    __syncthreads();  // the slice is complete before anyone reads it
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
