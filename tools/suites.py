@@ -4,7 +4,6 @@ import json
 import re
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,14 +93,14 @@ def run_pytest(environment: Environment) -> Count:
 def count_meson(log: Path, junit: Path) -> Count:
     """Counts single cases where a test reports them (GoogleTest's do), whole tests elsewhere."""
     total = Count()
-    by_case = _cases_by_test(junit)
+    reported = _reported_cases(junit)
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
         test = json.loads(line)
         whole = _one(test["result"])
-        cases = by_case.get(_plain_name(test["name"]))
-        if cases is None or (whole.failed and not cases.failed) or (whole.skipped and not cases.skipped):
-            total += whole  # a crash after good cases, or a test that skipped itself as a whole
-        if cases is not None and not whole.skipped:
+        cases = sum((count for suite, count in reported if suite.startswith(test["name"] + ".")), Count())
+        if cases == Count() or (whole.failed and not cases.failed) or whole.skipped:
+            total += whole  # it reports no cases, or crashed after good ones, or skipped itself as a whole
+        if not whole.skipped:
             total += cases
     return total
 
@@ -160,21 +159,13 @@ def _case(case: ET.Element) -> Count:
     return Count(skipped=1) if "skipped" in children or case.get("status") == "notrun" else Count(passed=1)
 
 
-def _plain_name(name: str) -> str:
-    """A test's name alone: meson's log writes `suite - project:name` or `project:name`, or the name."""
-    return name.rsplit(" / ", 1)[-1].rsplit(" - ", 1)[-1].rsplit(":", 1)[-1]
-
-
-def _cases_by_test(junit: Path) -> dict[str, Count]:
-    """The cases that tests report themselves. Meson names their suites `project.test.suite`, others `project`."""
+def _reported_cases(junit: Path) -> list[tuple[str, Count]]:
+    """The suites that tests report themselves. Meson names them `project.test.suite`; here they lose the project."""
     try:
-        suites: Iterable[ET.Element] = ET.parse(junit).getroot().iter("testsuite")
+        suites = list(ET.parse(junit).getroot().iter("testsuite"))
     except (OSError, ET.ParseError):
-        return {}
-    found: dict[str, Count] = {}
-    for suite in suites:
-        parts = suite.get("name", "").split(".")
-        if len(parts) >= 3:
-            cases = sum((_case(case) for case in suite.iter("testcase")), Count())
-            found[parts[1]] = found.get(parts[1], Count()) + cases
-    return found
+        return []
+    return [
+        (suite.get("name", "").partition(".")[2], sum((_case(case) for case in suite.iter("testcase")), Count()))
+        for suite in suites
+    ]

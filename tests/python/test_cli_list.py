@@ -8,13 +8,25 @@ from tools import gpu, listing, measured
 from tools.errors import UserError
 from tools.registry import Step
 
-STEPS = [Step("01_naive", "80", "fp32", "f32"), Step("02_coalesced", "80", "fp32", "f32"), Step("12_half", "80", "fp16", "f16")]
+STEPS = [
+    Step("01_naive", "80", "fp32", "f32"),
+    Step("02_coalesced", "80", "fp32", "f32"),
+    Step("12_half", "80", "fp16", "f16"),
+]
 
 
 def record(step, tflops, ratio, size=4096, **others):
     return {
         **{"step": step, "variant": "v", "default": True, "m": size, "n": size, "k": size, "alpha": 1.0, "beta": 0.0},
-        **{"a": "f32", "acc": "f32", "c": "f32", "layout": "NN", "tflops": tflops, "baseline": "cublas", "ratio": ratio},
+        **{
+            "a": "f32",
+            "acc": "f32",
+            "c": "f32",
+            "layout": "NN",
+            "tflops": tflops,
+            "baseline": "cublas",
+            "ratio": ratio,
+        },
         **{"baseline_tflops": tflops / ratio, "gpu": "NVIDIA H200", "options": {}, "ms": 1.0},
         **others,
     }

@@ -18,7 +18,7 @@ def test_the_table_is_the_harness_s_command_line():
 
 
 def test_the_choices_are_the_harness_s():
-    source = (ROOT / "common" / "cli.cpp").read_text()
+    source = "".join(file.read_text() for file in (ROOT / "common").glob("*.cpp"))
     for option in options.STEP_OPTIONS:
         for choice in option.choices:
             assert f'"{choice}"' in source, f"--{option.name} {choice}"
@@ -28,7 +28,13 @@ def test_options_are_passed_on_as_given():
     parsed = cli.parse(
         ["run", "07", "--size", "1024", "--size", "2048", "--variant=all", "--alpha", "-1.5", "--min-time", "0.2"]
     )
-    assert options.passed_on(parsed) == ["--size=1024", "--size=2048", "--variant=all", "--alpha=-1.5", "--min-time=0.2"]
+    assert options.passed_on(parsed) == [
+        "--size=1024",
+        "--size=2048",
+        "--variant=all",
+        "--alpha=-1.5",
+        "--min-time=0.2",
+    ]
 
 
 def test_nothing_is_passed_on_unasked():

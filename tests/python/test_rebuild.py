@@ -65,6 +65,8 @@ def test_the_course_tracks_the_headers_of_its_kernels():
         pytest.skip("no step is built here")
     for step in built:
         assert step.name in headers, f"nothing is known of what {step.name} includes"
-        included = {line.split('"')[1] for line in step.kernel.read_text().splitlines() if line.startswith('#include "')}
+        included = {
+            line.split('"')[1] for line in step.kernel.read_text().splitlines() if line.startswith('#include "')
+        }
         missing = {header for header in included if header not in headers[step.name] and (ROOT / header).exists()}
         assert not missing, f"{step.name} includes {missing}, and ninja does not know"

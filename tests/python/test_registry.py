@@ -56,7 +56,9 @@ def shape_of(page: Path) -> dict[str, object]:
             line.count("|") for line in prose.splitlines() if re.fullmatch(r"\|?[\s:|-]*-{3}[\s:|-]*\|?", line)
         ],
         "generated tables": re.findall(r"<!-- table:(\S+) -->", prose),
-        "pictures": [Path(target).name.replace(".zh-CN.", ".") for target in re.findall(r"!\[[^]]*\]\(([^)\s]+)", prose)],
+        "pictures": [
+            Path(target).name.replace(".zh-CN.", ".") for target in re.findall(r"!\[[^]]*\]\(([^)\s]+)", prose)
+        ],
         "code blocks": len(re.findall(r"^(?:```|~~~)", text, re.MULTILINE)),
     }
 
@@ -110,9 +112,7 @@ def test_no_chinese_page_is_alone():
     assert not alone
 
 
-@pytest.mark.parametrize(
-    "page", sorted(page for page in ROOT.rglob("*.md") if is_ours(page)), ids=named
-)
+@pytest.mark.parametrize("page", sorted(page for page in ROOT.rglob("*.md") if is_ours(page)), ids=named)
 def test_every_link_within_the_repository_leads_somewhere(page):
     text = without_code(page.read_text(encoding="utf-8"))
     targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
@@ -132,7 +132,17 @@ def test_there_is_one_list_of_steps():
     for path in ROOT.rglob("*"):
         if not path.is_file() or not is_ours(path) or path in allowed:
             continue
-        if path.name != "gemm" and path.suffix not in {".py", ".cpp", ".h", ".cu", ".build", ".sh", ".toml", ".json", ".yml"}:
+        if path.name != "gemm" and path.suffix not in {
+            ".py",
+            ".cpp",
+            ".h",
+            ".cu",
+            ".build",
+            ".sh",
+            ".toml",
+            ".json",
+            ".yml",
+        }:
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if sum(step.name in text for step in LADDER) > few:

@@ -1,0 +1,234 @@
+"""./gemm run and ./gemm record, with made-up steps in place of the compiled ones."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tools import build, cli, gpu, measured, plot, record, record_files, registry, run
+from tools.errors import Failure, UserError
+from tools.paths import ROOT
+
+STEP = """\
+#!/usr/bin/env python3
+import json, sys
+from pathlib import Path
+name = Path(sys.argv[0]).name
+words = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
+print(name, *sys.argv[1:])
+if "json" in words:
+    size = int(words.get("size", 4096))
+    with open(words["json"], "a") as file:
+        file.write(json.dumps({"step": name, "variant": "v", "default": True, "m": size, "n": size, "k": size,
+                               "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU"}) + "\\n")
+sys.exit(EXIT)
+"""
+HERE = gpu.Gpu("NVIDIA Test")
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A built course: executables that write what they were told, a GPU, and nothing to build."""
+    steps = tmp_path / "build" / "steps"
+    steps.mkdir(parents=True)
+    data = tmp_path / "data"
+    data.mkdir()
+    for module in (run, record, build):
+        monkeypatch.setattr(module, "BUILD", tmp_path / "build")
+    for module in (run, record, measured):
+        monkeypatch.setattr(module, "DATA", data)
+    monkeypatch.setattr(record, "STATE", tmp_path / "build" / "recorded.json")
+    monkeypatch.setattr(run, "SIMULATOR", tmp_path / "build" / "sim" / "libcudart.so.13")
+    monkeypatch.setattr(gpu, "detect", lambda: HERE)
+    drawn, built = [], []
+    for module in (run, record):
+        monkeypatch.setattr(module, "ensure_build", lambda _: SimpleNamespace(python=Path("python"), variables=None))
+    monkeypatch.setattr(build, "configure", lambda _: None)
+    monkeypatch.setattr(build, "compile_targets", lambda _, targets=(), title="": built.append(list(targets)))
+    monkeypatch.setattr(build, "has_target", lambda _: True)
+    monkeypatch.setattr(plot, "draw", lambda *_: drawn.append(1))
+    course = SimpleNamespace(root=tmp_path, data=data, drawn=drawn, built=built, ladder=registry.steps())
+
+    def make(exit_codes=None):
+        for step in course.ladder:
+            executable = steps / step.name
+            executable.write_text(STEP.replace("EXIT", str((exit_codes or {}).get(step.number, 0))))
+            executable.chmod(0o755)
+
+    course.make = make
+    make()
+    return course
+
+
+def start(*arguments):
+    run.run(run.plan(cli.parse(["run", *arguments])), setup=False)
+
+
+def test_the_whole_ladder_is_recorded_and_drawn(course, capsys):
+    start()
+    said = capsys.readouterr().out
+    assert course.built == [[]] and course.drawn == [1]
+    written = {file.stem for file in (course.data / "test").glob("*.jsonl")}
+    assert written == {step.name for step in course.ladder}
+    assert "The charts are in" in said and "plots/charts" in said
+    assert said.index("01_naive --json") < said.index("02_coalesced --json")
+
+
+def test_a_step_that_fails_does_not_stop_the_ladder_and_is_named(course, capsys):
+    course.make({2: 1, 3: 2})
+    with pytest.raises(Failure) as failed:
+        start()
+    said = capsys.readouterr().out
+    assert failed.value.code == 1
+    assert "2 of" in said and "02_coalesced, 03_smem_tiling" in said
+    assert course.ladder[-1].name in said and course.drawn == [1]
+
+
+def test_a_refused_step_is_exit_code_2(course):
+    course.make({1: 2})
+    with pytest.raises(Failure) as failed:
+        start("01")
+    assert failed.value.code == 2
+
+
+def test_one_step_builds_and_runs_alone(course, capfd):
+    start("3", "--size", "2048", "--variant", "all")
+    assert course.built == [["steps/03_smem_tiling"]] and course.drawn == []
+    assert "03_smem_tiling --size=2048 --variant=all --json=" in capfd.readouterr().out
+    assert (course.data / "test" / "03_smem_tiling.jsonl").exists()
+
+
+@pytest.mark.parametrize("option", ["--list", "--verify=off"])
+def test_what_is_no_measurement_is_not_recorded(course, option):
+    start("01", option)
+    assert not list(course.data.rglob("*.jsonl"))
+
+
+def test_a_file_of_one_s_own(course, tmp_path):
+    start("01", "--json", str(tmp_path / "mine.jsonl"))
+    assert (tmp_path / "mine.jsonl").exists() and not list(course.data.rglob("*.jsonl"))
+
+
+def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
+    run.SIMULATOR.parent.mkdir()
+    run.SIMULATOR.touch()
+    start("01", "--sim")
+    assert "01_naive --sim" in capfd.readouterr().out
+    assert course.built == [["steps/01_naive", "sim/libcudart.so.13"]]
+    assert not list(course.data.rglob("*.jsonl"))
+    start("01", "--sim", "--json", str(tmp_path / "counts.jsonl"))
+    assert (tmp_path / "counts.jsonl").exists()
+
+
+def test_no_gpu_and_no_simulator(course, monkeypatch, capfd):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
+    start()
+    said = capfd.readouterr().out
+    assert "no NVIDIA driver is installed" in said and "Everything is built" in said and course.drawn == [1]
+    assert "--json" not in said
+    with pytest.raises(UserError, match="the step is built, not run"):
+        start("01")
+
+
+def test_no_gpu_with_the_simulator(course, monkeypatch, capfd):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
+    run.SIMULATOR.parent.mkdir()
+    run.SIMULATOR.touch()
+    start()
+    said = capfd.readouterr().out
+    assert "01_naive --sim" in said and "checked and counted, not timed" in said
+
+
+def test_a_step_that_crashes_is_said(course, capfd):
+    (course.root / "build" / "steps" / "01_naive").write_text("#!/bin/sh\nkill -SEGV $$\n")
+    with pytest.raises(Failure) as failed:
+        start("01")
+    assert failed.value.code == 1 and "signal 11" in capfd.readouterr().out
+
+
+def recorded(course, *arguments):
+    chosen = record.plan(cli.parse(["record", *arguments]))
+    record.run(chosen, setup=False)
+    return sorted((file.stem, len(file.read_text().splitlines())) for file in course.data.rglob("*.jsonl"))
+
+
+def test_the_recorded_set():
+    ladder = {
+        step.number: [task.title.partition(" ")[2] for task in record.tasks_of(step)] for step in registry.steps()
+    }
+    assert ladder[1] == ["--size=1024", "--size=2048", "--size=8192", "--variant=all --size=4096"]
+    assert "--size=16384" in ladder[5] and "--sweep=sgemm27" not in ladder[5]
+    for number in (9, 10, 11):
+        if number in ladder:
+            assert "--sweep=sgemm27" in ladder[number]
+
+
+def test_recording_goes_on_where_it_stopped(course, capsys):
+    assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 3)]
+    assert recorded(course, "--steps", "1-2", "--only", "sizes") == [("01_naive", 3), ("02_coalesced", 3)]
+    assert "3 of 6 runs are recorded already" in capsys.readouterr().out
+    assert recorded(course, "--steps", "1", "--only", "sizes", "--again")[0] == ("01_naive", 6)
+
+
+def test_another_kernel_is_measured_again(course):
+    recorded(course, "--steps", "1", "--only", "sizes")
+    executable = course.root / "build" / "steps" / "01_naive"
+    executable.write_text(executable.read_text() + "# changed\n")
+    assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 6)]
+
+
+def test_a_run_that_fails_is_named_and_done_again(course):
+    course.make({1: 1})
+    with pytest.raises(Failure, match="01_naive --size=1024"):
+        recorded(course, "--steps", "1", "--only", "sizes")
+    course.make()
+    recorded(course, "--steps", "1", "--only", "sizes")
+
+
+def test_the_time_limit(course, capsys):
+    assert recorded(course, "--steps", "1", "--time-limit", "0") == []
+    assert "goes on from here" in capsys.readouterr().out
+
+
+def test_recording_takes_a_gpu(course, monkeypatch):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
+    with pytest.raises(UserError, match="recording takes a GPU: no NVIDIA driver"):
+        record.plan(cli.parse(["record"]))
+
+
+def line(size, tflops, **others):
+    return (
+        json.dumps({"step": "01_naive", "variant": "v", "m": size, "n": size, "k": size, "tflops": tflops, **others})
+        + "\n"
+    )
+
+
+def test_records_are_merged_by_what_they_measure(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    for folder in (source, target):
+        (folder / "h200").mkdir(parents=True)
+    (target / "h200" / "01_naive.jsonl").write_text(line(1024, 1.0) + line(2048, 2.0))
+    (source / "h200" / "01_naive.jsonl").write_text(line(2048, 3.0) + line(4096, 4.0) + line(1024, 5.0, beta=1.0))
+    (source / "h200" / "02_coalesced.jsonl").write_text(line(1024, 6.0))
+    assert record_files.merge(source, target) == 4
+    merged = record_files.read(target / "h200" / "01_naive.jsonl")
+    assert [(one["m"], one["tflops"]) for one in merged] == [(1024, 1.0), (2048, 3.0), (4096, 4.0), (1024, 5.0)]
+    assert (target / "h200" / "02_coalesced.jsonl").exists()
+    assert not list(target.rglob("*.part*"))
+
+
+def test_a_corrupt_record_stops_a_merge_before_anything_is_written(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    (source / "01_naive.jsonl").write_text(line(1024, 1.0))
+    (source / "02_coalesced.jsonl").write_text(line(1024, 1.0) + "{broken\n")
+    with pytest.raises(UserError, match=r"02_coalesced.jsonl:2: not JSON"):
+        record_files.merge(source, target)
+    assert not target.exists()
+
+
+def test_what_makes_two_records_the_same_is_what_the_harness_says():
+    source = "".join(file.read_text() for file in (ROOT / "common").glob("*.cpp"))
+    listed = source.split("IDENTITY = {", 1)[1].split("}", 1)[0]
+    assert tuple(word.strip().strip('"') for word in listed.split(",")) == record_files.IDENTITY

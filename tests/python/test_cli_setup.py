@@ -1,0 +1,196 @@
+"""The set-up of ./gemm: which compiler it takes, which packages it misses, what it does where it may not install."""
+
+import sys
+
+import pytest
+
+from tools import cuda, packages, process, venv
+from tools.errors import UserError
+
+
+def fake_nvcc(root, version="13.0", cublas=True):
+    """A toolkit that says its version and has, or has not, cuBLAS."""
+    (root / "bin").mkdir(parents=True)
+    (root / "include").mkdir()
+    if cublas:
+        (root / "include" / "cublas_v2.h").touch()
+    nvcc = root / "bin" / "nvcc"
+    nvcc.write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then echo "Cuda compilation tools, release {version}, V{version}.88"; '
+        f'else echo "#$ TOP={root}/bin/.."; fi\n'
+    )
+    nvcc.chmod(0o755)
+    return nvcc
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A machine without CUDA."""
+    for variable in ("CUDA_PATH", "CUDA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    local = tmp_path / "local"
+    local.mkdir()
+    monkeypatch.setattr(cuda, "USUAL_PLACES", local)
+    if cuda.find() != []:
+        pytest.skip("this machine has an nvcc in /usr/bin")
+    return tmp_path
+
+
+def test_nvcc_on_path(bare, monkeypatch):
+    nvcc = fake_nvcc(bare / "toolkit")
+    monkeypatch.setenv("PATH", f"{nvcc.parent}:/usr/bin:/bin")
+    found = cuda.find()
+    assert isinstance(found, cuda.Toolkit)
+    assert (found.nvcc, found.root, found.version) == (nvcc, bare / "toolkit", "13.0")
+    assert found.environment()["NVCC"] == str(nvcc)
+    assert "LD_LIBRARY_PATH" not in found.environment()
+
+
+def test_nvcc_behind_a_script_is_found_where_it_is(bare, monkeypatch):
+    nvcc = fake_nvcc(bare / "toolkit")
+    script = bare / "bin" / "nvcc"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {nvcc} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    assert cuda.find().nvcc == nvcc
+
+
+def test_nvcc_in_the_usual_place(bare):
+    fake_nvcc(bare / "local" / "cuda-12.9", "12.9")
+    newest = fake_nvcc(bare / "local" / "cuda-13.1", "13.1")
+    assert cuda.find().nvcc == newest
+
+
+def test_what_cannot_be_used_is_said(bare, monkeypatch):
+    fake_nvcc(bare / "local" / "cuda-12.4", "12.4")
+    fake_nvcc(bare / "local" / "cuda", cublas=False)
+    with pytest.raises(UserError) as refused:
+        cuda.ensure(setup=False)
+    assert "is CUDA 12.4, not 13" in str(refused.value) and "comes without cuBLAS" in str(refused.value)
+
+
+def test_no_compiler_and_none_to_be_installed(bare):
+    with pytest.raises(UserError, match="there is no nvcc on PATH nor in /usr/local/cuda"):
+        cuda.ensure(setup=False)
+
+
+def test_the_wheels_are_made_to_look_like_a_toolkit(tmp_path):
+    library = tmp_path / "lib" / "libcublas.so.13"
+    library.parent.mkdir()
+    library.write_text("cuBLAS")
+    for _ in range(2):  # the second time there is nothing to do
+        cuda.complete_wheels(tmp_path)
+    assert (tmp_path / "lib64" / "libcublas.so").read_text() == "cuBLAS"
+
+
+def test_the_compiler_in_the_venv_finds_its_libraries(tmp_path, monkeypatch):
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/some/where")
+    told = cuda.Toolkit(tmp_path / "bin" / "nvcc", tmp_path, "13.0", in_venv=True).environment()
+    assert told["LD_LIBRARY_PATH"] == f"{tmp_path}/lib:/some/where"
+    assert told["PATH"].startswith(f"{tmp_path}/bin:")
+
+
+@pytest.fixture
+def missing_json(monkeypatch):
+    """One package is missing."""
+    monkeypatch.setattr(packages, "missing", lambda: ["nlohmann-json3-dev"])
+    monkeypatch.setattr(packages.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+
+
+def test_packages_without_the_rights_to_install_them(missing_json, monkeypatch):
+    monkeypatch.setattr(packages.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(process, "output", lambda *_: (1, "sudo: a password is required"))
+    with pytest.raises(UserError) as refused:
+        packages.ensure(setup=True)
+    line = "sudo apt-get update && sudo apt-get install -y --no-install-recommends nlohmann-json3-dev"
+    assert str(refused.value).endswith(line)
+
+
+def test_packages_without_the_wish_to_install_them(missing_json, monkeypatch):
+    monkeypatch.setattr(process, "follow", lambda *_, **__: pytest.fail("something was installed"))
+    with pytest.raises(UserError, match="apt-get install -y --no-install-recommends nlohmann-json3-dev"):
+        packages.ensure(setup=False)
+
+
+def test_packages_on_a_system_without_apt(missing_json, monkeypatch):
+    monkeypatch.setattr(packages.shutil, "which", lambda _: None)
+    with pytest.raises(UserError, match=r"nlohmann/json.hpp.*package manager"):
+        packages.ensure(setup=True)
+
+
+def test_packages_that_apt_cannot_install(missing_json, monkeypatch, capsys):
+    monkeypatch.setattr(packages, "_as_root", lambda: [])
+
+    def follow(command, line, env=None):
+        line("E: Unable to locate package nlohmann-json3-dev")
+        return 100
+
+    monkeypatch.setattr(process, "follow", follow)
+    with pytest.raises(UserError, match="apt-get failed: E: Unable to locate package"):
+        packages.ensure(setup=True)
+
+
+def test_packages_are_found_by_what_they_bring(monkeypatch):
+    monkeypatch.setattr(packages, "HEADERS", {"libstdc++-dev": "vector", "libnowhere-dev": "no/such/header.h"})
+    if packages.shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    assert packages.missing() == ["libnowhere-dev"]
+
+
+def test_pip_that_fails_is_one_line(tmp_path, monkeypatch):
+    pins = tmp_path / "requirements.txt"
+    pins.write_text("no-such-package==1.0\n")
+    monkeypatch.setattr(venv, "VENV", tmp_path)
+
+    def follow(command, line, env=None):
+        line("Collecting no-such-package==1.0")
+        line("ERROR: No matching distribution found for no-such-package==1.0")
+        return 1
+
+    monkeypatch.setattr(process, "follow", follow)
+    with pytest.raises(UserError, match=r"could not install requirements.txt: ERROR: No matching.*--no-setup"):
+        venv._ensure_requirements(pins, "Installing")
+    assert not (tmp_path / ".installed-requirements").exists()
+
+
+def test_pins_are_installed_once(tmp_path, monkeypatch):
+    pins = tmp_path / "requirements.txt"
+    pins.write_text("meson==1.0\n")
+    monkeypatch.setattr(venv, "VENV", tmp_path)
+    calls = []
+    monkeypatch.setattr(process, "follow", lambda *_, **__: calls.append(1) or 0)
+    venv._ensure_requirements(pins, "Installing")
+    venv._ensure_requirements(pins, "Installing")
+    assert len(calls) == 1
+    pins.write_text("meson==2.0\n")
+    venv._ensure_requirements(pins, "Installing")
+    assert len(calls) == 2
+
+
+def test_a_python_that_cannot_make_a_venv_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(venv, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(venv, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+    monkeypatch.setattr(venv.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="apt-get install python3-venv"):
+        venv._ensure_python()
+
+
+def test_every_pin_is_exact():
+    for requirements in (venv.REQUIREMENTS, venv.CUDA_REQUIREMENTS):
+        lines = [line.split("#")[0].strip() for line in requirements.read_text().splitlines()]
+        assert all("==" in line for line in lines if line)
+
+
+def test_our_own_tools_are_the_pinned_ones():
+    """Charts and formats are compared with what the pinned versions make."""
+    if not venv.running_inside():
+        pytest.skip("this is not the .venv that ./gemm makes")
+    code, listed = process.output([sys.executable, "-m", "pip", "freeze", "--disable-pip-version-check"])
+    assert code == 0
+    installed = dict(line.lower().split("==") for line in listed.splitlines() if "==" in line)
+    for line in venv.REQUIREMENTS.read_text().splitlines():
+        if "==" in line:
+            name, version = line.split("#")[0].strip().lower().split("==")
+            assert installed.get(name) == version
