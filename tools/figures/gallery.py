@@ -1,4 +1,26 @@
-"""The list of all pictures."""
+"""The list of all pictures, each drawn in both languages."""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from tools.figures import bank_maps, threads, tiling, timelines
+from tools.figures.svg import Canvas
+from tools.figures.text import LANGUAGES
+
+FAMILIES = (threads, bank_maps, timelines, tiling)
+
+
+def drawings() -> Iterator[tuple[str, Callable[[str], Canvas]]]:
+    """File name without ending, and the function that draws the picture in a language."""
+    for family in FAMILIES:
+        yield from family.pictures()
+
+
 def pictures(folder: Path) -> dict[Path, str]:
-    return {}
+    """Every picture's file in `folder` with its SVG text."""
+    found = {}
+    for name, draw in drawings():
+        for language in LANGUAGES:
+            ending = ".svg" if language == "en" else f".{language}.svg"
+            found[folder / f"{name}{ending}"] = draw(language).svg()
+    return found

@@ -1,0 +1,219 @@
+"""Time lines of a block: when it copies, stores, waits and computes, for steps 08 to 11."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tools.figures import parts
+from tools.figures.palette import DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, C
+from tools.figures.svg import Canvas
+from tools.figures.text import Words, say, title
+
+GLOBAL = "#64788f"  # copies from global memory
+STORE = "#4f93d2"  # stores to shared memory
+LEFT = 190.0  # where time begins
+RIGHT = 936.0
+TRACK = 34.0  # a track's height
+
+# Lengths in arbitrary units: a copy's way from global memory, a store, a slice's FMAs.
+COPY, PUT, MULTIPLY = 26.0, 6.0, 30.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Something that takes time on a track."""
+
+    track: int
+    start: float
+    end: float
+    colour: str
+    words: Words
+
+
+@dataclass(frozen=True)
+class Line:
+    """A step's time line."""
+
+    name: str
+    says: Words
+    tracks: tuple[Words, ...]
+    bars: tuple[Bar, ...]
+    barriers: tuple[float, ...]
+    waits: tuple[tuple[float, float], ...]  # when the multipliers idle
+    fma_track: int
+    length: float
+
+
+def _slice(number: int, tail: Words | None = None) -> Words:
+    extra = ("", "") if tail is None else (f" {tail.english}", f" {tail.chinese}")
+    return Words(f"slice {number}{extra[0]}", f"切片 {number}{extra[1]}")
+
+
+LOAD = Words("global → registers", "全局内存 → 寄存器")
+PUT_DOWN = Words("registers → shared", "寄存器 → 共享内存")
+FMAS = Words("FMAs", "FMA 计算")
+ASYNC = Words("cp.async: global → shared", "cp.async：全局 → 共享")
+FRAGMENTS = Words("shared → fragments", "共享内存 → 片段")
+
+
+def conflict_free() -> Line:
+    """Step 08: copy, store, compute, one after the other, two barriers a slice."""
+    bars, barriers, waits = [], [], []
+    at = 0.0
+    for number in range(3):
+        bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number)))
+        barriers.append(at + COPY)
+        bars.append(Bar(1, at + COPY, at + COPY + PUT, STORE, Words("", "")))
+        barriers.append(at + COPY + PUT)
+        waits.append((at, at + COPY + PUT))
+        bars.append(Bar(2, at + COPY + PUT, at + COPY + PUT + MULTIPLY, C.strong, _slice(number)))
+        at += COPY + PUT + MULTIPLY
+    return Line(
+        "08_conflict_free",
+        Words("one buffer: copy, store, compute in turn, two barriers a slice", "单缓冲：拷贝、写入、计算依次进行，每片两次屏障"),
+        (LOAD, PUT_DOWN, FMAS), tuple(bars), tuple(barriers), tuple(waits), 2, at,
+    )
+
+
+def double_buffer() -> Line:
+    """Step 09: the next slice's loads fly while this one is multiplied; one barrier a slice."""
+    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0))]
+    barriers, waits = [], [(0.0, COPY + PUT)]
+    at = COPY
+    for number in range(3):
+        buffer = number % 2
+        bars.append(Bar(1, at, at + PUT, STORE, Words(f"{buffer}", f"{buffer}")))
+        if number:
+            waits.append((at, at + PUT))
+        at += PUT
+        barriers.append(at)
+        if number < 2:
+            bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 1)))
+        tail = Words(f"from buffer {buffer}", f"读缓冲 {buffer}")
+        bars.append(Bar(2, at, at + MULTIPLY, C.strong, _slice(number, tail)))
+        at += MULTIPLY
+    return Line(
+        "09_double_buffer",
+        Words("two buffers: the next slice loads while this one is multiplied; one barrier a slice", "双缓冲：计算本片时加载下一片，每片一次屏障"),
+        (LOAD, PUT_DOWN, FMAS), tuple(bars), tuple(barriers), tuple(waits), 2, at,
+    )
+
+
+def cp_async() -> Line:
+    """Step 10: copies go straight to shared memory."""
+    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0, Words("→ stage 0", "→ 第 0 级")))]
+    barriers, waits = [], [(0.0, COPY)]
+    at = COPY
+    for number in range(3):
+        barriers.append(at)
+        if number < 2:
+            stage = (number + 1) % 2
+            bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 1, Words(f"→ stage {stage}", f"→ 第 {stage} 级"))))
+        bars.append(Bar(1, at, at + MULTIPLY, C.strong, _slice(number)))
+        at += MULTIPLY
+    return Line(
+        "10_cp_async",
+        Words("asynchronous copies: no registers in between, nothing to store", "异步拷贝：不经寄存器，也无需写入"),
+        (ASYNC, FMAS), tuple(bars), tuple(barriers), tuple(waits), 1, at,
+    )
+
+
+def warp_tiling() -> Line:
+    """Step 11: copies two slices ahead, fragments one k ahead."""
+    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0)), Bar(0, COPY + 1, COPY + 27, GLOBAL, _slice(1))]
+    bars[1] = Bar(1, 3, 3 + COPY, GLOBAL, _slice(1))
+    barriers, waits = [COPY], [(0.0, COPY + 3)]
+    at = COPY + 3
+    bars.append(Bar(2, COPY, at, THREAD.strong, Words("", "")))
+    parts_of_slice = 6
+    for number in range(3):
+        if number < 1:
+            bars.append(Bar(number % 2, at, at + COPY, GLOBAL, _slice(number + 2)))
+        width = MULTIPLY / parts_of_slice
+        for k in range(parts_of_slice):
+            left = at + k * width
+            if number < 2 or k + 1 < parts_of_slice:
+                bars.append(Bar(2, left + 0.5, left + width - 1.2, THREAD.strong, Words("", "")))
+        bars.append(Bar(3, at, at + MULTIPLY, C.strong, _slice(number)))
+        if number < 2:
+            barriers.append(at + MULTIPLY - width)
+        at += MULTIPLY
+    return Line(
+        "11_warp_tiling",
+        Words(
+            "three stages: copies two slices ahead, fragments one k ahead; the FMAs run on across the barrier",
+            "三级流水：拷贝超前两片，片段超前一个 k；FMA 跨过屏障不停",
+        ),
+        (Words("cp.async, even slices", "cp.async，偶数切片"), Words("cp.async, odd slices", "cp.async，奇数切片"), FRAGMENTS, FMAS),
+        tuple(bars), tuple(barriers), tuple(waits), 3, at,
+    )
+
+
+def all_lines() -> list[Line]:
+    """The time lines in the order of the ladder."""
+    return [conflict_free(), double_buffer(), cp_async(), warp_tiling()]
+
+
+def pictures() -> Iterable[tuple[str, object]]:
+    """File name and drawing function of each picture."""
+    for line in all_lines():
+        yield f"{line.name}-timeline", lambda language, line=line: draw([line], f"{title(line.name)}", language)
+    yield "double-buffering", lambda language: draw(all_lines(), "", language)
+
+
+def draw(lines: list[Line], name: str, language: str) -> Canvas:
+    """One time line, or several one above the other on the same scale."""
+    alone = len(lines) == 1
+    heights = [len(line.tracks) * TRACK + (16 if alone else 58) for line in lines]
+    heading = say(language, f"{name}: one block over time", f"{name}：一个线程块的时间线") if alone else say(
+        language, "From one buffer to a pipeline: one block over time", "从单缓冲到流水线：一个线程块的时间线"
+    )
+    canvas = Canvas(960, 82 + sum(heights) + 44, heading)
+    note = lines[0].says(language) if alone else say(
+        language, "the same work with the same lengths of copy and of computation", "同样的工作，拷贝与计算的长度相同"
+    )
+    parts.heading(canvas, note)
+    scale = (RIGHT - LEFT) / max(line.length for line in lines)
+    y = 82.0
+    for line, height in zip(lines, heights, strict=True):
+        top = y
+        if not alone:
+            canvas.text(parts.MARGIN, y + 12, title(line.name), 13.5, bold=True)
+            canvas.text(LEFT, y + 12, line.says(language), 12.5, MUTED)
+            top += 24
+        _tracks(canvas, line, top, scale, language)
+        y += height
+    bottom = canvas.height - 20
+    x = parts.key(canvas, parts.MARGIN, bottom, [(PALE_RED, say(language, "the multipliers wait", "乘法单元在等"))])
+    canvas.line(x, bottom - 12, x, bottom + 2, DARK, 2.5)
+    x += 10 + canvas.text(x + 8, bottom, "__syncthreads()", 12, mono=True) + 18
+    canvas.text(
+        RIGHT, bottom, say(language, "schematic; lengths are not to scale, other blocks of the multiprocessor left out", "示意图：长度不按比例，未画同一 SM 上的其他线程块"),
+        11.5, MUTED, "end",
+    )
+    return canvas
+
+
+def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str) -> None:
+    end = LEFT + line.length * scale
+    for index, track in enumerate(line.tracks):
+        y = top + index * TRACK
+        canvas.rect(LEFT, y + 3, end - LEFT, TRACK - 6, "#f1f4f8", radius=3)
+        canvas.text(LEFT - 12, y + TRACK / 2 + 4.5, track(language), 12, INK, "end")
+    y = top + line.fma_track * TRACK
+    for start, stop in line.waits:
+        canvas.rect(LEFT + start * scale, y + 3, (stop - start) * scale, TRACK - 6, PALE_RED)
+    for bar in line.bars:
+        y = top + bar.track * TRACK
+        x, width = LEFT + bar.start * scale, (bar.end - bar.start) * scale
+        canvas.rect(x + 0.5, y + 4, max(width - 1, 1), TRACK - 8, bar.colour, radius=3)
+        if bar.words(language):
+            size = 12 if width > 60 else 11
+            canvas.text(x + width / 2, y + TRACK / 2 + 4.5, bar.words(language), size, "#ffffff", "middle", bold=True)
+    for at in line.barriers:
+        x = LEFT + at * scale
+        canvas.line(x, top - 3, x, top + len(line.tracks) * TRACK + 3, DARK, 2.5)
+    if line.waits and (line.waits[0][1] - line.waits[0][0]) * scale > 70:
+        start, stop = line.waits[0]
+        y = top + line.fma_track * TRACK
+        canvas.text(LEFT + (start + stop) / 2 * scale, y + TRACK / 2 + 4.5, say(language, "wait", "等待"), 11.5, RED, "middle")
+    canvas.line(LEFT, top + len(line.tracks) * TRACK + 4, end, top + len(line.tracks) * TRACK + 4, EDGE)
