@@ -170,8 +170,8 @@ def _side(number: int | None, text: str, marks: list[range], width: int, paint: 
     if number is None:
         return []
     pieces = []
-    for start in range(0, max(len(text), 1), width):
-        piece = text[start : start + width]
+    for start, end in _stretches(text, width):
+        piece = text[start:end]
         padding = " " * (width - len(piece))
         label = f"{number:4d} " if start == 0 else "     "
         if colour:
@@ -179,6 +179,17 @@ def _side(number: int | None, text: str, marks: list[range], width: int, paint: 
             piece = _painted(piece, start, marks, paint)
         pieces.append(label + piece + padding)
     return pieces
+
+
+def _stretches(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Where a long line is broken: after a space if one is near the end, else at the width."""
+    start = 0
+    while len(text) - start > width:
+        space = text.rfind(" ", start + width // 2, start + width)
+        end = start + width if space < 0 else space + 1
+        yield start, end
+        start = end
+    yield start, len(text)
 
 
 def _painted(piece: str, start: int, marks: list[range], paint: str) -> str:
