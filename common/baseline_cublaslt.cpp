@@ -27,7 +27,7 @@ class CublasLt : public Baseline {
   CublasLt(const Variant& variant, const Problem& problem, cudaStream_t stream) : types_(library_types(variant)) {
     check(function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle_), "cublasLtCreate");
     check(function<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate")(&matmul_, types_.compute,
-                                                                                    types_.scale),
+                                                                                   types_.scale),
           "cublasLtMatmulDescCreate");
     const cublasOperation_t transpose = variant.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     check(function<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute")(
@@ -46,9 +46,7 @@ class CublasLt : public Baseline {
     function<decltype(cublasLtDestroy)>("cublasLtDestroy")(handle_);
   }
 
-  void launch(const Problem& p, cudaStream_t stream) override {
-    check(run(p, best_, stream), "cublasLtMatmul");
-  }
+  void launch(const Problem& p, cudaStream_t stream) override { check(run(p, best_, stream), "cublasLtMatmul"); }
   std::string name() const override { return "cublaslt"; }
 
  private:

@@ -1,9 +1,8 @@
-#include "common/compare.h"
-
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
+#include "common/compare.h"
 #include "common/dispatch.h"
 #include "common/simulated.h"
 
@@ -19,9 +18,8 @@ template <typename Out>
 __host__ __device__ Verdict judge(Out got, double want, double magnitude, const Tolerance& tolerance) {
   const double rounded = tolerance.exact ? to_double(from_double<Out>(want)) : want;
   const double difference = fabs(to_double(got) - rounded);
-  const double bound =
-      tolerance.exact ? 0.0 : tolerance.per_magnitude * magnitude + tolerance.per_value * fabs(want);
-  return {difference <= bound, difference, bound};  // NaN compares false
+  const double bound = tolerance.exact ? 0.0 : tolerance.per_magnitude * magnitude + tolerance.per_value * fabs(want);
+  return {difference <= bound, difference, bound};  // NaN compares false, also inf - inf
 }
 
 // What the threads agree on. The sums' order varies from run to run: the last digits of `error` do too.
@@ -121,13 +119,15 @@ Comparison compare(const Reference& reference, const Matrix& c, const Tolerance&
   found.got = c.at(found.row, found.col);
   found.want = from_device(reference.value() + totals.first);
   const double magnitude = from_device(reference.magnitude() + totals.first);
-  found.bound = tolerance.exact ? 0.0
-                                : tolerance.per_magnitude * magnitude + tolerance.per_value * std::fabs(found.want);
+  found.bound =
+      tolerance.exact ? 0.0 : tolerance.per_magnitude * magnitude + tolerance.per_value * std::fabs(found.want);
   return found;
 }
 
 void Comparison::merge(const Comparison& other) {
-  if (passed && !other.passed) row = other.row, col = other.col, got = other.got, want = other.want, bound = other.bound;
+  if (wrong == 0 && other.wrong > 0)
+    row = other.row, col = other.col, got = other.got, want = other.want, bound = other.bound;
+  if (damage.empty()) damage = other.damage;
   passed = passed && other.passed;
   wrong += other.wrong;
   worst_of_bound = std::max(worst_of_bound, other.worst_of_bound);
@@ -135,6 +135,7 @@ void Comparison::merge(const Comparison& other) {
 }
 
 std::string Comparison::message() const {
+  if (!damage.empty()) return damage;
   std::ostringstream out;
   out.precision(9);
   out << wrong << " wrong element" << (wrong == 1 ? "" : "s") << ", the first at row " << row << ", column " << col

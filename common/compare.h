@@ -20,10 +20,11 @@ Tolerance tolerance_for(InputKind kind, DType ab, DType acc, DType out);
 /// What a comparison found. `row`, `col`, `got`, `want`, `bound` describe the first wrong element, if any.
 struct Comparison {
   bool passed = true;
+  std::string damage;  // what was written that had to be left alone; usually empty
   unsigned long long wrong = 0;
   int row = -1, col = -1;
   double got = 0, want = 0, bound = 0;
-  double worst_of_bound = 0;  // largest |out - ref| / bound; 0 for exact comparisons that pass
+  double worst_of_bound = 0;  // largest |out - ref| / bound of the right ones; 0 for exact comparisons
   double error = 0;           // ||out - ref|| / ||ref||
 
   /// Adds what another selection of the same matrix showed.

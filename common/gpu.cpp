@@ -46,15 +46,16 @@ int attribute(cudaDeviceAttr which) {
 }
 
 // FLOP per clock and multiprocessor, from the CUDA programming guide's throughput table and the architecture
-// whitepapers: {FP32 on CUDA cores, dense FP16/BF16, TF32}.
+// whitepapers: {FP32 on CUDA cores, dense FP16/BF16, TF32}. For 8.6, 8.9 and 12.0 the professional cards' rates:
+// GeForce cards run TF32, and FP16 with FP32 accumulation, at half of these.
 struct Rates {
   int capability;
   double fp32, fp16, tf32;
 };
 constexpr Rates RATES[] = {
-    {70, 128, 1024, 0},    {75, 128, 1024, 0},   {80, 128, 2048, 1024}, {86, 256, 1024, 512},  // GeForce 86, 89, 120:
-    {87, 256, 2048, 1024}, {89, 256, 1024, 512}, {90, 256, 4096, 2048}, {100, 256, 8192, 4096},  // FP16 accumulation
-    {103, 256, 8192, 4096}, {120, 256, 1024, 512}};                                              // runs at twice this
+    {70, 128, 1024, 0},   {75, 128, 1024, 0},    {80, 128, 2048, 1024},  {86, 256, 1024, 512},   {87, 256, 2048, 1024},
+    {89, 256, 1024, 512}, {90, 256, 4096, 2048}, {100, 256, 8192, 4096}, {103, 256, 8192, 4096}, {120, 256, 1024, 512},
+};
 
 // Tensor peaks are quoted at the boost clock, which on the H100 and H200 is below the highest clock of 1980 MHz.
 constexpr double HOPPER_TENSOR_MHZ = 1830;

@@ -9,10 +9,10 @@
 
 /// What a record says about the machine, and what limits a run.
 struct Gpu {
-  std::string name;       // "NVIDIA H200"
-  std::string driver;     // "580.159.03"; empty where NVML does not answer
-  std::string cuda;       // runtime version, "13.0"
-  int capability;         // 90 for compute capability 9.0
+  std::string name;    // "NVIDIA H200"
+  std::string driver;  // "580.159.03"; empty where NVML does not answer
+  std::string cuda;    // runtime version, "13.0"
+  int capability;      // 90 for compute capability 9.0
   int multiprocessors;
   double max_clock_mhz;
   std::size_t l2_bytes;

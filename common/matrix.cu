@@ -1,9 +1,12 @@
-#include "common/matrix.h"
+#include <algorithm>
 
 #include "common/dispatch.h"
+#include "common/matrix.h"
 #include "common/simulated.h"
 
 namespace {
+
+constexpr int THREADS = 256, MOST_BLOCKS = 2048;
 
 template <typename T>
 __host__ __device__ T drawn(const Recipe& recipe, int rows, int cols, int ld, std::size_t at) {
@@ -34,7 +37,8 @@ void Matrix::fill(const Recipe& recipe) {
       for (std::size_t at = 0; at < count; ++at) host[at] = drawn<T>(recipe, rows_, cols_, ld_, at);
       buffer_.upload(host.data());
     } else {
-      fill_kernel<<<2048, 256>>>(buffer_.as<T>(), count, recipe, rows_, cols_, ld_);
+      const auto blocks = static_cast<unsigned>(std::min<std::size_t>(MOST_BLOCKS, (count + THREADS - 1) / THREADS));
+      fill_kernel<<<blocks, THREADS>>>(buffer_.as<T>(), count, recipe, rows_, cols_, ld_);
       CUDA_CHECK(cudaGetLastError());
     }
   });
@@ -54,7 +58,8 @@ std::vector<double> Matrix::to_host() const {
     std::vector<double> values;
     values.reserve(static_cast<std::size_t>(rows_) * cols_);
     for (int row = 0; row < rows_; ++row)
-      for (int col = 0; col < cols_; ++col) values.push_back(to_double(stored[static_cast<std::size_t>(row) * ld_ + col]));
+      for (int col = 0; col < cols_; ++col)
+        values.push_back(to_double(stored[static_cast<std::size_t>(row) * ld_ + col]));
     return values;
   });
 }

@@ -1,29 +1,14 @@
 #include "common/record.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
-
-#include "common/check.h"
+#include <filesystem>
 
 namespace {
 
 using nlohmann::ordered_json;
-namespace fs = std::filesystem;
-
-// Two records with the same values of these are of the same measurement.
-constexpr std::array IDENTITY = {"step", "variant", "m",     "n",   "k",   "lda", "ldb",      "ldc",
-                                 "a",    "acc",     "c",     "layout", "alpha", "beta", "baseline", "options"};
-
-bool same_measurement(const ordered_json& x, const ordered_json& y) {
-  for (const char* key : IDENTITY)
-    if (x.value(key, ordered_json()) != y.value(key, ordered_json())) return false;
-  return true;
-}
 
 std::string today() {
   std::array<char, 16> text{};
@@ -32,11 +17,15 @@ std::string today() {
   return text.data();
 }
 
-// GEMM_COMMIT, else what git says, else "unknown".
-std::string commit() {
+// GEMM_COMMIT, else what git says of the checkout that this executable was built in, else "unknown".
+std::string asked_commit() {
   if (const char* given = std::getenv("GEMM_COMMIT")) return given;
+  std::error_code failed;
+  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::string folder = executable.parent_path().string();
+  if (failed || folder.find('\'') != std::string::npos) return "unknown";
   std::string text;
-  if (std::FILE* git = popen("git rev-parse --short HEAD 2>/dev/null", "r")) {
+  if (std::FILE* git = popen(("git -C '" + folder + "' rev-parse --short HEAD 2>/dev/null").c_str(), "r")) {
     std::array<char, 64> buffer{};
     if (std::fgets(buffer.data(), buffer.size(), git) != nullptr) text = buffer.data();
     pclose(git);
@@ -44,7 +33,12 @@ std::string commit() {
   return text.empty() ? "unknown" : text.substr(0, text.find('\n'));
 }
 
-// Four significant digits more than any comparison needs; keeps records readable.
+const std::string& commit() {
+  static const std::string asked_once = asked_commit();
+  return asked_once;
+}
+
+// To six significant digits, more than any timing repeats: keeps records readable.
 double rounded(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6g", value);
@@ -52,8 +46,6 @@ double rounded(double value) {
 }
 
 }  // namespace
-
-double tflops(const Shape& shape, double ms) { return 2.0 * shape.m * shape.n * shape.k / (ms * 1e9); }
 
 ordered_json identity_record(const std::string& step, const Variant& variant, bool is_default, const Shape& shape) {
   ordered_json record = {{"step", step},
@@ -67,8 +59,8 @@ ordered_json identity_record(const std::string& step, const Variant& variant, bo
                          {"acc", name_of(variant.acc)},
                          {"c", name_of(variant.out)},
                          {"layout", variant.b_transposed ? "TN" : "NN"},
-                         {"alpha", shape.alpha},
-                         {"beta", shape.beta}};
+                         {"alpha", rounded(shape.alpha)},
+                         {"beta", rounded(shape.beta)}};
   if (shape.lda != shape.k) record["lda"] = shape.lda;
   if (shape.ldb != (variant.b_transposed ? shape.k : shape.n)) record["ldb"] = shape.ldb;
   if (shape.ldc != shape.n) record["ldc"] = shape.ldc;
@@ -126,60 +118,4 @@ ordered_json variant_record(const std::string& step, const Variant& variant, boo
           {"block", {variant.block_m, variant.block_n, variant.block_k}},
           {"covers", variant.published_names},
           {"note", variant.remark}};
-}
-
-std::vector<ordered_json> read_records(const fs::path& file) {
-  std::vector<ordered_json> records;
-  if (!fs::exists(file)) return records;
-  std::ifstream in(file);
-  if (!in) throw BadInput("cannot read " + file.string());
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    if (line.empty()) continue;
-    ordered_json record = ordered_json::parse(line, nullptr, false);
-    if (!record.is_object())
-      throw BadInput(file.string() + ":" + std::to_string(number) + ": not a JSON object; mend or remove the line");
-    records.push_back(std::move(record));
-  }
-  return records;
-}
-
-void merge_records(const fs::path& file, const std::vector<ordered_json>& records) {
-  std::vector<ordered_json> all = read_records(file);
-  for (const ordered_json& record : records) {
-    const auto old = std::find_if(all.begin(), all.end(), [&](const auto& r) { return same_measurement(r, record); });
-    if (old == all.end()) {
-      all.push_back(record);
-    } else {
-      *old = record;
-    }
-  }
-  const fs::path temporary = file.string() + ".part" + std::to_string(getpid());
-  {
-    std::ofstream out(temporary);
-    for (const ordered_json& record : all) out << record.dump() << '\n';
-    out.flush();
-    if (!out) {
-      std::error_code ignored;
-      fs::remove(temporary, ignored);
-      throw BadInput("cannot write " + file.string() + "; choose another --json file");
-    }
-  }
-  std::error_code failed;
-  fs::rename(temporary, file, failed);
-  if (failed) {
-    fs::remove(temporary, failed);
-    throw BadInput("cannot write " + file.string() + "; choose another --json file");
-  }
-}
-
-void require_writable(const fs::path& file) {
-  std::error_code ignored;
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, ignored))
-    throw BadInput("cannot write " + file.string() + ": there is no folder " + folder.string());
-  const bool allowed = !fs::is_directory(file, ignored) && access(folder.c_str(), W_OK) == 0 &&
-                       (!fs::exists(file, ignored) || access(file.c_str(), W_OK) == 0);
-  if (!allowed) throw BadInput("cannot write " + file.string() + "; choose another --json file");
-  read_records(file);  // a corrupt file is found now, not after the timing
 }

@@ -1,9 +1,8 @@
-// JSON Lines records: the only source of every chart and table.
+// What one measurement leaves behind: the records are the only source of every chart and table.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <vector>
+#include <string>
 
 #include "common/gpu.h"
 #include "common/timing.h"
@@ -20,16 +19,3 @@ nlohmann::ordered_json timing_record(const std::string& step, const Variant& var
 
 /// A variant as `--list --json` writes it.
 nlohmann::ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default);
-
-/// 2 m n k / ms, in TFLOPS.
-double tflops(const Shape& shape, double ms);
-
-/// Reads a JSON Lines file; a missing file has no records. Throws BadInput naming the file and the line that is corrupt.
-std::vector<nlohmann::ordered_json> read_records(const std::filesystem::path& file);
-
-/// Adds records to a file, each in the place of an older one of the same measurement. Writes a temporary file and
-/// renames it, so that nothing is ever half-written. Throws BadInput where that is impossible.
-void merge_records(const std::filesystem::path& file, const std::vector<nlohmann::ordered_json>& records);
-
-/// Throws BadInput where merge_records would: before an hour of timing, not after it.
-void require_writable(const std::filesystem::path& file);

@@ -1,7 +1,8 @@
-#include "common/reference.h"
+#include <algorithm>
+#include <utility>
 
 #include "common/dispatch.h"
-#include "common/math.h"
+#include "common/reference.h"
 #include "common/simulated.h"
 
 namespace {
@@ -29,44 +30,48 @@ struct View {
   }
 };
 
-constexpr int TILE = 64, DEPTH = 16, THREADS = 16, EACH = TILE / THREADS;
+constexpr int TILE = 64, DEPTH = 16, THREADS = 16, EACH = TILE / THREADS, MOST_GRID_ROWS = 65535;
 
-// 64x64 elements a block, 4x4 a thread (16 apart, so that neighbours read neighbouring banks), slices of 16 along K.
+// 64x64 elements a block, 4x4 a thread (16 apart, so that neighbours read neighbouring banks), slices of 16 along K. A
+// grid has at most 65535 rows of blocks, so that a block may have to take more than one tile.
 template <typename T, typename Out>
 __global__ void __launch_bounds__(THREADS* THREADS) reference_kernel(View<T, Out> v) {
   __shared__ double As[DEPTH][TILE + 1];
   __shared__ double Bs[DEPTH][TILE + 1];
   const int thread = threadIdx.y * THREADS + threadIdx.x;
-  const int first_row = blockIdx.y * TILE, first_col = blockIdx.x * TILE;
-  double sum[EACH][EACH] = {}, size[EACH][EACH] = {};
+  const int first_col = blockIdx.x * TILE;
 
-  for (int first_k = 0; first_k < v.k; first_k += DEPTH) {
-    for (int e = thread; e < TILE * DEPTH; e += THREADS * THREADS) {
-      const int i = e / DEPTH, k = e % DEPTH;
-      const bool inside = first_row + i < v.row_count && first_k + k < v.k;
-      As[k][i] = inside ? to_double(v.a[v.rows[first_row + i] * v.lda + first_k + k]) : 0.0;
+  for (long long first_row = blockIdx.y * TILE; first_row < v.row_count; first_row += gridDim.y * TILE) {
+    double sum[EACH][EACH] = {}, size[EACH][EACH] = {};
+    for (int first_k = 0; first_k < v.k; first_k += DEPTH) {
+      for (int e = thread; e < TILE * DEPTH; e += THREADS * THREADS) {
+        const int i = e / DEPTH, k = e % DEPTH;
+        const bool inside = first_row + i < v.row_count && first_k + k < v.k;
+        As[k][i] = inside ? to_double(v.a[v.rows[first_row + i] * v.lda + first_k + k]) : 0.0;
+      }
+      for (int e = thread; e < TILE * DEPTH; e += THREADS * THREADS) {
+        const int j = e % TILE, k = e / TILE;
+        const bool inside = first_col + j < v.col_count && first_k + k < v.k;
+        Bs[k][j] = inside ? to_double(v.b[(first_k + k) * v.ldb_k + v.cols[first_col + j] * v.ldb_n]) : 0.0;
+      }
+      __syncthreads();  // the slice is complete before anyone reads it
+      for (int k = 0; k < DEPTH; ++k)
+        for (int i = 0; i < EACH; ++i)
+          for (int j = 0; j < EACH; ++j) {
+            const double a = As[k][threadIdx.y + i * THREADS], b = Bs[k][threadIdx.x + j * THREADS];
+            sum[i][j] += a * b;
+            size[i][j] += fabs(a) * fabs(b);
+          }
+      __syncthreads();  // everyone has read the slice before it is overwritten
     }
-    for (int e = thread; e < TILE * DEPTH; e += THREADS * THREADS) {
-      const int j = e % TILE, k = e / TILE;
-      const bool inside = first_col + j < v.col_count && first_k + k < v.k;
-      Bs[k][j] = inside ? to_double(v.b[(first_k + k) * v.ldb_k + v.cols[first_col + j] * v.ldb_n]) : 0.0;
-    }
-    __syncthreads();  // the slice is complete before anyone reads it
-    for (int k = 0; k < DEPTH; ++k)
-      for (int i = 0; i < EACH; ++i)
-        for (int j = 0; j < EACH; ++j) {
-          const double a = As[k][threadIdx.y + i * THREADS], b = Bs[k][threadIdx.x + j * THREADS];
-          sum[i][j] += a * b;
-          size[i][j] += fabs(a) * fabs(b);
-        }
-    __syncthreads();  // everyone has read the slice before it is overwritten
+
+    for (int i = 0; i < EACH; ++i)
+      for (int j = 0; j < EACH; ++j) {
+        const long long row = first_row + threadIdx.y + i * THREADS;
+        const int col = first_col + threadIdx.x + j * THREADS;
+        if (row < v.row_count && col < v.col_count) v.finish(static_cast<int>(row), col, sum[i][j], size[i][j]);
+      }
   }
-
-  for (int i = 0; i < EACH; ++i)
-    for (int j = 0; j < EACH; ++j) {
-      const int row = first_row + threadIdx.y + i * THREADS, col = first_col + threadIdx.x + j * THREADS;
-      if (row < v.row_count && col < v.col_count) v.finish(row, col, sum[i][j], size[i][j]);
-    }
 }
 
 template <typename T, typename Out>
@@ -124,7 +129,7 @@ Reference::Reference(const Operands& in, std::vector<int> rows, std::vector<int>
                               value_.as<double>(),
                               magnitude_.as<double>()};
       if (simulated::active()) return on_host(view);
-      const dim3 grid(ceil_div(view.col_count, TILE), ceil_div(view.row_count, TILE));
+      const dim3 grid((view.col_count - 1) / TILE + 1, std::min((view.row_count - 1) / TILE + 1, MOST_GRID_ROWS));
       reference_kernel<<<grid, dim3(THREADS, THREADS)>>>(view);
       CUDA_CHECK(cudaGetLastError());
     });

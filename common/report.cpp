@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <ostream>
 
-#include "common/record.h"
-
 namespace {
 
 constexpr int CORNER = 8;
@@ -42,7 +40,7 @@ void ResultTable::add(const Variant& variant, const Shape& shape, const Timing& 
   if (best_.empty()) {
     out_ << step_ << " on " << gpu_.name << "\n";
     out_ << text("%-22s %6s %6s %6s %10s %8s %7s %9s %19s %7s %9s\n", "variant", "m", "n", "k", "ms", "TFLOPS",
-                 "% peak", baseline.empty() ? "baseline" : baseline.c_str(), "x baseline (p20-p80)", "gain", "error");
+                 "% peak", baseline == "none" ? "baseline" : baseline.c_str(), "x baseline (p20-p80)", "gain", "error");
   }
   const double speed = tflops(shape, timing.ms.median);
   const double peak = gpu_.peak_tflops(variant.ab);
@@ -60,7 +58,8 @@ void ResultTable::add(const Variant& variant, const Shape& shape, const Timing& 
   out_ << text("%-22s %6d %6d %6d %10.4f %8.2f %7s %9s %19s %7s %9.2g\n", variant.name.c_str(), shape.m, shape.n,
                shape.k, timing.ms.median, speed, peak > 0 ? text("%.1f", 100 * speed / peak).c_str() : "-",
                compared ? text("%.2f", tflops(shape, timing.other_ms.median)).c_str() : "-",
-               compared ? text("%.3f (%.3f-%.3f)", timing.ratio.median, timing.ratio.p20, timing.ratio.p80).c_str() : "-",
+               compared ? text("%.3f (%.3f-%.3f)", timing.ratio.median, timing.ratio.p20, timing.ratio.p80).c_str()
+                        : "-",
                gain.c_str(), verified.error)
        << std::flush;
 }
@@ -77,8 +76,15 @@ void print_variants(std::ostream& out, const std::string& step, const std::vecto
   out << "  * the default\n";
 }
 
-void print_corners(std::ostream& out, const Verifier& verifier) {
-  print_corner(out, "A", verifier.a());
-  print_corner(out, "B", verifier.b());
-  print_corner(out, "C", verifier.c());
+bool report_verdict(std::ostream& out, const Work& work, const Comparison& found, const char* when) {
+  if (!found.passed)
+    out << "WRONG RESULT " << when << ": variant " << work.variant->name << ", m " << work.shape.m << " n "
+        << work.shape.n << " k " << work.shape.k << ": " << found.message() << "\n";
+  return found.passed;
+}
+
+void print_corners(std::ostream& out, const Matrices& matrices) {
+  print_corner(out, "A", matrices.a);
+  print_corner(out, "B", matrices.b);
+  print_corner(out, "C", matrices.c);
 }

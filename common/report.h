@@ -5,16 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "common/gpu.h"
-#include "common/timing.h"
-#include "common/verify.h"
+#include "common/session.h"
 
 /// Prints results as they come, one line each, under a heading that is printed once.
 class ResultTable {
  public:
   ResultTable(std::ostream& out, std::string step, const Gpu& gpu) : out_(out), step_(std::move(step)), gpu_(gpu) {}
 
-  /// `baseline` is empty where there is none. The gain is over the best result so far of the same size and types.
+  /// `baseline`: its name, or "none". The gain is over the best result so far of the same size and types.
   void add(const Variant& variant, const Shape& shape, const Timing& timing, const std::string& baseline,
            const Comparison& verified);
 
@@ -33,5 +31,8 @@ class ResultTable {
 /// Every variant: name, types, layout, the sizes it takes, the published kernels it covers.
 void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants);
 
+/// Says which variant is wrong, on what and where, if it is. Returns whether all is well.
+bool report_verdict(std::ostream& out, const Work& work, const Comparison& found, const char* when);
+
 /// The upper left 8 x 8 of A, B and C.
-void print_corners(std::ostream& out, const Verifier& verifier);
+void print_corners(std::ostream& out, const Matrices& matrices);

@@ -8,9 +8,9 @@
 
 namespace {
 
-constexpr double GRAPH_BELOW_MS = 0.060;  // shorter calls are replayed from a graph
-constexpr double BATCH_MS = 1.0;          // time between two events, so that their resolution (0.5 us) is 0.05 %
+constexpr double GRAPH_BELOW_MS = 0.060, BATCH_MS = 1.0;
 constexpr int CALIBRATION_CALLS = 5;
+constexpr double SLOW_MS = 10;  // a call that takes this long is not calibrated with more than one
 
 class Event {
  public:
@@ -35,11 +35,12 @@ class Side {
  public:
   Side(const Enqueue& enqueue, const TimingPlan& plan, cudaStream_t stream) : enqueue_(enqueue), stream_(stream) {
     for (int i = 0; i < plan.warmup; ++i) enqueue_(call_++, stream_);
-    const double call_ms = std::max(1e-4, measure_calls(1));
-    const double steady_ms = call_ms * CALIBRATION_CALLS > 50 ? call_ms : measure_calls(CALIBRATION_CALLS);
-    batch_calls_ = std::max(1, static_cast<int>(std::ceil(BATCH_MS / steady_ms)));
-    batches_ = std::max(1, static_cast<int>(std::ceil(plan.min_seconds * 1e3 / (steady_ms * batch_calls_))));
-    if (steady_ms < GRAPH_BELOW_MS) capture();
+    const double call_ms = measure_calls(1);
+    batching_ = batching_for(plan, call_ms > SLOW_MS ? call_ms : measure_calls(CALIBRATION_CALLS));
+    if (!batching_.graph) return;
+    capture();
+    enqueue_batch();  // the first replay also uploads the graph
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
   }
   ~Side() {
     if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
@@ -48,16 +49,17 @@ class Side {
 
   // Runs one round; returns milliseconds a call, one figure a batch. Reads the GPU's state while it works.
   std::vector<double> round(std::optional<Telemetry>* state) {
-    std::vector<Event> events(batches_ + 1);
+    std::vector<Event> events(batching_.batches + 1);
     events[0].record(stream_);
-    for (int batch = 0; batch < batches_; ++batch) {
+    for (int batch = 0; batch < batching_.batches; ++batch) {
       enqueue_batch();
       events[batch + 1].record(stream_);
     }
     if (state != nullptr) *state = read_telemetry();
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     std::vector<double> ms;
-    for (int batch = 0; batch < batches_; ++batch) ms.push_back(events[batch].ms_until(events[batch + 1]) / batch_calls_);
+    for (int batch = 0; batch < batching_.batches; ++batch)
+      ms.push_back(events[batch].ms_until(events[batch + 1]) / batching_.calls);
     return ms;
   }
 
@@ -75,14 +77,14 @@ class Side {
     if (graph_ != nullptr) {
       CUDA_CHECK(cudaGraphLaunch(graph_, stream_));
     } else {
-      for (int i = 0; i < batch_calls_; ++i) enqueue_(call_++, stream_);
+      for (int i = 0; i < batching_.calls; ++i) enqueue_(call_++, stream_);
     }
   }
 
   void capture() {
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
-    for (int i = 0; i < batch_calls_; ++i) enqueue_(call_++, stream_);
+    for (int i = 0; i < batching_.calls; ++i) enqueue_(call_++, stream_);
     CUDA_CHECK(cudaStreamEndCapture(stream_, &graph));
     CUDA_CHECK(cudaGraphInstantiate(&graph_, graph, 0));
     CUDA_CHECK(cudaGraphDestroy(graph));
@@ -91,7 +93,8 @@ class Side {
   const Enqueue& enqueue_;
   cudaStream_t stream_;
   cudaGraphExec_t graph_ = nullptr;
-  int call_ = 0, batch_calls_ = 1, batches_ = 1;
+  Batching batching_;
+  int call_ = 0;
 };
 
 double percentile(const std::vector<double>& sorted, double share) {
@@ -111,6 +114,17 @@ Spread spread_of(std::vector<double> figures) {
   if (figures.empty()) return {};
   std::sort(figures.begin(), figures.end());
   return {percentile(figures, 0.5), percentile(figures, 0.2), percentile(figures, 0.8)};
+}
+
+Batching batching_for(const TimingPlan& plan, double call_ms) {
+  const double steady_ms = std::max(1e-4, call_ms);  // an event pair may show 0
+  const double round_ms = plan.min_seconds * 1e3;
+  Batching made;
+  made.graph = steady_ms < GRAPH_BELOW_MS;
+  made.calls = static_cast<int>(std::ceil(BATCH_MS / steady_ms));
+  if (made.graph) made.calls = std::max(made.calls, plan.input_sets);
+  made.batches = std::max(1, static_cast<int>(std::ceil(round_ms / (steady_ms * made.calls))));
+  return made;
 }
 
 Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const Enqueue& other, cudaStream_t stream) {

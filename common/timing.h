@@ -22,7 +22,18 @@ struct TimingPlan {
   int warmup = 2;            // untimed calls of each side before the first round
   double min_seconds = 0.1;  // a side, a round
   int rounds = 3;
+  int input_sets = 1;  // calls that use inputs of their own before the first set comes round again
 };
+
+/// How the calls of one side are grouped: `calls` between two events, `batches` of them a round.
+struct Batching {
+  int calls = 1, batches = 1;
+  bool graph = false;  // replayed from a CUDA graph
+};
+
+/// Batches of at least a millisecond, so that the events' resolution (0.5 us) is 0.05 %. Calls under 60 microseconds go
+/// into a graph, so that launch gaps do not count; it holds a call for every input set, or replays would skip some.
+Batching batching_for(const TimingPlan& plan, double call_ms);
 
 /// One side of a comparison: `enqueue(i, stream)` puts call number i on the stream; i picks the input set.
 using Enqueue = std::function<void(int, cudaStream_t)>;
@@ -36,5 +47,4 @@ struct Timing {
 };
 
 /// Times `kernel`, and `other` if given, as A B A B …; each side of a round runs for at least plan.min_seconds.
-/// Calls that take under 60 microseconds are replayed from a CUDA graph, so that launch gaps do not count.
 Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const Enqueue& other, cudaStream_t stream);

@@ -1,0 +1,58 @@
+#include "common/session.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+
+namespace {
+
+constexpr int DEFAULT_SIZE = 4096;
+constexpr int SIMULATED_BLOCKS = 2, SIMULATED_SLICES = 3, SIMULATED_LEAST = 64;
+
+std::vector<const Variant*> chosen(const Session& session) {
+  const std::string& name = session.options.variant;
+  std::vector<const Variant*> found;
+  std::string names;
+  for (const Variant& variant : session.variants) {
+    if (name == "all" || name == variant.name || (name.empty() && session.is_default(variant)))
+      found.push_back(&variant);
+    names += " " + variant.name;
+  }
+  if (found.empty()) throw BadInput("no variant is called " + name + "; this step has:" + names);
+  return found;
+}
+
+int rounded_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Shape simulated_size(const Variant& v) {
+  const auto at_least = [](int block, int count, int multiple) {
+    return rounded_up(std::max(block * count, SIMULATED_LEAST), multiple);
+  };
+  return {at_least(v.block_m, SIMULATED_BLOCKS, v.multiple_m), at_least(v.block_n, SIMULATED_BLOCKS, v.multiple_n),
+          rounded_up(std::max(at_least(v.block_k, SIMULATED_SLICES, v.multiple_k), v.min_k), v.multiple_k)};
+}
+
+std::vector<Work> planned(const Session& session, bool in_simulator) {
+  const Options& options = session.options;
+  std::vector<Work> work;
+  for (const Variant* variant : chosen(session)) {
+    std::vector<Shape> shapes = options.shapes;
+    if (shapes.empty())
+      shapes.push_back(in_simulator ? simulated_size(*variant) : Shape{DEFAULT_SIZE, DEFAULT_SIZE, DEFAULT_SIZE});
+    for (Shape shape : shapes) {
+      shape.alpha = options.alpha;
+      shape.beta = options.beta;
+      shape = completed(shape, options.leading, *variant);
+      require_accepted(*variant, shape);
+      work.push_back({variant, shape});
+    }
+  }
+  return work;
+}
+
+bool gpu_present() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
