@@ -50,13 +50,24 @@ def basics(language: str) -> Canvas:
         SharedAccess(Words("neighbouring words", "相邻的字"), "A", "4·lane", 4, lambda i: 4 * i),
         SharedAccess(Words("one word for all: broadcast", "所有 lane 同一个字：广播"), "A", "0", 4, lambda i: 0),
         SharedAccess(Words("every other word", "隔一个字"), "A", "8·lane", 4, lambda i: 8 * i),
-        SharedAccess(Words("down a column of 32 floats a row", "每行 32 个 float 的一列"), "A", "128·lane", 4, lambda i: 128 * i),
-        SharedAccess(Words("down a column of 33 floats a row", "每行 33 个 float 的一列"), "A", "132·lane", 4, lambda i: 132 * i),
-        SharedAccess(Words("two rows of 16 lanes, same words", "两排 16 个 lane，同样的字"), "A", "4·(lane % 16)", 4, lambda i: 4 * (i % 16)),
+        SharedAccess(
+            Words("down a column of 32 floats a row", "每行 32 个 float 的一列"), "A", "128·lane", 4, lambda i: 128 * i
+        ),
+        SharedAccess(
+            Words("down a column of 33 floats a row", "每行 33 个 float 的一列"), "A", "132·lane", 4, lambda i: 132 * i
+        ),
+        SharedAccess(
+            Words("two rows of 16 lanes, same words", "两排 16 个 lane，同样的字"),
+            "A",
+            "4·(lane % 16)",
+            4,
+            lambda i: 4 * (i % 16),
+        ),
     ]
     heading = say(language, "Shared memory has 32 banks, each 4 bytes wide", "共享内存有 32 个 bank，各宽 4 字节")
     note = say(
-        language, "word w lies in bank w % 32; a bank gives one word a pass, to as many lanes as want it",
+        language,
+        "word w lies in bank w % 32; a bank gives one word a pass, to as many lanes as want it",
         "字 w 在 bank w % 32 中；一个 bank 每趟送出一个字，可同时给任意多个 lane",
     )
     return sheet(heading, note, accesses, language)
@@ -66,15 +77,39 @@ def rule(language: str) -> Canvas:
     """How 64- and 128-bit accesses are cut into groups of lanes, and when groups merge."""
     accesses = [
         SharedAccess(Words("64 bits, neighbouring", "64 位，相邻"), "A", "8·lane", 8, lambda i: 8 * i),
-        SharedAccess(Words("64 bits, lanes in pairs: halves merge", "64 位，lane 成对：两半合并"), "A", "8·(lane / 2)", 8, lambda i: 8 * (i // 2)),
+        SharedAccess(
+            Words("64 bits, lanes in pairs: halves merge", "64 位，lane 成对：两半合并"),
+            "A",
+            "8·(lane / 2)",
+            8,
+            lambda i: 8 * (i // 2),
+        ),
         SharedAccess(Words("128 bits, neighbouring", "128 位，相邻"), "B", "16·lane", 16, lambda i: 16 * i),
-        SharedAccess(Words("128 bits, lanes in pairs: quarters merge", "128 位，lane 成对：四分之一两两合并"), "B", "16·(lane / 2)", 16, lambda i: 16 * (i // 2)),
-        SharedAccess(Words("128 bits, stride of 32 bytes", "128 位，步长 32 字节"), "B", "32·lane", 16, lambda i: 32 * i),
-        SharedAccess(Words("128 bits, the same eight twice: no merging", "128 位，同样八个重复：不合并"), "B", "16·(lane % 8)", 16, lambda i: 16 * (i % 8)),
+        SharedAccess(
+            Words("128 bits, lanes in pairs: quarters merge", "128 位，lane 成对：四分之一两两合并"),
+            "B",
+            "16·(lane / 2)",
+            16,
+            lambda i: 16 * (i // 2),
+        ),
+        SharedAccess(
+            Words("128 bits, stride of 32 bytes", "128 位，步长 32 字节"), "B", "32·lane", 16, lambda i: 32 * i
+        ),
+        SharedAccess(
+            Words("128 bits, the same eight twice: no merging", "128 位，同样八个重复：不合并"),
+            "B",
+            "16·(lane % 8)",
+            16,
+            lambda i: 16 * (i % 8),
+        ),
     ]
-    heading = say(language, "Wide accesses go out in halves and quarters of a warp", "宽访问按半个、四分之一个 warp 发出")
+    heading = say(
+        language, "Wide accesses go out in halves and quarters of a warp", "宽访问按半个、四分之一个 warp 发出"
+    )
     note = say(
-        language, "the wavefronts of each pattern are as measured on an H200", "各模式的波前数均与 H200 上的实测一致",
+        language,
+        "the wavefronts of each pattern are as measured on an H200",
+        "各模式的波前数均与 H200 上的实测一致",
     )
     return sheet(heading, note, accesses, language)
 
@@ -82,7 +117,9 @@ def rule(language: str) -> Canvas:
 def legend(canvas: Canvas, y: float, language: str) -> None:
     """What the colours of the maps mean."""
     parts.key(
-        canvas, 44, y,
+        canvas,
+        44,
+        y,
         [
             (A.strong, say(language, "A, first pass", "A，第一趟")),
             (B.strong, say(language, "B, first pass", "B，第一趟")),
@@ -98,7 +135,14 @@ def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, languag
     addresses = access.addresses()
     served = banks.serve(addresses, access.size)
     canvas.text(x, y + 16, access.what(language), 13, tone.ink, bold=True)
-    canvas.text(x, y + 33, f"{access.formula}   {say(language, f'{access.size} bytes a lane', f'每 lane {access.size} 字节')}", 11.5, MUTED, mono=False)
+    canvas.text(
+        x,
+        y + 33,
+        f"{access.formula}  ·  {say(language, f'{access.size} bytes a lane', f'每 lane {access.size} 字节')}",
+        11.5,
+        MUTED,
+        mono=False,
+    )
     top = y + 44
     parts.grid(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
     for group in served.groups:
@@ -119,16 +163,24 @@ def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, languag
     text_x = right + 104
     canvas.text(text_x, top + 22, str(served.wavefronts), 26, RED if served.conflicts else C.ink, bold=True)
     canvas.text(text_x, top + 40, say(language, "wavefront" if served.wavefronts == 1 else "wavefronts", "个波前"), 12)
-    conflicts = say(language, f"{served.conflicts} conflict{'s' if served.conflicts != 1 else ''}", f"{served.conflicts} 次冲突")
+    conflicts = say(
+        language, f"{served.conflicts} conflict{'s' if served.conflicts != 1 else ''}", f"{served.conflicts} 次冲突"
+    )
     canvas.text(text_x, top + 58, conflicts, 12, RED if served.conflicts else C.ink, bold=True)
     if len(served.groups) > 1:
         lanes = len(served.groups[0])
         merged = access.size == 16 and lanes == 16
-        canvas.lines(text_x, top + 84, say(
-            language,
-            "quarter-warps\nmerge in pairs" if merged else f"groups of\n{lanes} lanes",
-            "四分之一 warp\n两两合并" if merged else f"每组 {lanes}\n个 lane",
-        ).split("\n"), 11, fill=MUTED)
+        canvas.lines(
+            text_x,
+            top + 84,
+            say(
+                language,
+                "quarter-warps\nmerge in pairs" if merged else f"groups of\n{lanes} lanes",
+                "四分之一 warp\n两两合并" if merged else f"每组 {lanes}\n个 lane",
+            ).split("\n"),
+            11,
+            fill=MUTED,
+        )
 
 
 def _wavefronts(count: int, language: str) -> str:

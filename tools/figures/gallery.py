@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.figures import bank_maps, threads, tiling, timelines
+from tools.figures import bank_maps, ideas, measuring, threads, tiling, timelines
 from tools.figures.svg import Canvas
 from tools.figures.text import LANGUAGES
 
-FAMILIES = (threads, bank_maps, timelines, tiling)
+FAMILIES = (ideas, threads, bank_maps, timelines, tiling, measuring)
 
 
 def drawings() -> Iterator[tuple[str, Callable[[str], Canvas]]]:

@@ -78,8 +78,16 @@ def _float4_copies(bm: int, bn: int, bk: int, threads: int) -> tuple[Callable[[i
     return a, b
 
 
-def _fragments(what_a: Words, what_b: Words, pitch: int, bn: int, row: Callable[[int], int], col: Callable[[int], int],
-               a_text: str, b_text: str) -> tuple[SharedAccess, SharedAccess]:
+def _fragments(
+    what_a: Words,
+    what_b: Words,
+    pitch: int,
+    bn: int,
+    row: Callable[[int], int],
+    col: Callable[[int], int],
+    a_text: str,
+    b_text: str,
+) -> tuple[SharedAccess, SharedAccess]:
     """The float4 loads of a fragment of A and of B at k = 0."""
     return (
         SharedAccess(what_a, "A", a_text, 16, lambda tid: 4 * row(tid)),
@@ -95,16 +103,28 @@ COPY_A, COPY_B = Words("cp.async into As", "cp.async 写入 As"), Words("cp.asyn
 def naive() -> Kernel:
     """Step 01: neighbours along a column of C; the reads of one k."""
     return Kernel(
-        "01_naive", 32, 32, 1, 1024,
-        lambda t: [(t % 32, t // 32)], lambda t: [[(t % 32, 0)]], lambda t: [[(0, t // 32)]],
+        "01_naive",
+        32,
+        32,
+        1,
+        1024,
+        lambda t: [(t % 32, t // 32)],
+        lambda t: [[(t % 32, 0)]],
+        lambda t: [[(0, t // 32)]],
     )
 
 
 def coalesced() -> Kernel:
     """Step 02: neighbours along a row of C; the reads of one k."""
     return Kernel(
-        "02_coalesced", 32, 32, 1, 1024,
-        lambda t: [(t // 32, t % 32)], lambda t: [[(t // 32, 0)]], lambda t: [[(0, t % 32)]],
+        "02_coalesced",
+        32,
+        32,
+        1,
+        1024,
+        lambda t: [(t // 32, t % 32)],
+        lambda t: [[(t // 32, 0)]],
+        lambda t: [[(0, t % 32)]],
     )
 
 
@@ -112,7 +132,14 @@ def smem_tiling() -> Kernel:
     """Step 03: each thread copies a float of each tile; the tiles lie as in global memory."""
     one = lambda t: [[(t // 32, t % 32)]]  # noqa: E731
     return Kernel(
-        "03_smem_tiling", 32, 32, 32, 1024, lambda t: [(t // 32, t % 32)], one, one,
+        "03_smem_tiling",
+        32,
+        32,
+        32,
+        1024,
+        lambda t: [(t // 32, t % 32)],
+        one,
+        one,
         (
             SharedAccess(STORE_A, "A", "As[ty][tx]", 4, lambda t: 4 * (t // 32 * 32 + t % 32)),
             SharedAccess(STORE_B, "B", "Bs[ty][tx]", 4, lambda t: 4 * (t // 32 * 32 + t % 32)),
@@ -126,14 +153,27 @@ def smem_padding() -> Kernel:
     """Step 04: As transposed with one more column, two rows a thread."""
     copy = lambda t: [[(t // 32, t % 32)], [(t // 32 + 16, t % 32)]]  # noqa: E731
     return Kernel(
-        "04_smem_padding", 32, 32, 32, 512, lambda t: [(t // 32, t % 32), (t // 32 + 16, t % 32)], copy, copy,
+        "04_smem_padding",
+        32,
+        32,
+        32,
+        512,
+        lambda t: [(t // 32, t % 32), (t // 32 + 16, t % 32)],
+        copy,
+        copy,
         (
             SharedAccess(
-                Words("store As, pitch 32 (unpadded)", "写 As，行距 32（无填充）"), "A", "As[tx][ty]", 4,
+                Words("store As, pitch 32 (unpadded)", "写 As，行距 32（无填充）"),
+                "A",
+                "As[tx][ty]",
+                4,
                 lambda t: 4 * (t % 32 * 32 + t // 32),
             ),
             SharedAccess(
-                Words("store As, pitch 33 (padded)", "写 As，行距 33（填充）"), "A", "As[tx][ty]", 4,
+                Words("store As, pitch 33 (padded)", "写 As，行距 33（填充）"),
+                "A",
+                "As[tx][ty]",
+                4,
                 lambda t: 4 * (t % 32 * 33 + t // 32),
             ),
             SharedAccess(READ_A, "A", "As[k][ty]", 4, lambda t: 4 * (t // 32)),
@@ -148,16 +188,30 @@ def vector_load() -> Kernel:
     quad = lambda t: t // 2 % 8  # noqa: E731
     a, b = _float4_copies(32, 32, 32, 256)
     return Kernel(
-        "05_vector_load", 32, 32, 32, 256, lambda t: _run(row(t), quad(t) * 4, 4), a, b,
+        "05_vector_load",
+        32,
+        32,
+        32,
+        256,
+        lambda t: _run(row(t), quad(t) * 4, 4),
+        a,
+        b,
         (
             SharedAccess(STORE_A, "A", "As[t%8*4][t/8]", 4, lambda t: 4 * (t % 8 * 4 * 33 + t // 8)),
             SharedAccess(STORE_B, "B", "Bs[t/8][t%8*4]", 16, lambda t: 4 * (t // 8 * 32 + t % 8 * 4)),
             SharedAccess(
-                Words("read Bs, lanes in rows of 8 (unpaired)", "读 Bs，lane 每 8 个一行（未配对）"), "B", "Bs[k][t%8*4]", 16,
+                Words("read Bs, lanes in rows of 8 (unpaired)", "读 Bs，lane 每 8 个一行（未配对）"),
+                "B",
+                "Bs[k][t%8*4]",
+                16,
                 lambda t: 4 * (t % 8 * 4),
             ),
             SharedAccess(
-                Words("read Bs, lanes in pairs", "读 Bs，lane 两两配对"), "B", "Bs[k][t/2%8*4]", 16, lambda t: 4 * (quad(t) * 4)
+                Words("read Bs, lanes in pairs", "读 Bs，lane 两两配对"),
+                "B",
+                "Bs[k][t/2%8*4]",
+                16,
+                lambda t: 4 * (quad(t) * 4),
             ),
         ),
     )
@@ -167,13 +221,20 @@ def thread_tile_4x4() -> Kernel:
     """Step 06: 64×64×16, 4×4 a thread, As padded by 4."""
     a, b = _float4_copies(64, 64, 16, 256)
     return Kernel(
-        "06_thread_tile_4x4", 64, 64, 16, 256,
-        lambda t: block(range(t // 16 * 4, t // 16 * 4 + 4), range(t % 16 * 4, t % 16 * 4 + 4)), a, b,
+        "06_thread_tile_4x4",
+        64,
+        64,
+        16,
+        256,
+        lambda t: block(range(t // 16 * 4, t // 16 * 4 + 4), range(t % 16 * 4, t % 16 * 4 + 4)),
+        a,
+        b,
         (
             SharedAccess(STORE_A, "A", "As[t%4*4][t/4]", 4, lambda t: 4 * (t % 4 * 4 * 68 + t // 4)),
             SharedAccess(STORE_B, "B", "Bs[t/16][t%16*4]", 16, lambda t: 4 * (t // 16 * 64 + t % 16 * 4)),
-            *_fragments(READ_A, READ_B, 68, 64, lambda t: t // 16 * 4, lambda t: t % 16 * 4,
-                        "As[k][t/16*4]", "Bs[k][t%16*4]"),
+            *_fragments(
+                READ_A, READ_B, 68, 64, lambda t: t // 16 * 4, lambda t: t % 16 * 4, "As[k][t/16*4]", "Bs[k][t%16*4]"
+            ),
         ),
     )
 
@@ -182,13 +243,20 @@ def thread_tile_8x8() -> Kernel:
     """Step 07: 128×128×8, 8×8 neighbouring elements a thread."""
     a, b = _float4_copies(128, 128, 8, 256)
     return Kernel(
-        "07_thread_tile_8x8", 128, 128, 8, 256,
-        lambda t: block(range(t // 16 * 8, t // 16 * 8 + 8), range(t % 16 * 8, t % 16 * 8 + 8)), a, b,
+        "07_thread_tile_8x8",
+        128,
+        128,
+        8,
+        256,
+        lambda t: block(range(t // 16 * 8, t // 16 * 8 + 8), range(t % 16 * 8, t % 16 * 8 + 8)),
+        a,
+        b,
         (
             SharedAccess(STORE_A, "A", "As[t%2*4][t/2]", 4, lambda t: 4 * (t % 2 * 4 * 132 + t // 2)),
             SharedAccess(STORE_B, "B", "Bs[t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
-            *_fragments(READ_A, READ_B, 132, 128, lambda t: t // 16 * 8, lambda t: t % 16 * 8,
-                        "As[k][t/16*8]", "Bs[k][t%16*8]"),
+            *_fragments(
+                READ_A, READ_B, 132, 128, lambda t: t // 16 * 8, lambda t: t % 16 * 8, "As[k][t/16*8]", "Bs[k][t%16*8]"
+            ),
         ),
     )
 
@@ -204,19 +272,39 @@ def conflict_free() -> Kernel:
     """Step 08: the thread's 8×8 split 4 + 4."""
     a, b = _float4_copies(128, 128, 8, 256)
     return Kernel(
-        "08_conflict_free", 128, 128, 8, 256, _halves, a, b,
+        "08_conflict_free",
+        128,
+        128,
+        8,
+        256,
+        _halves,
+        a,
+        b,
         (
             SharedAccess(
-                Words("store As, pitch 128 (variant no_offset)", "写 As，行距 128（变体 no_offset）"), "A", "As[t%2*4][t/2]", 4,
+                Words("store As, pitch 128 (variant no_offset)", "写 As，行距 128（变体 no_offset）"),
+                "A",
+                "As[t%2*4][t/2]",
+                4,
                 lambda t: 4 * (t % 2 * 4 * 128 + t // 2),
             ),
             SharedAccess(
-                Words("store As, pitch 132", "写 As，行距 132"), "A", "As[t%2*4][t/2]", 4, lambda t: 4 * (t % 2 * 4 * 132 + t // 2)
+                Words("store As, pitch 132", "写 As，行距 132"),
+                "A",
+                "As[t%2*4][t/2]",
+                4,
+                lambda t: 4 * (t % 2 * 4 * 132 + t // 2),
             ),
             SharedAccess(
-                Words("read Bs, as in step 07", "读 Bs，如步骤 07"), "B", "Bs[k][t%16*8]", 16, lambda t: 4 * (t % 16 * 8)
+                Words("read Bs, as in step 07", "读 Bs，如步骤 07"),
+                "B",
+                "Bs[k][t%16*8]",
+                16,
+                lambda t: 4 * (t % 16 * 8),
             ),
-            SharedAccess(Words("read Bs, split 4 + 4", "读 Bs，拆成 4 + 4"), "B", "Bs[k][t%16*4]", 16, lambda t: 4 * (t % 16 * 4)),
+            SharedAccess(
+                Words("read Bs, split 4 + 4", "读 Bs，拆成 4 + 4"), "B", "Bs[k][t%16*4]", 16, lambda t: 4 * (t % 16 * 4)
+            ),
         ),
     )
 
@@ -225,12 +313,27 @@ def double_buffer() -> Kernel:
     """Step 09: as step 08, twice."""
     a, b = _float4_copies(128, 128, 8, 256)
     return Kernel(
-        "09_double_buffer", 128, 128, 8, 256, _halves, a, b,
+        "09_double_buffer",
+        128,
+        128,
+        8,
+        256,
+        _halves,
+        a,
+        b,
         (
             SharedAccess(STORE_A, "A", "As[buf][t%2*4][t/2]", 4, lambda t: 4 * (t % 2 * 4 * 132 + t // 2)),
             SharedAccess(STORE_B, "B", "Bs[buf][t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
-            *_fragments(READ_A, READ_B, 132, 128, lambda t: t // 16 * 4, lambda t: t % 16 * 4,
-                        "As[buf][k][t/16*4]", "Bs[buf][k][t%16*4]"),
+            *_fragments(
+                READ_A,
+                READ_B,
+                132,
+                128,
+                lambda t: t // 16 * 4,
+                lambda t: t % 16 * 4,
+                "As[buf][k][t/16*4]",
+                "Bs[buf][k][t%16*4]",
+            ),
         ),
     )
 
@@ -238,14 +341,27 @@ def double_buffer() -> Kernel:
 def cp_async() -> Kernel:
     """Step 10: 128×128×16; A in 4-byte copies that transpose, B in 16-byte ones."""
     return Kernel(
-        "10_cp_async", 128, 128, 16, 256, _halves,
+        "10_cp_async",
+        128,
+        128,
+        16,
+        256,
+        _halves,
         lambda t: [[(t // 8 + i, t % 8 + k)] for i in range(0, 128, 32) for k in (0, 8)],
         lambda t: [_run(t // 32 + k, t % 32 * 4, 4) for k in (0, 8)],
         (
             SharedAccess(COPY_A, "A", "As[st][t%8][t/8]", 4, lambda t: 4 * (t % 8 * 132 + t // 8)),
             SharedAccess(COPY_B, "B", "Bs[st][t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
-            *_fragments(READ_A, READ_B, 132, 128, lambda t: t // 16 * 4, lambda t: t % 16 * 4,
-                        "As[st][k][t/16*4]", "Bs[st][k][t%16*4]"),
+            *_fragments(
+                READ_A,
+                READ_B,
+                132,
+                128,
+                lambda t: t // 16 * 4,
+                lambda t: t % 16 * 4,
+                "As[st][k][t/16*4]",
+                "Bs[st][k][t%16*4]",
+            ),
         ),
     )
 
@@ -265,9 +381,15 @@ def warp_tiling() -> Kernel:
     row = lambda t: t // 32 // 2 * 64 + lane_row(t % 32) * 4  # noqa: E731
     col = lambda t: t // 32 % 2 * 64 + lane_col(t % 32) * 4  # noqa: E731
     return Kernel(
-        "11_warp_tiling", 128, 128, 16, 128,
-        lambda t: block([row(t) + i * 16 + j for i in range(4) for j in range(4)],
-                        [col(t) + i * 32 + j for i in range(2) for j in range(4)]),
+        "11_warp_tiling",
+        128,
+        128,
+        16,
+        128,
+        lambda t: block(
+            [row(t) + i * 16 + j for i in range(4) for j in range(4)],
+            [col(t) + i * 32 + j for i in range(2) for j in range(4)],
+        ),
         lambda t: [[(t // 8 + i, t % 8 + k)] for i in range(0, 128, 16) for k in (0, 8)],
         lambda t: [_run(t // 32 + k, t % 32 * 4, 4) for k in (0, 4, 8, 12)],
         (
@@ -282,6 +404,15 @@ def warp_tiling() -> Kernel:
 def kernels() -> list[Kernel]:
     """The steps of the FP32 ladder, in order."""
     return [
-        naive(), coalesced(), smem_tiling(), smem_padding(), vector_load(), thread_tile_4x4(), thread_tile_8x8(),
-        conflict_free(), double_buffer(), cp_async(), warp_tiling(),
+        naive(),
+        coalesced(),
+        smem_tiling(),
+        smem_padding(),
+        vector_load(),
+        thread_tile_4x4(),
+        thread_tile_8x8(),
+        conflict_free(),
+        double_buffer(),
+        cp_async(),
+        warp_tiling(),
     ]

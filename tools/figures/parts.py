@@ -36,7 +36,9 @@ def grid(canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float
         canvas.path(down + across, GRID, line=0.6)
 
 
-def frame(canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float, stroke: str = "#9aa6b5") -> None:
+def frame(
+    canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float, stroke: str = "#9aa6b5"
+) -> None:
     """The border of a matrix, drawn over its cells."""
     canvas.rect(x, y, cols * width, rows * height, "none", stroke, 1.2)
 
@@ -77,13 +79,17 @@ def fill(canvas: Canvas, x: float, y: float, cells: Iterable[Cell], height: floa
         canvas.path(data, fill=colour)
 
 
-def outline(canvas: Canvas, x: float, y: float, cells: Iterable[Cell], height: float, width: float, colour: str, line: float = 2) -> None:
+def outline(
+    canvas: Canvas, x: float, y: float, cells: Iterable[Cell], height: float, width: float, colour: str, line: float = 2
+) -> None:
     """Draws a frame around each connected rectangle of cells."""
     for row, col, high, wide in boxes(list(cells)):
         canvas.rect(x + col * width, y + row * height, wide * width, high * height, "none", colour, line)
 
 
-def sector_strip(canvas: Canvas, x: float, y: float, used: Sequence[set[int]], tone: Tone, per_row: int = 4, cell: float = 7) -> float:
+def sector_strip(
+    canvas: Canvas, x: float, y: float, used: Sequence[set[int]], tone: Tone, per_row: int = 4, cell: float = 7
+) -> float:
     """Sectors as strips of 8 floats, the used ones coloured, the wasted ones pale red; returns the y under them."""
     gap = 6.0
     for index, floats in enumerate(used):
@@ -104,7 +110,16 @@ def pill(canvas: Canvas, x: float, y: float, text: str, colour: str, size: float
     return width
 
 
-def card(canvas: Canvas, x: float, y: float, width: float, height: float, title: str = "", colour: str = INK, fill_colour: str = BOX) -> None:
+def card(
+    canvas: Canvas,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    title: str = "",
+    colour: str = INK,
+    fill_colour: str = BOX,
+) -> None:
     """A container: a rounded plate with its name at the top left."""
     canvas.rect(x, y, width, height, fill_colour, EDGE, radius=7)
     if title:

@@ -77,7 +77,9 @@ class Canvas:
     ) -> None:
         """A straight line."""
         extra = f' stroke-dasharray="{dash}"' if dash else ""
-        self.parts.append(f'<path d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}" stroke="{stroke}" stroke-width="{_n(line)}"{extra}/>')
+        self.parts.append(
+            f'<path d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}" stroke="{stroke}" stroke-width="{_n(line)}"{extra}/>'
+        )
 
     def path(self, data: str, stroke: str = "", fill: str = "none", line: float = 1, dash: str = "") -> None:
         """Any path, in SVG's own notation."""
@@ -129,7 +131,9 @@ class Canvas:
         self.parts.append(f'<text x="{_n(x)}" y="{_n(y)}"{style}>{escape(text)}</text>')
         return width
 
-    def lines(self, x: float, y: float, texts: Sequence[str], size: float = 13, step: float = 1.45, **style: object) -> float:
+    def lines(
+        self, x: float, y: float, texts: Sequence[str], size: float = 13, step: float = 1.45, **style: object
+    ) -> float:
         """Several lines of text one under the other; returns the baseline of the next."""
         for text in texts:
             if text:

@@ -31,7 +31,9 @@ def draw(kernel: Kernel, language: str) -> Canvas:
     c_y = b_y + k_size + GAP
     height = c_y + tile + 74
     canvas = Canvas(
-        960, height, say(language, f"{title(kernel.name)}: which thread takes what", f"{title(kernel.name)}：线程与数据的对应")
+        960,
+        height,
+        say(language, f"{title(kernel.name)}: which thread takes what", f"{title(kernel.name)}：线程与数据的对应"),
     )
     one_block = say(
         language,
@@ -58,8 +60,12 @@ def draw(kernel: Kernel, language: str) -> Canvas:
         parts.outline(canvas, a_x, c_y, [(r, 0) for r in rows], c_h, k_width, INK, 1.6)
         parts.outline(canvas, c_x, b_y, [(0, c) for c in cols], k_width, c_w, INK, 1.6)
 
-    canvas.text(a_x + k_size / 2, c_y - 9, _tile_name("A", kernel.bm, kernel.bk, kernel.bk > 1), 13, A.ink, "middle", bold=True)
-    canvas.text(c_x + tile / 2, b_y - 8, _tile_name("B", kernel.bk, kernel.bn, kernel.bk > 1), 13, B.ink, "middle", bold=True)
+    canvas.text(
+        a_x + k_size / 2, c_y - 9, _tile_name("A", kernel.bm, kernel.bk, kernel.bk > 1), 13, A.ink, "middle", bold=True
+    )
+    canvas.text(
+        c_x + tile / 2, b_y - 8, _tile_name("B", kernel.bk, kernel.bn, kernel.bk > 1), 13, B.ink, "middle", bold=True
+    )
     canvas.text(c_x + tile / 2, c_y + tile + 19, f"C  {kernel.bm}×{kernel.bn}", 13, C.ink, "middle", bold=True)
     canvas.text(a_x + k_size / 2, c_y + tile + 19, "k →", 12, parts.MUTED, "middle")
 
@@ -75,7 +81,12 @@ def draw(kernel: Kernel, language: str) -> Canvas:
         x += 13 * len(colours) + 6
         x += canvas.text(x, height - 20, words, 12) + 18
     if kernel.bk > 1:
-        parts.key(canvas, x, height - 20, [(f"outline:{INK}", say(language, "what thread 0 multiplies at k = 0", "线程 0 在 k = 0 时相乘的数"))])
+        parts.key(
+            canvas,
+            x,
+            height - 20,
+            [(f"outline:{INK}", say(language, "what thread 0 multiplies at k = 0", "线程 0 在 k = 0 时相乘的数"))],
+        )
     what = say(language, "A, B: read from global memory. C: computed.", "A、B：从全局内存读取。C：计算。")
     canvas.text(936, height - 20, what, 12, parts.MUTED, "end")
     return canvas
@@ -86,7 +97,16 @@ def _tile_name(name: str, rows: int, cols: int, tiled: bool) -> str:
 
 
 def _matrix(
-    canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float, tone: Tone, warp: list[Cell], thread: list[Cell],
+    canvas: Canvas,
+    x: float,
+    y: float,
+    rows: int,
+    cols: int,
+    height: float,
+    width: float,
+    tone: Tone,
+    warp: list[Cell],
+    thread: list[Cell],
     neighbour: list[Cell],
 ) -> None:
     """A tile with its warp's cells, its first thread's and that one's neighbour's."""
@@ -104,29 +124,50 @@ def _notes(canvas: Canvas, kernel: Kernel, first_a: list[list[Cell]], first_b: l
     rows = len({r for r, _ in kernel.computes(0)})
     cols = len({c for _, c in kernel.computes(0)})
     canvas.text(NOTES, y, say(language, "Each thread", "每个线程"), 14, C.ink, bold=True)
-    y = canvas.lines(NOTES, y + 20, [
-        say(language, f"computes {rows}×{cols} = {rows * cols} element{'s' if rows * cols > 1 else ''} of C", f"计算 C 的 {rows}×{cols} = {rows * cols} 个元素"),
-        _copies(kernel, language),
-    ])
+    y = canvas.lines(
+        NOTES,
+        y + 20,
+        [
+            say(
+                language,
+                f"computes {rows}×{cols} = {rows * cols} element{'s' if rows * cols > 1 else ''} of C",
+                f"计算 C 的 {rows}×{cols} = {rows * cols} 个元素",
+            ),
+            _copies(kernel, language),
+        ],
+    )
     for name, tone, cells in (("A", A, first_a), ("B", B, first_b)):
         y += 14
         found = sectors(cells)
         used = sum(len(v) for v in found.values())
-        canvas.text(NOTES, y, say(language, f"A warp's request to {name}", f"一个 warp 对 {name} 的一次请求"), 14, tone.ink, bold=True)
+        canvas.text(
+            NOTES,
+            y,
+            say(language, f"A warp's request to {name}", f"一个 warp 对 {name} 的一次请求"),
+            14,
+            tone.ink,
+            bold=True,
+        )
         width = len(cells[0])
         distinct = len({cell for lane in cells for cell in lane})
         asked = say(language, f"32 lanes × {4 * width} bytes", f"32 个 lane × {4 * width} 字节")
         if distinct == 1:
             asked = say(language, "32 lanes, all the same float", "32 个 lane，都是同一个 float")
         share = used / (8 * len(found))
-        y = canvas.lines(NOTES, y + 20, [
-            asked,
-            say(
-                language,
-                f"→ {len(found)} sector{'s' if len(found) > 1 else ''} of 32 bytes, {share:.1%} used".replace(".0%", "%"),
-                f"→ {len(found)} 个 32 字节扇区，用到 {share:.1%}".replace(".0%", "%"),
-            ),
-        ])
+        y = canvas.lines(
+            NOTES,
+            y + 20,
+            [
+                asked,
+                say(
+                    language,
+                    f"→ {len(found)} sector{'s' if len(found) > 1 else ''} of 32 bytes, {share:.1%} used".replace(
+                        ".0%", "%"
+                    ),
+                    f"→ {len(found)} 个 32 字节扇区，用到 {share:.1%}".replace(".0%", "%"),
+                ),
+            ],
+        )
         ordered = [found[key] for key in sorted(found)]
         y = parts.sector_strip(canvas, NOTES, y - 4, ordered, tone) + 14
     canvas.text(NOTES, y, say(language, f"leading dimensions {LEADING}", f"主维长度取 {LEADING}"), 11, parts.MUTED)
@@ -143,5 +184,7 @@ def _copies(kernel: Kernel, language: str) -> str:
     floats = kind_a + "s" if kind_a == "float" and len(a) > 1 else kind_a
     second = f"{len(b)}" if kind_a == kind_b else f"{len(b)} {kind_b}"
     return say(
-        language, f"copies {len(a)} {floats} of A, {second} of B", f"每片拷贝 A {len(a)} 个 {kind_a}、B {len(b)} 个 {kind_b}"
+        language,
+        f"copies {len(a)} {floats} of A, {second} of B",
+        f"每片拷贝 A {len(a)} 个 {kind_a}、B {len(b)} 个 {kind_b}",
     )

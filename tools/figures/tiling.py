@@ -50,7 +50,8 @@ def hierarchy(language: str) -> Canvas:
     ]
     heading = say(language, "Tiles of a matrix product", "矩阵乘法的分块层次")
     note = say(
-        language, "the larger a tile, the more often each float of A and B is used before it must be read again",
+        language,
+        "the larger a tile, the more often each float of A and B is used before it must be read again",
         "块越大，A、B 的每个数在被再次读取之前用得越多",
     )
     found = [
@@ -67,8 +68,13 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
     rows, cols = len({r for r, _ in thread}), len({c for _, c in thread})
     found = [
         Level(
-            say(language, "C", "C"), say(language, "a grid of blocks", "由线程块铺满"), blocks, blocks, 1,
-            ((C.middle, ((1, 2),)),), (1, 2, 1, 1),
+            say(language, "C", "C"),
+            say(language, "a grid of blocks", "由线程块铺满"),
+            blocks,
+            blocks,
+            1,
+            ((C.middle, ((1, 2),)),),
+            (1, 2, 1, 1),
             (say(language, "one block computes one tile", "一个线程块算一块"),),
         )
     ]
@@ -76,7 +82,9 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
     block_notes = (
         say(language, f"per k: {kernel.bm} + {kernel.bn} floats", f"每个 k：{kernel.bm} + {kernel.bn} 个 float"),
         say(
-            language, f"{kernel.bm * kernel.bn / per_k:g} FMAs a float from global memory", f"每个全局 float 用于 {kernel.bm * kernel.bn / per_k:g} 次 FMA"
+            language,
+            f"{kernel.bm * kernel.bn / per_k:g} FMAs a float from global memory",
+            f"每个全局 float 用于 {kernel.bm * kernel.bn / per_k:g} 次 FMA",
         ),
     )
     warps = kernel.threads // WARP
@@ -88,37 +96,66 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
         colours = tuple((WARPS[w % len(WARPS)], tuple(cells)) for w, cells in enumerate(warp_cells))
         found.append(
             Level(
-                say(language, "block tile", "线程块的块"), f"{kernel.bm}×{kernel.bn}", kernel.bm, kernel.bn, 16, colours, (0, 0, height, width),
+                say(language, "block tile", "线程块的块"),
+                f"{kernel.bm}×{kernel.bn}",
+                kernel.bm,
+                kernel.bn,
+                16,
+                colours,
+                (0, 0, height, width),
                 (say(language, f"{warps} warps", f"{warps} 个 warp"), *block_notes),
             )
         )
         found.append(
             Level(
-                say(language, "warp tile", "warp 的块"), f"{height}×{width}", height, width, 4, ((WARPS[0], tuple(first)), (C.strong, tuple(thread))),
+                say(language, "warp tile", "warp 的块"),
+                f"{height}×{width}",
+                height,
+                width,
+                4,
+                ((WARPS[0], tuple(first)), (C.strong, tuple(thread))),
                 None,
                 (
                     say(language, "32 lanes; dark: lane 0", "32 个 lane；深色为 lane 0"),
                     say(language, f"per k: {height} + {width} floats", f"每个 k：{height} + {width} 个 float"),
-                    say(language, f"{height * width / (height + width):g} FMAs a float", f"每个 float 用于 {height * width / (height + width):g} 次 FMA"),
+                    say(
+                        language,
+                        f"{height * width / (height + width):g} FMAs a float",
+                        f"每个 float 用于 {height * width / (height + width):g} 次 FMA",
+                    ),
                 ),
             )
         )
     else:
         found.append(
             Level(
-                say(language, "block tile", "线程块的块"), f"{kernel.bm}×{kernel.bn}", kernel.bm, kernel.bn, 16,
-                ((C.middle, tuple(first)), (C.strong, tuple(thread))), (0, 0, rows, cols),
+                say(language, "block tile", "线程块的块"),
+                f"{kernel.bm}×{kernel.bn}",
+                kernel.bm,
+                kernel.bn,
+                16,
+                ((C.middle, tuple(first)), (C.strong, tuple(thread))),
+                (0, 0, rows, cols),
                 (say(language, "pale: warp 0, dark: thread 0", "浅色为 warp 0，深色为线程 0"), *block_notes),
             )
         )
     loads = (rows + cols) // 4
     found.append(
         Level(
-            say(language, "thread tile", "线程的块"), f"{rows}×{cols}", rows, cols, 4 if tiled_by_warps else 1,
-            ((C.middle, tuple((r, c) for r in range(rows) for c in range(cols))),), None,
+            say(language, "thread tile", "线程的块"),
+            f"{rows}×{cols}",
+            rows,
+            cols,
+            4 if tiled_by_warps else 1,
+            ((C.middle, tuple((r, c) for r in range(rows) for c in range(cols))),),
+            None,
             (
                 say(language, f"{rows * cols} accumulators in registers", f"{rows * cols} 个累加器在寄存器中"),
-                say(language, f"per k: {loads} float4 reads, {rows * cols} FMAs", f"每个 k：{loads} 次 float4 读，{rows * cols} 次 FMA"),
+                say(
+                    language,
+                    f"per k: {loads} float4 reads, {rows * cols} FMAs",
+                    f"每个 k：{loads} 次 float4 读，{rows * cols} 次 FMA",
+                ),
             ),
         )
     )
@@ -147,8 +184,14 @@ def _panels(heading: str, note: str, found: list[Level], language: str) -> Canva
         if index == 0:
             _lines(canvas, x, side, level.rows)
         else:
-            data = "".join(f"M{x + i * width:g} {TOP:g}v{level.rows * height:g}" for i in range(level.every, level.cols, level.every))
-            data += "".join(f"M{x:g} {TOP + i * height:g}h{level.cols * width:g}" for i in range(level.every, level.rows, level.every))
+            data = "".join(
+                f"M{x + i * width:g} {TOP:g}v{level.rows * height:g}"
+                for i in range(level.every, level.cols, level.every)
+            )
+            data += "".join(
+                f"M{x:g} {TOP + i * height:g}h{level.cols * width:g}"
+                for i in range(level.every, level.rows, level.every)
+            )
             canvas.path(data, "#ffffff", line=0.7)
         parts.frame(canvas, x, TOP, level.rows, level.cols, height, width)
         if level.zoom:

@@ -69,8 +69,16 @@ def conflict_free() -> Line:
         at += COPY + PUT + MULTIPLY
     return Line(
         "08_conflict_free",
-        Words("one buffer: copy, store, compute in turn, two barriers a slice", "单缓冲：拷贝、写入、计算依次进行，每片两次屏障"),
-        (LOAD, PUT_DOWN, FMAS), tuple(bars), tuple(barriers), tuple(waits), 2, at,
+        Words(
+            "one buffer: copy, store, compute in turn, two barriers a slice",
+            "单缓冲：拷贝、写入、计算依次进行，每片两次屏障",
+        ),
+        (LOAD, PUT_DOWN, FMAS),
+        tuple(bars),
+        tuple(barriers),
+        tuple(waits),
+        2,
+        at,
     )
 
 
@@ -88,13 +96,21 @@ def double_buffer() -> Line:
         barriers.append(at)
         if number < 2:
             bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 1)))
-        tail = Words(f"from buffer {buffer}", f"读缓冲 {buffer}")
+        tail = Words(f"· buffer {buffer}", f"· 缓冲 {buffer}")
         bars.append(Bar(2, at, at + MULTIPLY, C.strong, _slice(number, tail)))
         at += MULTIPLY
     return Line(
         "09_double_buffer",
-        Words("two buffers: the next slice loads while this one is multiplied; one barrier a slice", "双缓冲：计算本片时加载下一片，每片一次屏障"),
-        (LOAD, PUT_DOWN, FMAS), tuple(bars), tuple(barriers), tuple(waits), 2, at,
+        Words(
+            "two buffers: the next slice loads while this one is multiplied; one barrier a slice",
+            "双缓冲：计算本片时加载下一片，每片一次屏障",
+        ),
+        (LOAD, PUT_DOWN, FMAS),
+        tuple(bars),
+        tuple(barriers),
+        tuple(waits),
+        2,
+        at,
     )
 
 
@@ -107,13 +123,20 @@ def cp_async() -> Line:
         barriers.append(at)
         if number < 2:
             stage = (number + 1) % 2
-            bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 1, Words(f"→ stage {stage}", f"→ 第 {stage} 级"))))
+            bars.append(
+                Bar(0, at, at + COPY, GLOBAL, _slice(number + 1, Words(f"→ stage {stage}", f"→ 第 {stage} 级")))
+            )
         bars.append(Bar(1, at, at + MULTIPLY, C.strong, _slice(number)))
         at += MULTIPLY
     return Line(
         "10_cp_async",
         Words("asynchronous copies: no registers in between, nothing to store", "异步拷贝：不经寄存器，也无需写入"),
-        (ASYNC, FMAS), tuple(bars), tuple(barriers), tuple(waits), 1, at,
+        (ASYNC, FMAS),
+        tuple(bars),
+        tuple(barriers),
+        tuple(waits),
+        1,
+        at,
     )
 
 
@@ -143,8 +166,17 @@ def warp_tiling() -> Line:
             "three stages: copies two slices ahead, fragments one k ahead; the FMAs run on across the barrier",
             "三级流水：拷贝超前两片，片段超前一个 k；FMA 跨过屏障不停",
         ),
-        (Words("cp.async, even slices", "cp.async，偶数切片"), Words("cp.async, odd slices", "cp.async，奇数切片"), FRAGMENTS, FMAS),
-        tuple(bars), tuple(barriers), tuple(waits), 3, at,
+        (
+            Words("cp.async, even slices", "cp.async，偶数切片"),
+            Words("cp.async, odd slices", "cp.async，奇数切片"),
+            FRAGMENTS,
+            FMAS,
+        ),
+        tuple(bars),
+        tuple(barriers),
+        tuple(waits),
+        3,
+        at,
     )
 
 
@@ -164,12 +196,20 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
     """One time line, or several one above the other on the same scale."""
     alone = len(lines) == 1
     heights = [len(line.tracks) * TRACK + (16 if alone else 58) for line in lines]
-    heading = say(language, f"{name}: one block over time", f"{name}：一个线程块的时间线") if alone else say(
-        language, "From one buffer to a pipeline: one block over time", "从单缓冲到流水线：一个线程块的时间线"
+    heading = (
+        say(language, f"{name}: one block over time", f"{name}：一个线程块的时间线")
+        if alone
+        else say(language, "From one buffer to a pipeline: one block over time", "从单缓冲到流水线：一个线程块的时间线")
     )
     canvas = Canvas(960, 82 + sum(heights) + 44, heading)
-    note = lines[0].says(language) if alone else say(
-        language, "the same work with the same lengths of copy and of computation", "同样的工作，拷贝与计算的长度相同"
+    note = (
+        lines[0].says(language)
+        if alone
+        else say(
+            language,
+            "the same work with the same lengths of copy and of computation",
+            "同样的工作，拷贝与计算的长度相同",
+        )
     )
     parts.heading(canvas, note)
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
@@ -187,8 +227,16 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
     canvas.line(x, bottom - 12, x, bottom + 2, DARK, 2.5)
     x += 10 + canvas.text(x + 8, bottom, "__syncthreads()", 12, mono=True) + 18
     canvas.text(
-        RIGHT, bottom, say(language, "schematic; lengths are not to scale, other blocks of the multiprocessor left out", "示意图：长度不按比例，未画同一 SM 上的其他线程块"),
-        11.5, MUTED, "end",
+        RIGHT,
+        bottom,
+        say(
+            language,
+            "schematic; lengths are not to scale, other blocks of the multiprocessor left out",
+            "示意图：长度不按比例，未画同一 SM 上的其他线程块",
+        ),
+        11.5,
+        MUTED,
+        "end",
     )
     return canvas
 
@@ -207,7 +255,7 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         x, width = LEFT + bar.start * scale, (bar.end - bar.start) * scale
         canvas.rect(x + 0.5, y + 4, max(width - 1, 1), TRACK - 8, bar.colour, radius=3)
         if bar.words(language):
-            size = 12 if width > 60 else 11
+            size = 12 if width > 110 else 10.5
             canvas.text(x + width / 2, y + TRACK / 2 + 4.5, bar.words(language), size, "#ffffff", "middle", bold=True)
     for at in line.barriers:
         x = LEFT + at * scale
@@ -215,5 +263,7 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
     if line.waits and (line.waits[0][1] - line.waits[0][0]) * scale > 70:
         start, stop = line.waits[0]
         y = top + line.fma_track * TRACK
-        canvas.text(LEFT + (start + stop) / 2 * scale, y + TRACK / 2 + 4.5, say(language, "wait", "等待"), 11.5, RED, "middle")
+        canvas.text(
+            LEFT + (start + stop) / 2 * scale, y + TRACK / 2 + 4.5, say(language, "wait", "等待"), 11.5, RED, "middle"
+        )
     canvas.line(LEFT, top + len(line.tracks) * TRACK + 4, end, top + len(line.tracks) * TRACK + 4, EDGE)
