@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 
 from tools import process
@@ -35,17 +36,24 @@ def ensure(setup: bool) -> None:
     packages = missing()
     if not packages:
         return
-    install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
-    by_hand = f"sudo apt-get update && sudo {' '.join(install)}"
     if shutil.which("apt-get") is None:
         wanted = ", ".join(COMPILER if package == COMPILER else HEADERS[package] for package in packages)
         raise UserError(f"the build needs {wanted}: install them with this system's package manager")
+    install(packages, setup)
+    if still := missing():
+        raise UserError(f"apt-get installed {', '.join(still)}, and g++ does not find what they bring")
+
+
+def install(packages: Sequence[str], setup: bool) -> None:
+    """Installs Debian packages with apt-get; where that is not allowed, says which line does it."""
+    command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
+    by_hand = f"sudo apt-get update && sudo {' '.join(command)}"
     if not setup:
         raise UserError(f"system packages are missing; this installs them: {by_hand}")
     as_root = _as_root()
     if as_root is None:
         raise UserError(f"system packages are missing, and installing them takes rights; run: {by_hand}")
-    _install([*as_root, "apt-get", "update"], [*as_root, *install], by_hand)
+    _install([*as_root, "apt-get", "update"], [*as_root, *command], by_hand)
 
 
 def _install(update: Sequence[str], install: Sequence[str], by_hand: str) -> None:
@@ -76,8 +84,6 @@ def _as_root() -> list[str] | None:
 
 def _preprocess(text: str) -> tuple[int, str]:
     """g++'s preprocessor on a few lines."""
-    import subprocess
-
     done = subprocess.run(
         ["g++", "-E", "-P", "-x", "c++", "-std=c++20", "-"], input=text, capture_output=True, text=True, check=False
     )

@@ -7,10 +7,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools import process
+from tools import packages, process
 from tools.errors import UserError
 from tools.paths import CUDA_REQUIREMENTS, REQUIREMENTS, ROOT, VENV
-from tools.progress import meter
+from tools.progress import meter, say
 
 PYTHON = VENV / "bin" / "python"
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
@@ -44,16 +44,22 @@ def _ensure_python() -> None:
     wanted = f"{VENV} {sys.version_info[0]}.{sys.version_info[1]}\n"
     if running_inside() or (PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted):
         return
-    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
-        raise UserError(
-            "this Python cannot make a .venv: install its venv module (Debian: apt-get install python3-venv), "
-            + BY_HAND
-        )
-    print("Making .venv …", flush=True)
+    if not _can_make():
+        if sys.executable == "/usr/bin/python3" and shutil.which("apt-get"):  # Debian has it in a package of its own
+            packages.install(["python3-venv"], setup=True)
+            importlib.invalidate_caches()
+        if not _can_make():
+            raise UserError(f"this Python cannot make a .venv: install its venv and ensurepip modules, {BY_HAND}")
+    say("Making .venv …")
     code, text = process.output([sys.executable, "-m", "venv", "--clear", VENV])
     if code != 0:
         raise UserError(f"python -m venv failed: {_last_line(text)}")
     stamp.write_text(wanted)
+
+
+def _can_make() -> bool:
+    """Has this Python what it takes to make an environment with pip in it?"""
+    return all(importlib.util.find_spec(module) for module in ("venv", "ensurepip"))
 
 
 def _ensure_requirements(requirements: Path, title: str) -> None:

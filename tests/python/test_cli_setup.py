@@ -172,8 +172,9 @@ def test_pins_are_installed_once(tmp_path, monkeypatch):
 def test_a_python_that_cannot_make_a_venv_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(venv, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(venv, "PYTHON", tmp_path / ".venv" / "bin" / "python")
-    monkeypatch.setattr(venv.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="apt-get install python3-venv"):
+    monkeypatch.setattr(venv, "_can_make", lambda: False)
+    monkeypatch.setattr(venv.sys, "executable", "/opt/python3")
+    with pytest.raises(UserError, match="this Python cannot make"):
         venv._ensure_python()
 
 
