@@ -21,7 +21,7 @@ try:
 except ModuleNotFoundError as missing:
     sys.exit(print(f"plot.py needs {missing.name}: pip install -r requirements.txt", file=sys.stderr) or 2)
 
-from tools.figures import gallery
+from tools.figures import gallery  # noqa: E402
 
 
 def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str]]:

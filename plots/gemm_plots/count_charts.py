@@ -173,7 +173,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
 def instructions(course: Course, records: Records, name: str, language: str) -> Figure:
     """Warp instructions (PTX) per 32 multiply-adds, by class."""
     rows = counted(course, records, name)
-    drawn, (ax,), height = _bars(rows, 1, legend=True)
+    drawn, (ax,), _height = _bars(rows, 1, legend=True)
     drawn.set_figwidth(9.4)
     drawn.subplots_adjust(left=2.0 / 9.4, right=1 - 0.3 / 9.4)
     longest = 0.0

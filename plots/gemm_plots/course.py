@@ -13,7 +13,7 @@ LANGUAGES = ("en", "zh-CN")
 LADDERS = ("fp32", "fp16", "wmma", "mma", "hopper")
 
 _STEP_LINE = re.compile(r"\{\s*'name'\s*:\s*'(?P<name>[^']+)'(?P<rest>[^}]*)\}")
-_VARIANT = re.compile(r'Variant\("([^"]+)"')
+_VARIANT = re.compile(r'\b[Vv]ariant(?:<[^>"]*>)?\("([^"]+)"')
 _CALL = re.compile(r'\.(covers|note)\("([^"]+)"\)')
 _FIELD = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 
@@ -28,6 +28,7 @@ class Step:
 
     @property
     def number(self) -> str:
+        """Its place in the ladder, two digits."""
         return self.name.split("_")[0]
 
     @property
@@ -57,9 +58,11 @@ class Course:
         return steps
 
     def ladder(self, name: str) -> list[Step]:
+        """The steps of one ladder."""
         return [step for step in self.steps if step.ladder == name]
 
     def step(self, name: str) -> Step | None:
+        """The step of that name."""
         return next((step for step in self.steps if step.name == name), None)
 
     def before(self, step: Step) -> Step | None:

@@ -20,7 +20,7 @@ def table(course: Course, records: Records, name: str, language: str) -> str:
     if kind.startswith("ladder-") and course.ladder(kind.removeprefix("ladder-")):
         return _ladder(course, records, kind.removeprefix("ladder-"), language)
     if name == "mix":
-        return _mix(course, records, [s for s in course.steps], language)
+        return _mix(course, records, list(course.steps), language)
     step = course.step(rest)
     makers: dict[str, Callable[[Course, Records, Step, str], str]] = {
         "step": _step,

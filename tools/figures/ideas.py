@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from tools.figures import banks, parts
 from tools.figures.geometry import WARP, Cell, Kernel, coalesced, cp_async, naive, sectors, warp_tiling
-from tools.figures.palette import BOX, DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
+from tools.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, B, C, Tone
 from tools.figures.svg import Canvas
 from tools.figures.text import say, title
 
