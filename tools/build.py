@@ -44,8 +44,10 @@ def compile_targets(environment: Environment, targets: Sequence[str] = (), title
         def on_line(line: str) -> None:
             status = STATUS.match(line)
             if status:
-                what = status["what"].removeprefix("Compiling ").removeprefix("Linking target ")
-                shown_progress.show(int(status["done"]), int(status["total"]), what.split(" ")[-1])
+                # "Compiling Cuda object x.o", "Linking target y": the file is what tells; other lines are sentences
+                compiling = status["what"].startswith(("Compiling", "Linking", "Generating"))
+                what = status["what"].split(" ")[-1] if compiling else status["what"]
+                shown_progress.show(int(status["done"]), int(status["total"]), what)
             else:
                 said.append(line)
 

@@ -81,7 +81,7 @@ def run_pytest(environment: Environment) -> Count:
             f"--junitxml={report}",
             ROOT / "tests/python",
         ]
-        variables = {**environment.variables, "GEMM_BUILD_DIR": str(BUILD), "COLUMNS": "200"}
+        variables = {**environment.variables, "GEMM_BUILD_DIR": str(BUILD), "COLUMNS": "120"}
         with meter("Python tests") as progress:
             code = process.follow(command, _Watcher(progress, PYTEST_RESULT), env=variables)
         count = count_junit(report)
@@ -135,7 +135,7 @@ class _Watcher:
             self.failing = found["result"] not in GOOD | SKIPPED
             self.progress.show(self.done, self.total, found["name"].split("/")[-1])
             if self.failing:
-                self.progress.print(line.strip())
+                self.progress.print(re.sub(r"\s+\[\s*\d+%\]$", "", line.strip()))
         elif self.failing or self._is_report(line):
             self.failing = True
             self.progress.print(line)

@@ -111,7 +111,8 @@ def test_a_corrupt_record_is_named_by_file_and_line(tmp_path):
 def test_ctrl_c_leaves_cleanly():
     code = textwrap.dedent(
         f"""
-        import sys, time
+        import signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with Ctrl-C ignored
         sys.path.insert(0, {str(ROOT)!r})
         from tools import cli, process
         def long_work(*_):
