@@ -1,0 +1,15 @@
+/// PTX text to its syntax tree.
+#pragma once
+
+#include <string_view>
+
+#include "front/error.h"
+#include "front/syntax.h"
+
+namespace sim::ptx {
+
+/// Parses a whole module. Scopes are honoured: a nested `{}` has its own registers, variables and labels.
+/// Throws Refused with the line of the PTX for text that is not well formed or that names something unknown.
+Module parse(std::string_view text);
+
+}  // namespace sim::ptx

@@ -1,0 +1,57 @@
+/// Functions of the runtime that programs link but that the simulator does not offer: each says so when called. Without them a
+/// program that merely contains such a call could not start.
+#include "runtime/errors.h"
+
+
+// The header declares these with their real parameters; a caller's arguments are not looked at, so that assembly names suffice.
+#define SIM_UNSUPPORTED(name)                               \
+    extern "C" cudaError_t sim_unsupported_##name() asm(#name); \
+    extern "C" cudaError_t sim_unsupported_##name() { return sim::not_supported(#name); }
+
+SIM_UNSUPPORTED(cudaStreamBeginCapture)
+SIM_UNSUPPORTED(cudaStreamEndCapture)
+SIM_UNSUPPORTED(cudaStreamGetCaptureInfo)
+SIM_UNSUPPORTED(cudaThreadExchangeStreamCaptureMode)
+SIM_UNSUPPORTED(cudaGraphCreate)
+SIM_UNSUPPORTED(cudaGraphDestroy)
+SIM_UNSUPPORTED(cudaGraphInstantiate)
+SIM_UNSUPPORTED(cudaGraphInstantiateWithFlags)
+SIM_UNSUPPORTED(cudaGraphLaunch)
+SIM_UNSUPPORTED(cudaGraphUpload)
+SIM_UNSUPPORTED(cudaGraphExecDestroy)
+SIM_UNSUPPORTED(cudaGraphExecUpdate)
+SIM_UNSUPPORTED(cudaGraphGetNodes)
+SIM_UNSUPPORTED(cudaGraphAddKernelNode)
+SIM_UNSUPPORTED(cudaLaunchCooperativeKernel)
+SIM_UNSUPPORTED(cudaLaunchHostFunc)
+SIM_UNSUPPORTED(cudaStreamAddCallback)
+SIM_UNSUPPORTED(cudaMalloc3D)
+SIM_UNSUPPORTED(cudaMalloc3DArray)
+SIM_UNSUPPORTED(cudaMallocArray)
+SIM_UNSUPPORTED(cudaMallocFromPoolAsync)
+SIM_UNSUPPORTED(cudaMemPoolCreate)
+SIM_UNSUPPORTED(cudaMemPoolDestroy)
+SIM_UNSUPPORTED(cudaMemPoolSetAttribute)
+SIM_UNSUPPORTED(cudaDeviceGetDefaultMemPool)
+SIM_UNSUPPORTED(cudaMemcpyPeer)
+SIM_UNSUPPORTED(cudaMemcpyPeerAsync)
+SIM_UNSUPPORTED(cudaMemPrefetchAsync)
+SIM_UNSUPPORTED(cudaMemAdvise)
+SIM_UNSUPPORTED(cudaHostRegister)
+SIM_UNSUPPORTED(cudaHostUnregister)
+SIM_UNSUPPORTED(cudaHostGetDevicePointer)
+SIM_UNSUPPORTED(cudaDeviceCanAccessPeer)
+SIM_UNSUPPORTED(cudaDeviceEnablePeerAccess)
+SIM_UNSUPPORTED(cudaCreateTextureObject)
+SIM_UNSUPPORTED(cudaDestroyTextureObject)
+SIM_UNSUPPORTED(cudaStreamSetAttribute)
+SIM_UNSUPPORTED(cudaStreamGetAttribute)
+SIM_UNSUPPORTED(cudaCtxResetPersistingL2Cache)
+SIM_UNSUPPORTED(cudaOccupancyMaxActiveClusters)
+SIM_UNSUPPORTED(cudaOccupancyMaxPotentialClusterSize)
+SIM_UNSUPPORTED(cudaOccupancyAvailableDynamicSMemPerBlock)
+SIM_UNSUPPORTED(cudaGetFuncBySymbol)
+SIM_UNSUPPORTED(cudaGetDriverEntryPoint)
+SIM_UNSUPPORTED(cudaGetExportTable)
+SIM_UNSUPPORTED(cudaProfilerStart)
+SIM_UNSUPPORTED(cudaProfilerStop)
