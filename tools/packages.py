@@ -9,7 +9,8 @@ from tools import process
 from tools.errors import UserError
 from tools.progress import meter
 
-COMPILER = "g++"
+# Debian's package -> the program that it brings
+PROGRAMS = {"g++": "g++", "pkg-config": "pkg-config"}
 # Debian's package -> a header that it brings
 HEADERS = {
     "libcli11-dev": "CLI/CLI.hpp",
@@ -20,15 +21,16 @@ HEADERS = {
 
 def missing() -> list[str]:
     """The Debian packages that the build needs and that are not there, found by what they bring."""
-    if shutil.which("g++") is None:
-        return [COMPILER, *HEADERS]
+    programs = [package for package, program in PROGRAMS.items() if shutil.which(program) is None]
+    if "g++" in programs:
+        return [*programs, *HEADERS]
     question = "".join(
         f"#if !__has_include(<{header}>)\nmissing {package}\n#endif\n" for package, header in HEADERS.items()
     )
     code, text = _preprocess(question)
     if code != 0:
         raise UserError(f"g++ does not work: {text.strip().splitlines()[-1] if text.strip() else 'it said nothing'}")
-    return [line.split()[1] for line in text.splitlines() if line.startswith("missing ")]
+    return programs + [line.split()[1] for line in text.splitlines() if line.startswith("missing ")]
 
 
 def ensure(setup: bool) -> None:
@@ -37,11 +39,11 @@ def ensure(setup: bool) -> None:
     if not packages:
         return
     if shutil.which("apt-get") is None:
-        wanted = ", ".join(COMPILER if package == COMPILER else HEADERS[package] for package in packages)
+        wanted = ", ".join({**PROGRAMS, **HEADERS}[package] for package in packages)
         raise UserError(f"the build needs {wanted}: install them with this system's package manager")
     install(packages, setup)
     if still := missing():
-        raise UserError(f"apt-get installed {', '.join(still)}, and g++ does not find what they bring")
+        raise UserError(f"apt-get installed {', '.join(still)}, and what they bring is not found")
 
 
 def install(packages: Sequence[str], setup: bool) -> None:

@@ -134,9 +134,15 @@ def test_packages_that_apt_cannot_install(missing_json, monkeypatch, capsys):
 
 def test_packages_are_found_by_what_they_bring(monkeypatch):
     monkeypatch.setattr(packages, "HEADERS", {"libstdc++-dev": "vector", "libnowhere-dev": "no/such/header.h"})
+    monkeypatch.setattr(packages, "PROGRAMS", {"g++": "g++", "nowhere": "no-such-program"})
     if packages.shutil.which("g++") is None:
         pytest.skip("there is no g++")
-    assert packages.missing() == ["libnowhere-dev"]
+    assert packages.missing() == ["nowhere", "libnowhere-dev"]
+
+
+def test_without_a_compiler_everything_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert packages.missing() == [*packages.PROGRAMS, *packages.HEADERS]
 
 
 def test_pip_that_fails_is_one_line(tmp_path, monkeypatch):
