@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tools import gpu, process
+from tools import gpu, packages, process
 from tools.environment import Environment
 from tools.errors import Failure, UserError
 from tools.paths import BUILD, ROOT, shown
@@ -30,8 +30,10 @@ def configure(environment: Environment) -> None:
     )
     if code != 0:
         errors = [line for line in lines if "ERROR" in line] or lines[-1:]
+        absent = packages.missing()
+        remedy = f"; these packages seem to be missing: {packages.by_hand(absent)}" if absent else ""
         raise UserError(
-            f"meson setup failed: {' '.join(errors[-1:])} (all of it: {shown(BUILD)}/meson-logs/meson-log.txt)"
+            f"meson setup failed: {' '.join(errors[-1:])} (all of it: {shown(BUILD)}/meson-logs/meson-log.txt){remedy}"
         )
     STAMP.write_text(wanted)
 

@@ -47,11 +47,11 @@ class Unsuitable:
     reason: str
 
 
-def find() -> Toolkit | list[Unsuitable]:
+def find(with_cublas: bool = True) -> Toolkit | list[Unsuitable]:
     """The first toolkit that will do: from $CUDA_PATH, PATH or the usual place; else those that will not, and why."""
     rejected = []
     for nvcc in _candidates():
-        examined = _examine(nvcc)
+        examined = _examine(nvcc, with_cublas)
         if isinstance(examined, Toolkit):
             return examined
         rejected.append(examined)
@@ -59,8 +59,10 @@ def find() -> Toolkit | list[Unsuitable]:
 
 
 def ensure(setup: bool) -> Toolkit:
-    """A toolkit to build with. Where there is none, installs one into .venv, if `setup` allows it."""
-    found = find()
+    """A toolkit to build with. Where there is none, installs one into .venv, if `setup` allows it; without `setup`, cuBLAS
+    may be elsewhere on this machine, where only its owner knows.
+    """
+    found = find(with_cublas=setup)
     if isinstance(found, Toolkit):
         return found
     reasons = (
@@ -109,7 +111,7 @@ def _version_in_path(nvcc: Path) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", nvcc.parent.parent.name))
 
 
-def _examine(nvcc: Path, in_venv: bool = False) -> Toolkit | Unsuitable:
+def _examine(nvcc: Path, with_cublas: bool = True, in_venv: bool = False) -> Toolkit | Unsuitable:
     """Is this compiler new enough, and is cuBLAS with it?"""
     code, text = process.output([nvcc, "--version"])
     release = RELEASE.search(text)
@@ -122,7 +124,7 @@ def _examine(nvcc: Path, in_venv: bool = False) -> Toolkit | Unsuitable:
     top = TOP.search(process.output([nvcc, "--dryrun", "-x", "cu", "-c", os.devnull])[1])
     root = Path(top[1]).resolve() if top else nvcc.resolve().parent.parent
     headers = [root / "include", *root.glob("targets/*/include")]
-    if not any((folder / "cublas_v2.h").exists() for folder in headers):
+    if with_cublas and not any((folder / "cublas_v2.h").exists() for folder in headers):
         return Unsuitable(nvcc, "comes without cuBLAS")
     inside = root / "bin" / "nvcc"
     return Toolkit(inside if inside.exists() else nvcc, root, version, in_venv)

@@ -33,7 +33,8 @@ def ensure_python(setup: bool, arguments: list[str], modules: tuple[str, ...] = 
 
 def ensure_build(setup: bool) -> Environment:
     """Everything that building takes. Call it after `ensure_python`."""
-    packages.ensure(setup)
+    if setup:
+        packages.ensure()
     toolkit = cuda.ensure(setup)
     variables = {**os.environ, **toolkit.environment()}
     if venv.running_inside():

@@ -18,6 +18,8 @@ HEADERS = {
     "libgtest-dev": "gtest/gtest.h",
 }
 
+INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
+
 
 def missing() -> list[str]:
     """The Debian packages that the build needs and that are not there, found by what they bring."""
@@ -33,7 +35,7 @@ def missing() -> list[str]:
     return programs + [line.split()[1] for line in text.splitlines() if line.startswith("missing ")]
 
 
-def ensure(setup: bool) -> None:
+def ensure() -> None:
     """Installs the system packages that are missing, or says in one line how to."""
     packages = missing()
     if not packages:
@@ -41,24 +43,26 @@ def ensure(setup: bool) -> None:
     if shutil.which("apt-get") is None:
         wanted = ", ".join({**PROGRAMS, **HEADERS}[package] for package in packages)
         raise UserError(f"the build needs {wanted}: install them with this system's package manager")
-    install(packages, setup)
+    install(packages)
     if still := missing():
         raise UserError(f"apt-get installed {', '.join(still)}, and what they bring is not found")
 
 
-def install(packages: Sequence[str], setup: bool) -> None:
+def install(packages: Sequence[str]) -> None:
     """Installs Debian packages with apt-get; where that is not allowed, says which line does it."""
-    command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
-    by_hand = f"sudo apt-get update && sudo {' '.join(command)}"
-    if not setup:
-        raise UserError(f"system packages are missing; this installs them: {by_hand}")
     as_root = _as_root()
     if as_root is None:
-        raise UserError(f"system packages are missing, and installing them takes rights; run: {by_hand}")
-    _install([*as_root, "apt-get", "update"], [*as_root, *command], by_hand)
+        raise UserError(f"system packages are missing, and installing them takes rights; run: {by_hand(packages)}")
+    command = [*as_root, *INSTALL, *packages]
+    _install([*as_root, "apt-get", "update"], command, by_hand(packages))
 
 
-def _install(update: Sequence[str], install: Sequence[str], by_hand: str) -> None:
+def by_hand(packages: Sequence[str]) -> str:
+    """The line that installs Debian packages."""
+    return f"sudo apt-get update && sudo {' '.join((*INSTALL, *packages))}"
+
+
+def _install(update: Sequence[str], install: Sequence[str], line_by_hand: str) -> None:
     """Runs apt-get, showing its lines as they come."""
     said: list[str] = []
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -72,7 +76,7 @@ def _install(update: Sequence[str], install: Sequence[str], by_hand: str) -> Non
         code = process.follow(install, on_line, env=env)
     if code != 0:
         errors = [line for line in said if line.startswith("E: ")] or said[-1:]
-        raise UserError(f"apt-get failed: {' '.join(errors[-1:])}; put that right and run: {by_hand}")
+        raise UserError(f"apt-get failed: {' '.join(errors[-1:])}; put that right and run: {line_by_hand}")
 
 
 def _as_root() -> list[str] | None:

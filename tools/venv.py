@@ -46,7 +46,7 @@ def _ensure_python() -> None:
         return
     if not _can_make():
         if sys.executable == "/usr/bin/python3" and shutil.which("apt-get"):  # Debian has it in a package of its own
-            packages.install(["python3-venv"], setup=True)
+            packages.install(["python3-venv"])
             importlib.invalidate_caches()
         if not _can_make():
             raise UserError(f"this Python cannot make a .venv: install its venv and ensurepip modules, {BY_HAND}")
