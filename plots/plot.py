@@ -29,16 +29,6 @@ def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str
     course = Course(root, data)
     recorded = records.load(data, root)
     style.apply()
-    for chart in catalogue.charts(course, recorded):
-        for language in LANGUAGES:
-            try:
-                drawn = chart.draw(language)
-            except style.Missing as why:
-                if language == "en":
-                    notes.append(f"{chart.name}.svg not drawn: {why}")
-                continue
-            suffix = "" if language == "en" else f".{language}"
-            yield root / "plots" / "charts" / f"{chart.name}{suffix}.svg", style.to_svg(drawn)
     for path in markers.files(root):
         text = path.read_text(encoding="utf-8")
         language = markers.language_of(path)
@@ -56,10 +46,28 @@ def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str
         made = markers.rewrite(path.relative_to(root), text, make)
         if "<!-- table:" in text:
             yield path, made
+    for chart in catalogue.charts(course, recorded):
+        for language in LANGUAGES:
+            try:
+                drawn = chart.draw(language)
+            except style.Missing as why:
+                if language == "en":
+                    notes.append(f"{chart.name}.svg not drawn: {why}")
+                continue
+            suffix = "" if language == "en" else f".{language}"
+            yield root / "plots" / "charts" / f"{chart.name}{suffix}.svg", style.to_svg(drawn)
 
 
 def _up(path: Path, root: Path) -> str:
     return "../" * (len(path.relative_to(root).parts) - 1)
+
+
+def _in_one_line(notes: list[str]) -> list[str]:
+    """Notes of what is missing as they are when few, else their number and a hint."""
+    if len(notes) < 2:
+        return notes
+    first = ", ".join(note.split(":")[0].removesuffix(" not drawn") for note in notes[:4])
+    return [f"{len(notes)} charts and tables have no records yet ({first} …): plot.py --verbose tells of each"]
 
 
 def write(path: Path, text: str) -> None:
@@ -78,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
         description="Draw every chart and picture and rewrite every table from the records."
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name what is stale")
+    parser.add_argument("--verbose", action="store_true", help="tell of each chart and table why it has no records")
     parser.add_argument("--root", type=Path, default=HERE.parent, help="repository to work on")
     parser.add_argument("--data", type=Path, help="folder of the records (default: ROOT/plots/data)")
     options = parser.parse_args(arguments)
@@ -101,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         {root / "plots" / "charts", root / "docs" / "figures"} if root == HERE.parent else {root / "plots" / "charts"}
     )
     left_over = sorted(path for folder in folders for path in folder.glob("*.svg") if path not in files)
-    for note in notes:
+    for note in notes if options.verbose else _in_one_line(notes):
         print(note)
     if options.check:
         for path in changed:

@@ -265,8 +265,7 @@ def _mix(course: Course, records: Records, steps: Sequence[Step], language: str,
             f"no instruction mix of {', '.join(s.name for s in steps) or 'any step'}: run tools/instruction_mix.py"
         )
     head = [
-        say(language, "step", "步骤"),
-        *([] if default_only else [say(language, "variant", "变体")]),
+        say(language, "step", "步骤") if default_only else say(language, "variant", "变体"),
         say(language, "level", "层次"),
         say(language, "loop", "循环指令"),
         "FMA",
@@ -277,6 +276,7 @@ def _mix(course: Course, records: Records, steps: Sequence[Step], language: str,
         say(language, "other", "其他"),
         say(language, "FMA share", "FMA 占比"),
         say(language, "registers", "寄存器"),
+        say(language, "by hand: FMA, shared loads", "手算：FMA、共享读"),
     ]
     rows = []
     for step, record in found:
@@ -293,14 +293,23 @@ def _mix(course: Course, records: Records, steps: Sequence[Step], language: str,
         level = f"{record['level'].upper()} ({record['arch']})" if record.get("arch") else record["level"].upper()
         rows.append(
             [
-                step.name,
-                *([] if default_only else [f"`{record['variant']}`"]),
+                step.name if default_only else f"`{record['variant']}`",
                 level,
                 str(loop["instructions"]),
                 *map(str, parts),
                 str(other),
                 f"{share:.1%}",
                 str(record.get("registers", "–")),
+                _by_hand(record),
             ]
         )
-    return _markdown(head, rows, 2 if default_only else 3)
+    return _markdown(head, rows, 2)
+
+
+def _by_hand(record: Record) -> str:
+    """What the loop should hold by hand: the figures of a slice, as often as the loop's FMAs say it was unrolled."""
+    hand = record.get("by_hand")
+    if not hand or not hand["fma"]:
+        return ""
+    slices = max(1, round(record["loop"].get("fma", 0) / hand["fma"]))
+    return f"{hand['fma'] * slices}, {hand['load_shared'] * slices}"

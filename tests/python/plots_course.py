@@ -1,0 +1,78 @@
+"""A small course in a folder: three steps, made-up records of the kinds the charts read. For the tests of the plots."""
+
+import json
+from pathlib import Path
+
+STEPS = ("01_naive", "08_conflict_free", "09_double_buffer")
+TFLOPS = {"01_naive": 0.5, "08_conflict_free": 40.0, "09_double_buffer": 52.0}
+CUBLAS = 50.0
+
+
+def timing(step, tflops, size=(4096, 4096, 4096), variant="plain", default=True, **others):
+    """One timing record."""
+    m, n, k = size
+    return {
+        "step": step, "variant": variant, "default": default, "m": m, "n": n, "k": k, "a": "f32", "b": "f32",
+        "acc": "f32", "c": "f32", "layout": "NN", "alpha": 1.0, "beta": 0.0, "ms": 2 * m * n * k / tflops / 1e9,
+        "tflops": tflops, "baseline": "cublas", "baseline_tflops": CUBLAS, "ratio": tflops / CUBLAS, "options": {},
+        "gpu": "NVIDIA H200", "driver": "580.159", "cuda": "13.0", "date": "2026-11-21", **others,
+    }  # fmt: skip
+
+
+def counts(step, load_wavefronts=600, load_conflicts=200):
+    """One simulator record."""
+    return {
+        "step": step, "variant": "plain", "default": True, "m": 256, "n": 256, "k": 256, "alpha": 1.0, "beta": 0.0,
+        "counts": {
+            "instructions": 1000000, "by_class": {"fma": 524288, "load_shared": 300, "integer": 100},
+            "global_load_requests": 1000, "global_load_sectors": 16000, "global_store_requests": 10,
+            "global_store_sectors": 160, "shared_load_requests": 400, "shared_load_wavefronts": load_wavefronts,
+            "shared_load_conflicts": load_conflicts, "shared_store_requests": 50, "shared_store_wavefronts": 50,
+            "shared_store_conflicts": 0, "barriers": 64, "cp_async_requests": 0, "cp_async_global_sectors": 0,
+            "cp_async_shared_wavefronts": 0, "tensor_ops": 0, "divergent_branches": 0,
+        },
+    }  # fmt: skip
+
+
+def mix(step, fma, instructions, level="ptx"):
+    """One instruction mix."""
+    return {
+        "step": step, "variant": "plain", "default": True, "kernel": "gemm_kernel", "level": level, "arch": "sm_90",
+        "cuda": "13.0", "loop": {"instructions": instructions, "fma": fma, "load_shared": 32},
+    }  # fmt: skip
+
+
+def write(path: Path, rows) -> None:
+    """Rows as JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def make(root: Path) -> Path:
+    """The course; returns its root."""
+    lines = [f"  {{'name': '{step}', 'arch': '80', 'ladder': 'fp32', 'types': 'f32'}},\n" for step in STEPS]
+    (root / "steps").mkdir(parents=True)
+    (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
+    kernel = 'std::vector<Variant> variants() {\n  return {variant<8>("plain").covers("LeetCUDA dbuf"),\n'
+    kernel += '          Variant("other", launch<1>).note("n")};\n}\n'
+    (root / "steps" / "09_double_buffer").mkdir()
+    (root / "steps" / "09_double_buffer" / "kernel.cu").write_text(kernel, encoding="utf-8")
+    data = root / "plots" / "data"
+    for step in STEPS:
+        sizes = (1024, 2048, 4096, 8192)
+        rows = [timing(step, TFLOPS[step] * (0.8 if size == 1024 else 1), (size, size, size)) for size in sizes]
+        if step == "09_double_buffer":
+            rows.append(timing(step, 45.0, variant="other", default=False))
+            edge = (4096, 8192, 16384)
+            rows += [
+                timing(step, 51.0, (m, n, k)) for m in edge for n in edge for k in (2048, 4096, 8192) if not m == n == k
+            ]
+        write(data / "h200" / f"{step}.jsonl", rows)
+        write(data / "simulator" / f"{step}.jsonl", [counts(step)])
+        write(data / "instruction_mix" / f"{step}.jsonl", [mix(step, 512, 600), mix(step, 512, 580, "sass")])
+    tables = ("ladder-fp32", "step:09_double_buffer", "variants:09_double_buffer", "sweep27:09_double_buffer")
+    tables += ("counts:08_conflict_free", "mix", "mix:08_conflict_free")
+    text = "# Course\n" + "".join(f"\n<!-- table:{name} -->\nold\n<!-- /table -->\n" for name in tables) + "\nend\n"
+    for name in ("README.md", "README.zh-CN.md"):
+        (root / name).write_text(text, encoding="utf-8")
+    return root

@@ -1,0 +1,218 @@
+"""tools/instruction_mix.py: loops and classes in PTX and SASS, the fat binary, which kernel a variant launches."""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools import disassembly, fatbin, instruction_mix
+from tools.errors import UserError
+from tools.variant_kernels import arguments_of, kernel_of, variants_in
+
+PTX = """
+.version 9.0
+.target sm_80
+.visible .entry _Z11gemm_kernelILi4ELb0EEv4GemmIfE(
+.param .align 8 .b8 _Z11gemm_kernel_param_0[72]
+)
+.maxntid 256
+{
+.reg .pred %p<3>;
+.shared .align 16 .b8 As[1024];
+ld.param.u32 %r1, [_Z11gemm_kernel_param_0];
+setp.lt.s32 %p1, %r1, 1;
+@%p1 bra $L__BB0_4;
+$L__BB0_1: // outer
+mov.u32 %r2, 0;
+$L__BB0_2:
+.loc 1 20 3
+ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
+ld.global.nc.v2.f32 {%f5, %f6}, [%rd2]; st.shared.f32 [%rd1], %f5;
+{ cp.async.cg.shared.global [%r3], [%rd2], 16; }
+fma.rn.f32 %f7, %f1, %f5, %f7;
+fma.rn.f32 %f8, %f2, %f5, %f8;
+mad.lo.s32 %r4, %r1, %r2, %r3;
+add.f32 %f9, %f9, %f8;
+bar.sync 0;
+add.s32 %r2, %r2, 1;
+setp.lt.s32 %p2, %r2, 8;
+@%p2 bra $L__BB0_2;
+fma.rn.f32 %f9, %f9, %f9, %f9;
+@%p1 bra $L__BB0_1;
+$L__BB0_4:
+ret;
+}
+.visible .entry other()
+{
+ret;
+}
+"""
+
+# As cuobjdump prints it: absolute targets.
+SASS = """
+        Function : _Z11gemm_kernelILi4ELb0EEv4GemmIfE
+    .headerflags    @"EF_CUDA_SM90"
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                      /* 0x00000a00ff017b82 */
+        /*0010*/                   LDS.128 R4, [R2] ;                          /* 0x0 */
+        /*0020*/                   FFMA R8, R4, R5, R8 ;                       /* 0x0 */
+        /*0030*/                   FFMA R9, R4, R6, R9 ;                       /* 0x0 */
+        /*0040*/                   HFMA2.MMA R3, -RZ, RZ, 0, 0 ;               /* 0x0 */
+        /*0050*/                   IMAD.MOV.U32 R1, RZ, RZ, R2 ;               /* 0x0 */
+        /*0060*/                   LDGSTS.E.BYPASS.128 [R1], desc[UR4][R2.64] ; /* 0x0 */
+        /*0070*/              @!P0 BAR.SYNC.DEFER_BLOCKING 0x0 ;               /* 0x0 */
+        /*0080*/                   ISETP.GE.AND P0, PT, R1, R2, PT ;           /* 0x0 */
+        /*0090*/              @!P0 BRA 0x10 ;                                  /* 0x0 */
+        /*00a0*/                   EXIT ;                                      /* 0x0 */
+        /*00b0*/                   BRA 0xb0;                                   /* 0x0 */
+"""
+
+
+def test_ptx_inner_loop_is_counted_by_class():
+    kernels = disassembly.ptx_kernels(PTX)
+    assert [k.name for k in kernels] == ["_Z11gemm_kernelILi4ELb0EEv4GemmIfE", "other"]
+    loop = disassembly.inner_loop(kernels[0])
+    assert loop.instructions == 12
+    assert dict(loop.counts) == {
+        "load_shared": 1, "load_global": 1, "store_shared": 1, "cp_async": 1, "fma": 2, "integer": 2, "float": 1,
+        "barrier": 1, "predicate": 1, "branch": 1,
+    }  # fmt: skip
+    assert disassembly.inner_loop(kernels[1]) is None
+
+
+def test_sass_inner_loop_is_counted_by_class():
+    (kernel,) = disassembly.sass_kernels(SASS)
+    loop = disassembly.inner_loop(kernel)
+    assert loop.instructions == 9
+    assert dict(loop.counts) == {
+        "load_shared": 1, "fma": 2, "move": 2, "cp_async": 1, "barrier": 1, "predicate": 1, "branch": 1,
+    }  # fmt: skip
+
+
+def test_sass_with_labels_as_nvdisasm_prints_it():
+    labelled = SASS.replace("        Function : ", ".section .text.").replace("BRA 0x10", "BRA `(.L_x_1)")
+    labelled = labelled.replace("        /*0010*/", ".L_x_1:\n        /*0010*/")
+    (kernel,) = disassembly.sass_kernels(labelled)
+    assert kernel.name == "_Z11gemm_kernelILi4ELb0EEv4GemmIfE"
+    assert disassembly.inner_loop(kernel).instructions == 9
+
+
+@pytest.mark.parametrize(
+    ("opcode", "kind"),
+    [
+        ("fma.rn.f16x2", "fma"), ("mul.wide.s32", "integer"), ("mul.f32", "float"), ("cvt.rn.f16.f32", "convert"),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "load_shared"), ("st.global.v4.f32", "store_global"),
+        ("cp.async.commit_group", "other"), ("cp.async.wait_group", "other"), ("wmma.load.a.sync.aligned.row", "load_shared"),
+        ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "tensor"), ("shfl.sync.bfly.b32", "shuffle"),
+        ("HMMA.16816.F32", "tensor"), ("STS.128", "store_shared"), ("LDSM.16.M88.4", "load_shared"), ("LDG.E.128", "load_global"),
+        ("UIADD3", "integer"), ("LEA.HI.X", "integer"), ("FADD", "float"), ("BSSY", "branch"), ("NOP", "other"),
+    ],
+)  # fmt: skip
+def test_classes(opcode, kind):
+    assert disassembly.classify(opcode) == kind
+
+
+def elf(*images, flags=0):
+    """A minimal ELF file with a fat binary of (kind, arch, payload)."""
+    entries = b""
+    for kind, arch, payload in images:
+        head = struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(payload), 0, 0, 0, 9, arch, 0, 0, flags, 0, 0)
+        entries += head.ljust(64, b"\0") + payload
+    section = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
+    names = b"\0.nv_fatbin\0.shstrtab\0"
+    body = section + names
+    table = 64 + len(body)
+    head = b"\x7fELF\x02\x01".ljust(0x28, b"\0") + struct.pack("<Q", table)
+    head = head.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, 3, 2)
+    rows = [(0, 0, 0), (1, 64, len(section)), (12, 64 + len(section), len(names))]
+    headers = b"".join(struct.pack("<IIQQQQ", name, 1, 0, 0, at, size).ljust(64, b"\0") for name, at, size in rows)
+    return head.ljust(64, b"\0") + body + headers
+
+
+def test_the_fat_binarys_images(tmp_path):
+    path = tmp_path / "step"
+    path.write_bytes(elf((2, 90, b"cubin!!!"), (1, 80, PTX.encode().ljust(4096, b"\0"))))
+    cubin, ptx = fatbin.entries(path)
+    assert (cubin.kind, cubin.arch, cubin.payload) == ("cubin", 90, b"cubin!!!")
+    assert (ptx.kind, ptx.arch, ptx.payload.decode()) == ("ptx", 80, PTX)
+
+
+def test_a_compressed_fat_binary_is_refused(tmp_path):
+    path = tmp_path / "step"
+    path.write_bytes(elf((1, 80, b"12345678"), flags=0x8000))
+    with pytest.raises(UserError, match="--no-compress"):
+        fatbin.entries(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"#!/bin/sh\n", elf()[:64].ljust(200, b"\0")])
+def test_a_file_without_gpu_code_is_refused(tmp_path, data):
+    path = tmp_path / "step"
+    path.write_bytes(data)
+    with pytest.raises(UserError, match="no GPU code"):
+        fatbin.entries(path)
+
+
+SOURCE = """
+constexpr int BM = 128;
+enum class Map {
+  a_transposed,  // the step's own, with a comma
+  lane_rows,
+};
+template <int BK, int PAD = 4, bool FLAG = false>
+Variant variant(const char* name) { return Variant(name, launch<BK, PAD, FLAG>); }
+std::vector<Variant> variants() {
+  return {Variant("plain", launch), Variant("typed", launch<unsigned>), Variant("mapped", launch<Map::lane_rows, BM, true>),
+          variant<16>("helped"), variant<8, 0, true>("full").covers("x"), Variant("tile", launch<Tile<64, 32>, 4>)};
+}
+"""
+
+
+def test_the_template_arguments_of_variants():
+    assert variants_in(SOURCE) == {
+        "plain": (), "typed": ("unsigned",), "mapped": ("1", "128", "1"), "helped": ("16", "4", "0"), "full": ("8", "0", "1"),
+        "tile": ("64", "32", "4"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("symbol", "arguments"),
+    [
+        ("_Z11gemm_kernel4GemmIfffE", ()),
+        ("_Z11gemm_kernelIjEv4GemmIfffE", ("unsigned",)),
+        ("_Z11gemm_kernelIL3Map1ELi128ELb1EEv4GemmIfffE", ("1", "128", "1")),
+        ("_Z11gemm_kernelI4TileILi64ELi32EELi4EEv4GemmIfE", ("64", "32", "4")),
+        ("_Z11gemm_kernelILin3EEv4GemmIfE", ("-3",)),
+        ("_Z11gemm_kernelI6__halfLi2EEv4GemmIfE", ("__half", "2")),
+        ("_Z5otherv", ()),
+    ],
+)
+def test_the_template_arguments_of_symbols(symbol, arguments):
+    assert arguments_of(symbol) == arguments
+
+
+def test_a_variants_kernel():
+    kernels = [disassembly.Kernel(f"_Z11gemm_kernelILi{k}ELi{p}EEv4GemmIfE") for k, p in ((8, 4), (8, 0), (16, 4))]
+    assert kernel_of(("8", "0"), kernels) is kernels[1]
+    assert kernel_of(("16",), kernels) is kernels[2]
+    assert kernel_of(("8",), kernels) is None  # two begin with it
+    assert kernel_of(None, kernels) is None
+    assert kernel_of(None, kernels[:1]) is kernels[0]
+
+
+def test_a_step_that_is_not_built_is_named(tmp_path, capsys):
+    assert instruction_mix.main(["7", "--build", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "07_thread_tile_8x8 is not built" in capsys.readouterr().err
+    assert instruction_mix.main(["--build", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "no step is built" in capsys.readouterr().err
+    assert instruction_mix.main(["--disassembler", "/nonexistent", "--build", str(tmp_path)]) == 2
+    assert "there is no cuobjdump at /nonexistent" in capsys.readouterr().err
+
+
+def test_sass_of_an_earlier_run_is_kept(tmp_path):
+    path = tmp_path / "x.jsonl"
+    instruction_mix.save([{"level": "ptx"}, {"level": "sass", "kernel": "k"}], path)
+    assert [json.loads(line)["level"] for line in path.read_text().splitlines()] == ["ptx", "sass"]
+    assert instruction_mix._kept_sass(path) == [{"level": "sass", "kernel": "k"}]

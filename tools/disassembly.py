@@ -1,0 +1,230 @@
+"""Reads PTX and SASS as text: the instructions of each kernel, its inner loop, and their classes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Kernel:
+    """A kernel's instructions in order (opcode and operands), and where its labels stand."""
+
+    name: str
+    instructions: list[tuple[str, str]] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+
+
+_PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+_PTX_LABEL = re.compile(r"^([$\w]+):$")
+_PTX_INSTRUCTION = re.compile(r"^(?:@!?%?[\w$]+\s+)?([a-z][\w.:]*)\s*(.*)$")
+
+_SASS_FUNCTION = re.compile(r"^\s*(?:Function\s*:\s*|\.section\s+\.text\.|\.text\.)([\w$]+)")
+_SASS_LABEL = re.compile(r"^\s*(\.L[\w.]+):")
+_SASS_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
+_SASS_ZEROS = re.compile(r"-?RZ\s*,\s*-?RZ\s*,")
+_SASS_TARGET = re.compile(r"`\((\.L[\w.]+)\)|\b0x([0-9a-f]+)\b")
+
+
+def ptx_kernels(text: str) -> list[Kernel]:
+    """The kernels of a PTX module."""
+    text = re.sub(r"/\*.*?\*/", " ", re.sub(r"//[^\n]*", "", text), flags=re.S)
+    found: list[Kernel] = []
+    depth = 0
+    for line in _statements(text):
+        if match := _PTX_ENTRY.search(line):
+            found.append(Kernel(match[1]))
+        if line == "{":
+            depth += 1
+        elif line == "}":
+            depth -= 1
+        elif depth and found and not line.startswith("."):
+            if label := _PTX_LABEL.match(line):
+                found[-1].labels[label[1]] = len(found[-1].instructions)
+            elif instruction := _PTX_INSTRUCTION.match(line):
+                found[-1].instructions.append((instruction[1], instruction[2]))
+    return found
+
+
+def _statements(text: str) -> Iterable[str]:
+    """PTX cut into statements, labels and braces of blocks; braces of vector operands stay where they are."""
+    for line in text.split("\n"):
+        line = line.strip()
+        while line:
+            if line[0] in "{}":
+                yield line[0]
+                line = line[1:].strip()
+            elif label := re.match(r"^([$\w]+:)(?!:)\s*", line):
+                yield label[1]
+                line = line[label.end() :]
+            else:
+                statement, end, line = line.partition(";")
+                if not end and statement.endswith("{"):  # the brace that opens a function's body
+                    yield statement[:-1].strip()
+                    line = "{"
+                    continue
+                yield statement.strip()
+                line = line.strip()
+
+
+def sass_kernels(text: str) -> list[Kernel]:
+    """The kernels in the output of `cuobjdump -sass` or `nvdisasm`."""
+    found: list[Kernel] = []
+    addresses: list[dict[int, int]] = []
+    for line in text.split("\n"):
+        if match := _SASS_FUNCTION.match(line):
+            if not found or found[-1].instructions or found[-1].name != match[1]:
+                found.append(Kernel(match[1]))
+                addresses.append({})
+        elif found and (label := _SASS_LABEL.match(line)):
+            found[-1].labels[label[1]] = len(found[-1].instructions)
+        elif found and (instruction := _SASS_INSTRUCTION.match(line)):
+            addresses[-1][int(instruction[1], 16)] = len(found[-1].instructions)
+            found[-1].instructions.append((instruction[2], instruction[3]))
+    for kernel, places in zip(found, addresses, strict=True):
+        kernel.labels.update({f"0x{address:x}": place for address, place in places.items()})
+    return [kernel for kernel in found if kernel.instructions]
+
+
+def classify(opcode: str, operands: str = "") -> str:
+    """The class of an instruction, PTX (lower case) or SASS (upper case)."""
+    if _SASS_ZEROS.search(operands) and opcode.startswith(("HFMA2", "IMAD.U32")):
+        return "move"  # ptxas writes constants and copies as multiplications of zeros, on units that idle
+    return _sass_class(opcode) if opcode[0].isupper() else _ptx_class(opcode)
+
+
+def _ptx_class(opcode: str) -> str:
+    base, *modifiers = opcode.split(".")
+    floating = any(m in ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64") for m in modifiers)
+    if opcode.startswith("cp.async"):
+        asynchronous = {"commit_group", "wait_group", "wait_all"} & set(modifiers)
+        return "other" if asynchronous else "cp_async"
+    if base in ("ld", "ldmatrix"):
+        spaces = {"shared": "load_shared", "global": "load_global"}
+        space = next((m.split("::")[0] for m in modifiers if m.split("::")[0] in spaces), "")
+        return "load_shared" if base == "ldmatrix" else spaces.get(space, "other")
+    if base in ("st", "stmatrix"):
+        spaces = {"shared": "store_shared", "global": "store_global"}
+        space = next((m.split("::")[0] for m in modifiers if m.split("::")[0] in spaces), "")
+        return "store_shared" if base == "stmatrix" else spaces.get(space, "other")
+    if base == "fma" or (base == "mad" and floating):
+        return "fma"
+    if base in ("mma", "wmma", "wgmma"):
+        memory = {"load": "load_shared", "store": "store_shared"}
+        return next((memory[m] for m in modifiers if m in memory), "tensor")
+    if base in ("cvt", "cvta"):
+        return "convert"
+    if base in ("setp", "selp", "slct", "set"):
+        return "predicate"
+    named = {
+        "mov": "move", "movmatrix": "shuffle", "bar": "barrier", "barrier": "barrier", "bra": "branch", "ret": "branch",
+        "exit": "branch", "call": "branch", "shfl": "shuffle", "vote": "shuffle", "atom": "atomic", "red": "atomic",
+    }  # fmt: skip
+    if base in named:
+        return named[base]
+    if floating:
+        return "float"
+    integer = (
+        "add",
+        "sub",
+        "mul",
+        "mad",
+        "shl",
+        "shr",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "min",
+        "max",
+        "div",
+        "rem",
+        "neg",
+        "abs",
+    )
+    extra = ("lop3", "shf", "bfe", "bfi", "prmt", "mul24", "mad24", "popc", "clz", "sad", "dp4a")
+    return "integer" if base in (*integer, *extra) else "other"
+
+
+_SASS_CLASSES = (
+    (r"FFMA2?|HFMA2|DFMA", "fma"),
+    (r"[HID]MMA|[HQ]GMMA|IMMA", "tensor"),
+    (r"LDSM?|LDSM", "load_shared"),
+    (r"STSM?", "store_shared"),
+    (r"LDGSTS", "cp_async"),
+    (r"LDG|LD", "load_global"),
+    (r"STG|ST", "store_global"),
+    (r"BAR|WARPSYNC|BSYNC|BSSY|SYNCS", "barrier"),
+    (r"BRA|EXIT|RET|CALL|JMP|BRX", "branch"),
+    (r"SHFL|VOTE|VOTEU|MOVM|R2UR", "shuffle"),
+    (r"ATOMG?|ATOMS|RED", "atomic"),
+    (r"MOV|UMOV|CS2R|S2R|S2UR|CS2UR|SEL|USEL|FSEL", "move"),
+    (r"U?ISETP|U?PLOP3|FSETP|HSETP2|U?P2R|R2P", "predicate"),
+    (r"[FHD](?:ADD|MUL|MNMX|SET)2?|MUFU|FCHK", "float"),
+    (r"I2F\w*|F2I\w*|F2F\w*|I2I|I2FP|F2FP", "convert"),
+    (r"U?(?:IADD3?|IMAD|LEA|SHF|LOP3|IABS|IMNMX|PRMT|BFE|BMSK|SGXT|POPC|FLO|VIADD|VIMNMX)|IDP\w*", "integer"),
+)  # fmt: skip
+
+
+def _sass_class(opcode: str) -> str:
+    base = opcode.split(".")[0]
+    if opcode.startswith("IMAD.MOV"):
+        return "move"
+    if opcode.startswith(("BSYNC", "BSSY", "WARPSYNC")):
+        return "branch"
+    return next((kind for pattern, kind in _SASS_CLASSES if re.fullmatch(pattern, base)), "other")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop: instructions from its first to the branch back, counted by class."""
+
+    first: int
+    last: int
+    counts: Counter[str]
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions there are."""
+        return self.last - self.first + 1
+
+
+def loops(kernel: Kernel) -> list[Loop]:
+    """Every loop: a branch back to a label before it."""
+    found = []
+    for place, (opcode, operands) in enumerate(kernel.instructions):
+        if opcode.split(".")[0] not in ("bra", "BRA"):
+            continue
+        target = _target(kernel, operands)
+        if target is not None and target < place:
+            body = kernel.instructions[target : place + 1]
+            found.append(Loop(target, place, Counter(classify(op, operands) for op, operands in body)))
+    return found
+
+
+def _target(kernel: Kernel, operands: str) -> int | None:
+    """The instruction a branch goes to."""
+    for match in _SASS_TARGET.finditer(operands):
+        name = match[1] or f"0x{match[2]}"
+        if name in kernel.labels:
+            return kernel.labels[name]
+    return kernel.labels.get(operands.split(",")[0].strip())
+
+
+def inner_loop(kernel: Kernel) -> Loop | None:
+    """The innermost loop with the most multiply-adds (tensor-core instructions count before FMAs); None without one."""
+    every = loops(kernel)
+    innermost = [
+        loop
+        for loop in every
+        if not any(
+            other is not loop and loop.first <= other.first and other.last <= loop.last and _busy(other)
+            for other in every
+        )
+    ]
+    busy = [loop for loop in innermost if _busy(loop)]
+    return max(busy, key=lambda loop: (loop.counts["tensor"], loop.counts["fma"], -loop.instructions), default=None)
+
+
+def _busy(loop: Loop) -> bool:
+    return bool(loop.counts["fma"] or loop.counts["tensor"])
