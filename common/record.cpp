@@ -17,9 +17,8 @@ std::string today() {
   return text.data();
 }
 
-// GEMM_COMMIT, else what git says of the checkout that this executable was built in, else "unknown".
+// What git says of the checkout that this executable was built in, or "unknown".
 std::string asked_commit() {
-  if (const char* given = std::getenv("GEMM_COMMIT")) return given;
   std::error_code failed;
   const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", failed);
   const std::string folder = executable.parent_path().string();
@@ -33,7 +32,8 @@ std::string asked_commit() {
   return text.empty() ? "unknown" : text.substr(0, text.find('\n'));
 }
 
-const std::string& commit() {
+std::string commit() {
+  if (const char* given = std::getenv("GEMM_COMMIT")) return given;
   static const std::string asked_once = asked_commit();
   return asked_once;
 }

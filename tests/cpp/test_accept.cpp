@@ -1,0 +1,114 @@
+// Which shapes are refused, and which nearest size is named.
+
+#include <gtest/gtest.h>
+
+#include "common/accept.h"
+#include "tests/cpp/host_gemm.h"
+#include "tests/cpp/refusal.h"
+
+namespace {
+
+Variant tiled() {
+  Variant variant = right_variant();
+  variant.name = "t8x8";
+  return variant.tile(128, 64, 8);
+}
+
+std::string refused(const Variant& variant, Shape shape, LeadingDimensions given = {}) {
+  return refusal([&] { require_accepted(variant, completed(shape, given, variant)); });
+}
+
+const char* const FINE = "(it was not refused)";
+
+TEST(Accept, TakesMultiplesOfTheTile) {
+  EXPECT_EQ(refused(tiled(), {128, 64, 8}), FINE);
+  EXPECT_EQ(refused(tiled(), {1280, 6400, 800}), FINE);
+  EXPECT_EQ(refused(right_variant().any_size(128, 128, 8), {1, 1, 1}), FINE);
+}
+
+TEST(Accept, NamesTheConstraintAndTheNearestSize) {
+  EXPECT_EQ(refused(tiled(), {130, 64, 8}),
+            "variant t8x8 needs m to be a multiple of 128, not 130; the nearest that works is 128");
+  EXPECT_EQ(refused(tiled(), {128, 97, 8}),
+            "variant t8x8 needs n to be a multiple of 64, not 97; the nearest that works is 128");
+  EXPECT_EQ(refused(tiled(), {128, 64, 20}),
+            "variant t8x8 needs k to be a multiple of 8, not 20; the nearest that works is 16");
+}
+
+TEST(Accept, NeverNamesZeroAsTheNearestSize) {
+  EXPECT_EQ(refused(tiled(), {1, 64, 8}),
+            "variant t8x8 needs m to be a multiple of 128, not 1; the nearest that works is 128");
+}
+
+TEST(Accept, NeverNamesASizeThatOverflows) {
+  EXPECT_EQ(
+      refused(tiled(), {2147483647, 64, 8}, {}),
+      "A would have 17179869176 elements; the kernels index with 32 bits, so at most 2147483647: choose a smaller "
+      "size");
+  Variant one_column = right_variant().tile(128, 1, 1);
+  EXPECT_EQ(refused(one_column, {2147483647, 1, 1}),
+            "variant right needs m to be a multiple of 128, not 2147483647; the nearest that works is 2147483520");
+}
+
+TEST(Accept, NamesTheLeastK) {
+  Variant staged = tiled().at_least_k(24);
+  EXPECT_EQ(refused(staged, {128, 64, 16}),
+            "variant t8x8 needs k to be at least 24, not 16; the nearest that works is 24");
+  EXPECT_EQ(refused(staged, {128, 64, 3}),
+            "variant t8x8 needs k to be a multiple of 8, not 3; the nearest that works is 24");
+  EXPECT_EQ(refused(staged, {128, 64, 24}), FINE);
+}
+
+TEST(Accept, RefusesALeadingDimensionNarrowerThanItsMatrix) {
+  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {3, 0, 0}),
+            "--lda 3 is narrower than the matrix's 4 columns; use at least 4");
+  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {0, 2, 0}),
+            "--ldb 2 is narrower than the matrix's 3 columns; use at least 3");
+  EXPECT_EQ(refused(right_tn_variant(), {2, 3, 4}, {0, 3, 0}),
+            "--ldb 3 is narrower than the matrix's 4 columns; use at least 4");
+  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {0, 0, 1}),
+            "--ldc 1 is narrower than the matrix's 3 columns; use at least 3");
+}
+
+TEST(Accept, RefusesALeadingDimensionThatVectorsCannotUse) {
+  const Variant vectors = tiled().aligned_ld(4, 4, 4);
+  EXPECT_EQ(refused(vectors, {128, 64, 8}, {9, 0, 0}),
+            "variant t8x8 needs lda to be a multiple of 4, not 9; the nearest that works is 8");
+  EXPECT_EQ(refused(vectors, {128, 64, 8}, {0, 67, 0}),
+            "variant t8x8 needs ldb to be a multiple of 4, not 67; the nearest that works is 68");
+  EXPECT_EQ(refused(vectors, {128, 64, 8}, {0, 0, 66}),
+            "variant t8x8 needs ldc to be a multiple of 4, not 66; the nearest that works is 64");
+  EXPECT_EQ(refused(vectors, {128, 64, 8}, {12, 64, 68}), FINE);
+}
+
+TEST(Accept, NamesNoLeadingDimensionNarrowerThanTheMatrix) {
+  const Variant vectors = right_variant().any_size(128, 128, 8).aligned_ld(8, 8, 8);
+  EXPECT_EQ(refused(vectors, {5, 16, 98}),
+            "variant right needs lda to be a multiple of 8, not 98; the nearest that works is 104");
+  EXPECT_EQ(refused(vectors, {5, 1, 8}),
+            "variant right needs ldb to be a multiple of 8, not 1; the nearest that works is 8");
+}
+
+TEST(Accept, FillsInTheLeadingDimensionsThatWereNotGiven) {
+  const Shape nn = completed({2, 3, 4}, {0, 10, 0}, right_variant());
+  EXPECT_EQ(nn.lda, 4);
+  EXPECT_EQ(nn.ldb, 10);
+  EXPECT_EQ(nn.ldc, 3);
+  EXPECT_EQ(completed({2, 3, 4}, {}, right_tn_variant()).ldb, 4);
+}
+
+TEST(Accept, RefusesMatricesThat32BitIndicesCannotReach) {
+  EXPECT_EQ(refused(right_variant(), {46341, 46341, 1}).substr(0, 33), "C would have 2147488281 elements;");
+  EXPECT_EQ(refused(right_variant(), {1, 65536, 32768}).substr(0, 33), "B would have 2147483648 elements;");
+  EXPECT_EQ(refused(right_variant(), {65536, 1, 1}, {32768, 0, 0}).substr(0, 33), "A would have 2147483648 elements;");
+  EXPECT_EQ(refused(right_variant(), {1, 1, 2147483647}), FINE);
+}
+
+TEST(Accept, RefusesWhatTheMemoryCannotHold) {
+  EXPECT_EQ(refusal([] { require_memory(1); }), FINE);
+  const std::string words = refusal([] { require_memory(std::size_t{1} << 60); });
+  EXPECT_EQ(words.substr(0, 49), "this size needs 1099511627776 MiB of GPU memory, ") << words;
+  EXPECT_NE(words.find("MiB are free; choose a smaller size, or --verify sample"), std::string::npos) << words;
+}
+
+}  // namespace

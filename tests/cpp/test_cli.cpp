@@ -1,0 +1,150 @@
+// The command line of a step's executable: what it understands, and what it says of the rest.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "common/cli.h"
+#include "tests/cpp/refusal.h"
+
+namespace {
+
+std::optional<Options> parsed(const std::string& line) {
+  std::vector<std::string> words = {"07_step"};
+  std::istringstream in(line);
+  for (std::string word; in >> word;) words.push_back(word == "''" ? "" : word);
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return parse_options(static_cast<int>(argv.size()), argv.data());
+}
+
+std::string refused(const std::string& line) {
+  return refusal([&] { parsed(line); });
+}
+
+TEST(CommandLine, HasTheDefaultsThatTheHelpNames) {
+  const Options options = *parsed("");
+  EXPECT_TRUE(options.shapes.empty());
+  EXPECT_EQ(options.variant, "");
+  EXPECT_FALSE(options.list || options.show_matrix || options.simulate || options.min_time_given);
+  EXPECT_EQ(options.timing.warmup, 2);
+  EXPECT_EQ(options.timing.min_seconds, 0.1);
+  EXPECT_EQ(options.timing.rounds, 3);
+  EXPECT_EQ(options.baseline, BaselineKind::cublas);
+  EXPECT_EQ(options.verify, VerifyMode::standard);
+  EXPECT_EQ(options.seed, 1u);
+  EXPECT_EQ(options.alpha, 1.0f);
+  EXPECT_EQ(options.beta, 0.0f);
+  EXPECT_EQ(options.leading.a + options.leading.b + options.leading.c, 0);
+}
+
+TEST(CommandLine, TakesEveryOption) {
+  const Options options = *parsed(
+      "--m 3 --n 4 --k 5 --lda 6 --ldb 7 --ldc 8 --variant all --alpha -0.5 --beta 2 --warmup 0 --min-time 0 --rounds "
+      "1 "
+      "--baseline none --verify sample --json x.jsonl --seed 9 --show-matrix --cooldown 1.5 --swizzle-stride 2048 "
+      "--sim "
+      "--list");
+  ASSERT_EQ(options.shapes.size(), 1u);
+  EXPECT_EQ(options.shapes[0].m, 3);
+  EXPECT_EQ(options.shapes[0].n, 4);
+  EXPECT_EQ(options.shapes[0].k, 5);
+  EXPECT_EQ(options.leading.a, 6);
+  EXPECT_EQ(options.leading.b, 7);
+  EXPECT_EQ(options.leading.c, 8);
+  EXPECT_EQ(options.variant, "all");
+  EXPECT_EQ(options.alpha, -0.5f);
+  EXPECT_EQ(options.beta, 2.0f);
+  EXPECT_EQ(options.timing.warmup, 0);
+  EXPECT_EQ(options.timing.min_seconds, 0.0);
+  EXPECT_TRUE(options.min_time_given);
+  EXPECT_EQ(options.timing.rounds, 1);
+  EXPECT_EQ(options.baseline, BaselineKind::none);
+  EXPECT_EQ(options.verify, VerifyMode::sample);
+  EXPECT_EQ(options.json, "x.jsonl");
+  EXPECT_EQ(options.seed, 9u);
+  EXPECT_EQ(options.cooldown_seconds, 1.5);
+  EXPECT_EQ(options.launch.swizzle_stride, 2048);
+  EXPECT_TRUE(options.show_matrix && options.simulate && options.list);
+}
+
+TEST(CommandLine, TakesSeveralSquareSizes) {
+  const Options options = *parsed("--size 64 2147483647 1");
+  ASSERT_EQ(options.shapes.size(), 3u);
+  EXPECT_EQ(options.shapes[1].m, 2147483647);
+  EXPECT_EQ(options.shapes[2].k, 1);
+}
+
+TEST(CommandLine, TakesTheOtherBaselinesAndModes) {
+  EXPECT_EQ(parsed("--baseline cublaslt")->baseline, BaselineKind::cublaslt);
+  EXPECT_EQ(parsed("--baseline cublas")->baseline, BaselineKind::cublas);
+  EXPECT_EQ(parsed("--verify full")->verify, VerifyMode::full);
+  EXPECT_EQ(parsed("--verify off")->verify, VerifyMode::off);
+  EXPECT_EQ(parsed("--sweep sgemm27")->shapes.size(), 27u);
+}
+
+TEST(CommandLine, PrintsHelpAndStops) {
+  testing::internal::CaptureStdout();
+  EXPECT_FALSE(parsed("--help").has_value());
+  const std::string help = testing::internal::GetCapturedStdout();
+  for (const char* option :
+       {"--size",           "--m ",       "--n ",     "--k ",    "--lda",  "--ldb",         "--ldc",
+        "--variant",        "--list",     "--sweep",  "--alpha", "--beta", "--warmup",      "--min-time",
+        "--rounds",         "--baseline", "--verify", "--json",  "--seed", "--show-matrix", "--cooldown",
+        "--swizzle-stride", "--sim"})
+    EXPECT_NE(help.find(option), std::string::npos) << option;
+}
+
+struct Refusal {
+  const char* line;
+  const char* words;
+};
+
+class Refused : public testing::TestWithParam<Refusal> {};
+
+TEST_P(Refused, InOneLineThatNamesTheOption) { EXPECT_EQ(refused(GetParam().line), GetParam().words); }
+
+INSTANTIATE_TEST_SUITE_P(
+    CommandLine, Refused,
+    testing::Values(
+        Refusal{"--nope", "The following argument was not expected: --nope; --help lists the options"},
+        Refusal{"1024", "The following argument was not expected: 1024; --help lists the options"},
+        Refusal{"--size", "--size needs a value; --help lists the options"},
+        Refusal{"--size 0", "--size: '0' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--size -4", "--size: '-4' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--size 2147483648",
+                "--size: '2147483648' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--size 99999999999999999999",
+                "--size: '99999999999999999999' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--size 64 1e3", "--size: '1e3' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--k 12x", "--k: '12x' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--lda 0", "--lda: '0' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--ldb -1", "--ldb: '-1' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--ldc x", "--ldc: 'x' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--m 5", "--m, --n and --k go together; or use --size"},
+        Refusal{"--n 5 --k 6", "--m, --n and --k go together; or use --size"},
+        Refusal{"--size 64 --m 5", "--size excludes --m; --help lists the options"},
+        Refusal{"--size 64 --sweep square", "--size excludes --sweep; --help lists the options"},
+        Refusal{"--sweep cube",
+                "--sweep: 'cube' is not one of square, sgemm27, hgemm125, hgemm27; --help lists the options"},
+        Refusal{"--variant ''", "--variant: '' is not a name; --help lists the options"},
+        Refusal{"--json ''", "--json: '' is not a name; --help lists the options"},
+        Refusal{"--alpha nan", "--alpha: 'nan' is not a finite number; --help lists the options"},
+        Refusal{"--alpha 1e39", "--alpha: '1e39' is not a finite number; --help lists the options"},
+        Refusal{"--beta inf", "--beta: 'inf' is not a finite number; --help lists the options"},
+        Refusal{"--beta two", "--beta: 'two' is not a finite number; --help lists the options"},
+        Refusal{"--warmup -1", "--warmup: '-1' is not a whole number from 0 to 1000; --help lists the options"},
+        Refusal{"--rounds 0", "--rounds: '0' is not a whole number from 1 to 1000; --help lists the options"},
+        Refusal{"--min-time -0.1",
+                "--min-time: '-0.1' is not a number of seconds from 0 to 60; --help lists the options"},
+        Refusal{"--min-time nan",
+                "--min-time: 'nan' is not a number of seconds from 0 to 60; --help lists the options"},
+        Refusal{"--cooldown 61", "--cooldown: '61' is not a number of seconds from 0 to 60; --help lists the options"},
+        Refusal{"--seed -1", "--seed: '-1' is not a whole number from 0 to 2147483647; --help lists the options"},
+        Refusal{"--swizzle-stride 0",
+                "--swizzle-stride: '0' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--baseline mkl", "--baseline: 'mkl' is not one of cublas, cublaslt, none; --help lists the options"},
+        Refusal{"--verify maybe", "--verify: 'maybe' is not one of full, off, sample; --help lists the options"},
+        Refusal{"--verify off --json x.jsonl", "--json records only what was verified; leave out --verify off"}));
+
+}  // namespace

@@ -1,0 +1,161 @@
+// What one measurement leaves behind.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "common/record.h"
+#include "tests/cpp/host_gemm.h"
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::vector<std::string> keys_of(const ordered_json& record) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : record.items()) keys.push_back(key);
+  return keys;
+}
+
+Gpu some_gpu() {
+  Gpu gpu{};
+  gpu.name = "NVIDIA H200";
+  gpu.driver = "580.159";
+  gpu.cuda = "13.0";
+  return gpu;
+}
+
+Timing some_timing(bool compared) {
+  Timing timing;
+  timing.ms = {2.0, 1.9, 2.1};
+  if (compared) timing.other_ms = {1.0, 1.0, 1.0}, timing.ratio = {0.5, 0.49, 0.51};
+  timing.state = Telemetry{1980, 612345, 55};
+  return timing;
+}
+
+ordered_json some_record(bool compared, const Shape& shape = narrow(1024, 2048, 512)) {
+  Comparison verified;
+  verified.error = 1.23456789e-7;
+  verified.worst_of_bound = 0.25;
+  return timing_record("07_step", right_variant(), true, shape, {}, some_timing(compared), compared ? "cublas" : "none",
+                       verified, some_gpu());
+}
+
+TEST(Record, HasTheKeysThatChartsRelyOnInOrder) {
+  EXPECT_EQ(keys_of(some_record(true)), (std::vector<std::string>{"step",
+                                                                  "variant",
+                                                                  "default",
+                                                                  "m",
+                                                                  "n",
+                                                                  "k",
+                                                                  "a",
+                                                                  "b",
+                                                                  "acc",
+                                                                  "c",
+                                                                  "layout",
+                                                                  "alpha",
+                                                                  "beta",
+                                                                  "ms",
+                                                                  "ms_p20",
+                                                                  "ms_p80",
+                                                                  "tflops",
+                                                                  "baseline",
+                                                                  "baseline_ms",
+                                                                  "baseline_tflops",
+                                                                  "ratio",
+                                                                  "ratio_p20",
+                                                                  "ratio_p80",
+                                                                  "error",
+                                                                  "worst_of_bound",
+                                                                  "options",
+                                                                  "gpu",
+                                                                  "driver",
+                                                                  "cuda",
+                                                                  "sm_mhz",
+                                                                  "power_w",
+                                                                  "temperature_c",
+                                                                  "commit",
+                                                                  "date"}));
+}
+
+TEST(Record, HoldsTheFigures) {
+  setenv("GEMM_COMMIT", "abc1234", 1);
+  const ordered_json record = some_record(true);
+  EXPECT_EQ(record["step"], "07_step");
+  EXPECT_EQ(record["variant"], "right");
+  EXPECT_EQ(record["default"], true);
+  EXPECT_EQ(record["n"], 2048);
+  EXPECT_EQ(record["a"], "f32");
+  EXPECT_EQ(record["layout"], "NN");
+  EXPECT_EQ(record["ms"], 2.0);
+  EXPECT_EQ(record["ms_p20"], 1.9);
+  EXPECT_EQ(record["tflops"], 1.07374);  // 2 * 1024 * 2048 * 512 / 2 ms
+  EXPECT_EQ(record["baseline_tflops"], 2.14748);
+  EXPECT_EQ(record["ratio"], 0.5);
+  EXPECT_EQ(record["error"], 1.23457e-7);
+  EXPECT_EQ(record["options"], ordered_json::object());
+  EXPECT_EQ(record["power_w"], 612.345);
+  EXPECT_EQ(record["sm_mhz"], 1980);
+  EXPECT_EQ(record["commit"], "abc1234");
+  EXPECT_EQ(record["date"].get<std::string>().size(), 10u);
+}
+
+TEST(Record, HasNoFiguresOfABaselineThatWasNotRun) {
+  const ordered_json record = some_record(false);
+  EXPECT_EQ(record["baseline"], "none");
+  for (const char* key : {"baseline_ms", "baseline_tflops", "ratio", "ratio_p20", "ratio_p80"})
+    EXPECT_FALSE(record.contains(key)) << key;
+}
+
+TEST(Record, NamesLeadingDimensionsOnlyWhereTheyAreWide) {
+  EXPECT_FALSE(some_record(false).contains("lda"));
+  const ordered_json wide = some_record(false, {4, 5, 6, 7, 5, 8, 1.0f, 0.0f});
+  EXPECT_EQ(wide["lda"], 7);
+  EXPECT_FALSE(wide.contains("ldb"));
+  EXPECT_EQ(wide["ldc"], 8);
+}
+
+TEST(Record, WritesAlphaAsItWasAsked) {
+  EXPECT_EQ(some_record(false, narrow(4, 4, 4, 0.1f, 0.3f))["alpha"].dump(), "0.1");
+}
+
+TEST(Record, KeepsTheSwizzleStride) {
+  const ordered_json record = timing_record("s", right_variant(), false, narrow(1, 1, 1), LaunchOptions{2048},
+                                            some_timing(false), "none", {}, some_gpu());
+  EXPECT_EQ(record["options"], (ordered_json{{"swizzle_stride", 2048}}));
+}
+
+TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
+  const Variant variant = right_tn_variant<__half, float, float>()
+                              .tile(128, 64, 16)
+                              .at_least_k(32)
+                              .aligned_ld(8, 8, 4)
+                              .covers("one")
+                              .covers("two")
+                              .note("words");
+  const ordered_json record = variant_record("18_step", variant, false);
+  EXPECT_EQ(record, (ordered_json{{"step", "18_step"},
+                                  {"variant", "right_tn"},
+                                  {"default", false},
+                                  {"a", "f16"},
+                                  {"acc", "f32"},
+                                  {"c", "f32"},
+                                  {"layout", "TN"},
+                                  {"multiple_m", 128},
+                                  {"multiple_n", 64},
+                                  {"multiple_k", 16},
+                                  {"min_k", 32},
+                                  {"multiple_lda", 8},
+                                  {"multiple_ldb", 8},
+                                  {"multiple_ldc", 4},
+                                  {"block", {128, 64, 16}},
+                                  {"covers", {"one", "two"}},
+                                  {"note", "words"}}));
+}
+
+TEST(Tflops, CountsTwoOperationsAProduct) {
+  EXPECT_DOUBLE_EQ(tflops(narrow(1000, 1000, 1000), 1.0), 2.0);
+  EXPECT_NEAR(tflops(narrow(16384, 16384, 16384), 100.0), 87.96, 0.01);
+}
+
+}  // namespace

@@ -1,0 +1,151 @@
+// Files of records: merged, never half-written, refused where they cannot be what they should.
+
+#include <gtest/gtest.h>
+
+#include "common/record_file.h"
+#include "tests/cpp/refusal.h"
+#include "tests/cpp/scratch_folder.h"
+
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+ordered_json record(const std::string& variant, int m, double ms) {
+  return {{"step", "07"},
+          {"variant", variant},
+          {"default", true},
+          {"m", m},
+          {"n", 2},
+          {"k", 3},
+          {"a", "f32"},
+          {"acc", "f32"},
+          {"c", "f32"},
+          {"layout", "NN"},
+          {"alpha", 1.0},
+          {"beta", 0.0},
+          {"ms", ms},
+          {"baseline", "none"},
+          {"options", ordered_json::object()}};
+}
+
+TEST(RecordFile, ComesBackAsItWasWritten) {
+  const ScratchFolder folder;
+  const std::vector<ordered_json> records = {record("x", 1, 0.1), record("y", 1, 1e-7)};
+  merge_records(folder / "r.jsonl", records);
+  EXPECT_EQ(read_records(folder / "r.jsonl"), records);
+  EXPECT_EQ(folder.count(), 1) << "a temporary file was left behind";
+}
+
+TEST(RecordFile, HasOneObjectALine) {
+  const ScratchFolder folder;
+  merge_records(folder / "r.jsonl", {record("x", 1, 0.1), record("y", 1, 0.2)});
+  const std::string text = read_text(folder / "r.jsonl");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_EQ(text.substr(0, 33), R"({"step":"07","variant":"x","defau)");
+}
+
+TEST(RecordFile, ThatIsMissingHasNoRecords) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(read_records(folder / "nothing.jsonl").empty());
+}
+
+TEST(Merge, PutsANewMeasurementInThePlaceOfTheOldOne) {
+  const ScratchFolder folder;
+  merge_records(folder / "r.jsonl", {record("x", 1, 0.1), record("y", 1, 0.2), record("x", 2, 0.3)});
+  merge_records(folder / "r.jsonl", {record("y", 1, 9.0), record("z", 1, 0.4)});
+  EXPECT_EQ(read_records(folder / "r.jsonl"), (std::vector<ordered_json>{record("x", 1, 0.1), record("y", 1, 9.0),
+                                                                         record("x", 2, 0.3), record("z", 1, 0.4)}));
+}
+
+TEST(Merge, KeepsMeasurementsApartThatDifferInOneRespect) {
+  const ScratchFolder folder;
+  const ordered_json base = record("x", 1, 0.1);
+  std::vector<ordered_json> records = {base};
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, ordered_json>>{{"step", "08"},
+                                                         {"variant", "q"},
+                                                         {"m", 7},
+                                                         {"n", 7},
+                                                         {"k", 7},
+                                                         {"a", "f16"},
+                                                         {"acc", "f16"},
+                                                         {"c", "f16"},
+                                                         {"layout", "TN"},
+                                                         {"alpha", 2.0},
+                                                         {"beta", 2.0},
+                                                         {"baseline", "cublas"},
+                                                         {"lda", 9},
+                                                         {"ldb", 9},
+                                                         {"ldc", 9},
+                                                         {"options", {{"swizzle_stride", 1024}}}}) {
+    records.push_back(base);
+    records.back()[key] = value;
+  }
+  merge_records(folder / "r.jsonl", records);
+  merge_records(folder / "r.jsonl", records);
+  EXPECT_EQ(read_records(folder / "r.jsonl").size(), records.size());
+}
+
+TEST(Merge, TakesOneForOnePointZero) {
+  const ScratchFolder folder;
+  ordered_json typed_by_hand = record("x", 1, 0.1);
+  typed_by_hand["alpha"] = 1;
+  merge_records(folder / "r.jsonl", {typed_by_hand});
+  merge_records(folder / "r.jsonl", {record("x", 1, 0.2)});
+  EXPECT_EQ(read_records(folder / "r.jsonl").size(), 1u);
+}
+
+TEST(Merge, WritesToTheFileBehindALink) {
+  const ScratchFolder folder;
+  fs::create_directory(folder / "data");
+  write_text(folder / "data/r.jsonl", "");
+  fs::create_symlink(folder / "data/r.jsonl", folder / "link.jsonl");
+  merge_records(folder / "link.jsonl", {record("x", 1, 0.1)});
+  EXPECT_TRUE(fs::is_symlink(folder / "link.jsonl"));
+  EXPECT_EQ(read_records(folder / "data/r.jsonl").size(), 1u);
+}
+
+TEST(CorruptFile, IsRefusedByItsLineAndLeftAlone) {
+  const ScratchFolder folder;
+  const fs::path file = folder / "r.jsonl";
+  for (const char* bad : {"{\"step\":", "[1]", "7", "oops", "null", "{} {}", "\x01"}) {
+    const std::string text = record("x", 1, 0.1).dump() + "\n\n" + bad + "\n";
+    write_text(file, text);
+    const std::string words = file.string() + ":3: not a JSON object; mend or remove the line";
+    EXPECT_EQ(refusal([&] { read_records(file); }), words);
+    EXPECT_EQ(refusal([&] { require_writable(file); }), words);
+    EXPECT_EQ(refusal([&] { merge_records(file, {record("y", 1, 0.1)}); }), words);
+    EXPECT_EQ(read_text(file), text);
+  }
+}
+
+TEST(UnwritableFile, IsRefusedBeforeAnythingIsMeasured) {
+  const ScratchFolder folder;
+  const auto words = [](const fs::path& file) { return refusal([&] { require_writable(file); }); };
+  EXPECT_EQ(words(folder / "no/r.jsonl"), "cannot write " + (folder / "no/r.jsonl").string() + ": there is no folder " +
+                                              (folder / "no").string() + "; choose another --json file");
+  EXPECT_EQ(words(folder.path()),
+            "cannot write " + folder.path().string() + ": it is not an ordinary file; choose another --json file");
+  EXPECT_EQ(words("/dev/null"), "cannot write /dev/null: it is not an ordinary file; choose another --json file");
+  EXPECT_EQ(words(folder / "new.jsonl"), "(it was not refused)");
+  EXPECT_EQ(folder.count(), 0) << "asking must not write";
+}
+
+TEST(UnwritableFile, LeavesNothingHalfWritten) {
+  const ScratchFolder folder;
+  const std::string long_name(250, 'x');  // the temporary file's name would be too long
+  EXPECT_EQ(refusal([&] { merge_records(folder / long_name, {record("x", 1, 0.1)}); }),
+            "cannot write " + (folder / long_name).string() + "; choose another --json file");
+  EXPECT_EQ(folder.count(), 0);
+}
+
+TEST(UnwritableFile, IsRefusedWhereItIsWriteProtected) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const ScratchFolder folder;
+  write_text(folder / "r.jsonl", "");
+  fs::permissions(folder / "r.jsonl", fs::perms::owner_read);
+  EXPECT_NE(refusal([&] { require_writable(folder / "r.jsonl"); }).find("it is write-protected"), std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,100 @@
+// What a person reads.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "common/report.h"
+#include "tests/cpp/host_gemm.h"
+
+namespace {
+
+Gpu h200() {
+  Gpu gpu{};
+  gpu.name = "NVIDIA H200";
+  gpu.capability = 90;
+  gpu.multiprocessors = 132;
+  gpu.max_clock_mhz = 1980;
+  return gpu;
+}
+
+Timing timing(double ms, double other_ms) {
+  Timing made;
+  made.ms = {ms, ms, ms};
+  if (other_ms > 0) made.other_ms = {other_ms, other_ms, other_ms}, made.ratio = {other_ms / ms, 0.9, 1.1};
+  return made;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(ResultTable, ShowsSpeedShareOfPeakRatioAndGain) {
+  const Gpu gpu = h200();
+  std::ostringstream out;
+  ResultTable table(out, "07_step", gpu);
+  Variant variant = right_variant();
+  table.add(variant, narrow(1000, 1000, 1000), timing(0.1, 0.05), "cublas", {});
+  variant.name = "faster";
+  table.add(variant, narrow(1000, 1000, 1000), timing(0.05, 0.05), "cublas", {});
+  table.add(variant, narrow(1000, 1000, 2000), timing(0.1, 0), "none", {});
+  const std::vector<std::string> lines = lines_of(out.str());
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0], "07_step on NVIDIA H200");
+  EXPECT_NE(lines[1].find("cublas"), std::string::npos);
+  for (const char* figure : {"right", "0.1000", "20.00", "29.9", "40.00", "0.500 (0.900-1.100)"})
+    EXPECT_NE(lines[2].find(figure), std::string::npos) << figure << " in: " << lines[2];
+  EXPECT_NE(lines[3].find("2.00x"), std::string::npos) << "gain over the best so far: " << lines[3];
+  EXPECT_EQ(lines[4].find('x'), std::string::npos) << "another size has no best yet: " << lines[4];
+}
+
+TEST(ListOfVariants, SaysWhatEachTakesAndCovers) {
+  std::ostringstream out;
+  Variant first = right_variant().any_size(128, 128, 8);
+  Variant second = right_tn_variant<__half, float, float>().tile(128, 64, 16).at_least_k(32).aligned_ld(8, 8, 4);
+  second.covers("someone's kernel").note("in other words");
+  print_variants(out, "07_step", {first, second});
+  const std::string text = out.str();
+  for (const char* words : {"right               * f32 x f32 -> f32, f32 accumulator, NN; any m, n, k",
+                            "f16 x f16 -> f32, f32 accumulator, TN; m, n, k multiples of 128, 64, 16, k >= 32; lda, "
+                            "ldb, ldc multiples of 8, 8, 4",
+                            "covers someone's kernel", "in other words"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << " in:\n" << text;
+}
+
+TEST(Verdict, NamesVariantSizeAndPlace) {
+  const Variant variant = right_variant();
+  const Work work{&variant, narrow(3, 4, 5)};
+  std::ostringstream out;
+  EXPECT_TRUE(report_verdict(out, work, {}, "before timing"));
+  EXPECT_EQ(out.str(), "");
+  Comparison wrong;
+  wrong.passed = false;
+  wrong.wrong = 2;
+  wrong.row = 1, wrong.col = 2, wrong.got = 7, wrong.want = 8;
+  EXPECT_FALSE(report_verdict(out, work, wrong, "before timing"));
+  EXPECT_EQ(
+      out.str(),
+      "WRONG RESULT before timing: variant right, m 3 n 4 k 5: 2 wrong elements, the first at row 1, column 2: got "
+      "7, want 8\n");
+}
+
+TEST(Corners, ShowTheUpperLeftOfEachMatrix) {
+  const Shape shape = narrow(2, 20, 3);
+  Matrices matrices(right_variant(), shape);
+  matrices.draw(right_variant(), shape, InputKind::exact, 1);
+  matrices.c.fill(Matrices::recipe(right_variant(), shape, InputKind::exact, 1, 2));
+  std::ostringstream out;
+  print_corners(out, matrices);
+  const std::vector<std::string> lines = lines_of(out.str());
+  ASSERT_EQ(lines.size(), 3u + 2 + 3 + 2);
+  EXPECT_EQ(lines[0], "A, 2 x 3");
+  EXPECT_EQ(lines[3], "B, 3 x 20");
+  EXPECT_EQ(lines[4].substr(lines[4].size() - 3), "…") << "columns left out are marked";
+  EXPECT_EQ(lines[7], "C, 2 x 20");
+}
+
+}  // namespace

@@ -1,0 +1,76 @@
+// Percentiles, and how calls are grouped between events.
+
+#include <gtest/gtest.h>
+
+#include "common/timing.h"
+
+namespace {
+
+TEST(Spread, InterpolatesBetweenOrderStatistics) {
+  const Spread spread = spread_of({5, 1, 4, 2, 3});
+  EXPECT_DOUBLE_EQ(spread.median, 3);
+  EXPECT_DOUBLE_EQ(spread.p20, 1.8);
+  EXPECT_DOUBLE_EQ(spread.p80, 4.2);
+  EXPECT_DOUBLE_EQ(spread_of({1, 2}).median, 1.5);
+}
+
+TEST(Spread, OfOneFigureIsThatFigure) {
+  const Spread spread = spread_of({7});
+  EXPECT_EQ(spread.median, 7);
+  EXPECT_EQ(spread.p20, 7);
+  EXPECT_EQ(spread.p80, 7);
+}
+
+TEST(Spread, OfNothingIsZero) {
+  const Spread spread = spread_of({});
+  EXPECT_EQ(spread.median, 0);
+  EXPECT_EQ(spread.p20, 0);
+  EXPECT_EQ(spread.p80, 0);
+}
+
+TEST(Spread, IsNotMovedByOneOutlier) {
+  std::vector<double> figures(100, 1.0);
+  figures[50] = 1000;
+  EXPECT_EQ(spread_of(figures).p80, 1.0);
+}
+
+TimingPlan plan(double seconds, int sets = 1) {
+  TimingPlan made;
+  made.min_seconds = seconds;
+  made.input_sets = sets;
+  return made;
+}
+
+TEST(Batching, TakesLongCallsOneByOneUntilTheTimeIsUp) {
+  const Batching batching = batching_for(plan(0.1), 3.0);
+  EXPECT_EQ(batching.calls, 1);
+  EXPECT_EQ(batching.batches, 34);
+  EXPECT_FALSE(batching.graph);
+}
+
+TEST(Batching, GroupsShortCallsIntoAMillisecondAndReplaysThemFromAGraph) {
+  const Batching batching = batching_for(plan(0.1), 0.01);
+  EXPECT_EQ(batching.calls, 100);
+  EXPECT_EQ(batching.batches, 100);
+  EXPECT_TRUE(batching.graph);
+  EXPECT_TRUE(batching_for(plan(0.1), 0.0599).graph);
+  EXPECT_FALSE(batching_for(plan(0.1), 0.0601).graph);
+}
+
+TEST(Batching, LetsAGraphWalkThroughEveryInputSet) {
+  const Batching batching = batching_for(plan(0.1, 1024), 0.01);
+  EXPECT_EQ(batching.calls, 1024);
+  EXPECT_EQ(batching.batches, 10);
+  EXPECT_EQ(batching_for(plan(0.1, 1024), 2.0).calls, 1) << "without a graph each call takes the next set anyway";
+}
+
+TEST(Batching, LastsAtLeastAsLongAsThePlanAsks) {
+  for (double ms : {0.0, 0.0005, 0.013, 0.07, 0.9, 4.0, 700.0}) {
+    const Batching batching = batching_for(plan(0.25), ms);
+    EXPECT_GE(batching.calls * batching.batches * std::max(ms, 1e-4), 250 - 1e-9) << ms;
+    EXPECT_GE(batching.calls * std::max(ms, 1e-4), 1 - 1e-9) << ms;
+  }
+  EXPECT_EQ(batching_for(plan(0), 5.0).batches, 1);
+}
+
+}  // namespace

@@ -1,0 +1,52 @@
+// Element types: names, sizes, roundoffs, and conversions that round once.
+
+#include <gtest/gtest.h>
+
+#include "common/dispatch.h"
+
+namespace {
+
+constexpr DType EVERY[] = {DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f64};
+
+TEST(Types, HaveTheSizeThatTheyAreStoredIn) {
+  for (DType type : EVERY)
+    EXPECT_EQ(dispatch(type, [](auto tag) { return sizeof(typename decltype(tag)::type); }), bytes_of(type))
+        << name_of(type);
+}
+
+TEST(Types, HaveNamesOfTheirOwn) {
+  EXPECT_STREQ(name_of(type_of<float>), "f32");
+  EXPECT_STREQ(name_of(type_of<tf32_t>), "tf32");
+  EXPECT_STREQ(name_of(type_of<__half>), "f16");
+  EXPECT_STREQ(name_of(type_of<__nv_bfloat16>), "bf16");
+  EXPECT_STREQ(name_of(type_of<double>), "f64");
+}
+
+template <typename T>
+void expect_roundoff() {
+  const double u = roundoff_of(type_of<T>);
+  const auto rounded = [](double value) { return to_double(from_double<T>(value)); };
+  EXPECT_EQ(rounded(1 + 2 * u), 1 + 2 * u) << "the next number after 1";
+  EXPECT_EQ(rounded(1 + u), 1) << "half way: to even";
+  EXPECT_EQ(rounded(1 + 1.5 * u), 1 + 2 * u);
+  const double last = exact_integers_of(type_of<T>);
+  EXPECT_EQ(rounded(last), last);
+  EXPECT_EQ(rounded(last - 1), last - 1);
+  EXPECT_EQ(rounded(last + 1), last) << "the first integer that is not representable";
+}
+
+TEST(Types, HaveTheRoundoffOfTheirFormat) {
+  expect_roundoff<float>();
+  expect_roundoff<__half>();
+  expect_roundoff<__nv_bfloat16>();
+  expect_roundoff<double>();
+}
+
+TEST(Types, AreRoundedOnceFromDouble) {
+  // Through float this would round twice: first down to a half-way case, then to even.
+  const double value = 1 + 0x1p-11 + 0x1p-30;
+  EXPECT_EQ(to_double(from_double<__half>(value)), 1 + 0x1p-10);
+  EXPECT_EQ(to_double(from_double<__nv_bfloat16>(1 + 0x1p-8 + 0x1p-30)), 1 + 0x1p-7);
+}
+
+}  // namespace

@@ -1,0 +1,49 @@
+"""Runs one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU."""
+
+import sys
+
+from sizes import accepted, refused
+from step import Step, Variant, require_gpu
+
+BAD_INPUT = 2
+QUICK = ["--baseline", "none", "--min-time", "0", "--rounds", "1", "--warmup", "0"]
+
+
+def failures(step: Step, variant: Variant) -> list[str]:
+    """What went wrong with one variant; each line can be run by hand."""
+    found = []
+    for size in accepted(variant):
+        done = step.run(["--variant", variant.name, *size.arguments, *QUICK])
+        if done.returncode != 0:
+            found.append(f"{variant.name}, {size}: exit code {done.returncode}\n    {done.stderr.strip()}")
+    for size, words in refused(variant):
+        done = step.run(["--variant", variant.name, *size.arguments, *QUICK])
+        one_line = done.stderr.count("\n") == 1 and not done.stdout
+        if done.returncode != BAD_INPUT or words not in done.stderr or not one_line:
+            found.append(
+                f"{variant.name}, {size}: it had to say '{words}' and exit with {BAD_INPUT}; "
+                f"exit code {done.returncode}\n    {done.stderr.strip()}"
+            )
+    return found
+
+
+def main() -> int:
+    """Runs the step named on the command line."""
+    if len(sys.argv) != 2:
+        print(f"usage: {sys.argv[0]} build/steps/NN_name", file=sys.stderr)
+        return BAD_INPUT
+    step = Step(sys.argv[1])
+    require_gpu()
+    found: list[str] = []
+    for variant in step.variants:
+        sizes, refusals = len(accepted(variant)), len(refused(variant))
+        wrong = failures(step, variant)
+        found += wrong
+        print(f"{step.name} {variant.name}: {sizes} sizes, {refusals} refusals, {len(wrong)} failures", flush=True)
+    for failure in found:
+        print(f"FAILED {failure}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""A step's executable as the GPU tests see it: its variants, as `--list --json` tells of them, and how it is run."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+SKIPPED = 77
+
+
+def skip(why: str) -> NoReturn:
+    """Ends the program as a test that could not run here."""
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def require_gpu() -> None:
+    """Skips the test where the driver shows no GPU."""
+    try:
+        shown = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except OSError:
+        skip("nvidia-smi was not found, so there is no NVIDIA driver")
+    if shown.returncode != 0 or "GPU" not in shown.stdout:
+        skip("no NVIDIA GPU was found")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What one variant is, and what sizes it takes."""
+
+    name: str
+    layout: str  # NN or TN
+    block: tuple[int, int, int]  # the block tile: m, n, and the depth of a slice of K
+    multiples: tuple[int, int, int]  # of which m, n, k have to be
+    ld_multiples: tuple[int, int, int]  # of which lda, ldb, ldc have to be
+    min_k: int
+
+    @property
+    def any_size(self) -> bool:
+        """Does it take every m, n, k?"""
+        return self.multiples == (1, 1, 1)
+
+    def k_of(self, slices: int) -> int:
+        """The K of so many slices, or of as many as its prologue needs."""
+        depth = max(self.block[2], self.multiples[2])
+        return max(slices, -(-self.min_k // depth)) * depth
+
+
+class Step:
+    """One executable."""
+
+    def __init__(self, executable: str | Path) -> None:
+        self.executable = Path(executable).resolve()
+        self.name = self.executable.name
+        with tempfile.TemporaryDirectory() as folder:
+            listing = Path(folder) / "variants.jsonl"
+            listed = self.run(["--list", "--json", str(listing)])
+            if listed.returncode != 0:
+                sys.exit(f"{self.name} --list failed: {listed.stderr}")
+            records = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
+        self.variants = [_variant(record) for record in records]
+
+    def run(self, arguments: list[str], prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        """Runs it, behind another program if asked, and returns what it said."""
+        command = [*prefix, str(self.executable), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _variant(record: dict[str, Any]) -> Variant:
+    block = tuple(record["block"])
+    multiples = tuple(record[f"multiple_{dimension}"] for dimension in "mnk")
+    ld_multiples = tuple(record[f"multiple_ld{matrix}"] for matrix in "abc")
+    return Variant(record["variant"], record["layout"], block, multiples, ld_multiples, record["min_k"])
