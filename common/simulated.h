@@ -1,4 +1,5 @@
-/// The bridge between the harness and the simulator of the CUDA runtime (sim/): is it loaded, how to start in it, what it counted.
+/// The bridge between the harness and the simulator of the CUDA runtime (sim/): is it loaded, how to start in it, what
+/// it counted.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +13,9 @@ namespace simulated {
 
 /// What the simulator saw between begin() and end().
 struct Outcome {
-    nlohmann::json counts;             ///< summed over every kernel launched, with the keys of the simulator's records
-    nlohmann::json lines;              ///< [{"file","line","counts"}], by file and line, summed over the kernels
-    std::vector<std::string> reports;  ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
+  nlohmann::json counts;             ///< summed over every kernel launched, with the keys of the simulator's records
+  nlohmann::json lines;              ///< [{"file","line","counts"}], by file and line, summed over the kernels
+  std::vector<std::string> reports;  ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
 };
 
 /// Whether the CUDA runtime of this process is the simulator.
@@ -26,8 +27,8 @@ std::optional<std::filesystem::path> library();
 /// Runs this executable again, with the same arguments, on the simulator. Exits with code 2 where that is impossible.
 [[noreturn]] void restart_in_simulator(char** argv);
 
-/// Forgets what was counted and reported so far: call it after the inputs are on the device, before the launch to be counted.
-/// Does nothing where the runtime is the real one.
+/// Forgets what was counted and reported so far: call it after the inputs are on the device, before the launch to be
+/// counted. Does nothing where the runtime is the real one.
 void begin();
 
 /// The counts and reports since begin().
