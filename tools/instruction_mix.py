@@ -35,7 +35,7 @@ BY_HAND = {
     "06_thread_tile_4x4": (16, 2, 16),
     "07_thread_tile_8x8": (64, 4, 8),
     "08_conflict_free": (64, 4, 8),
-    "09_double_buffer": (64, 4, 8),
+    "09_double_buffer": (64, 4, 16),
     "10_cp_async": (64, 4, 16),
     "11_warp_tiling": (128, 6, 16),
 }

@@ -11,9 +11,9 @@ from typing import Protocol, TypeVar
 Arguments = tuple[str, ...]
 
 _BUILTIN = {"i": "int", "j": "unsigned", "f": "float", "d": "double", "l": "long", "m": "unsigned long", "b": "bool"}
-_DIRECT = re.compile(r'Variant\(\s*"([^"]+)"\s*,\s*launch(?:<((?:[^<>]|<[^<>]*>)*)>)?')
+_DIRECT = re.compile(r'\b[Vv]ariant\(\s*"([^"]+)"\s*,(?:\s*\w+\s*,)*\s*launch(?:<((?:[^<>]|<[^<>]*>)*)>)?')
 _HELPED = re.compile(r'\bvariant<((?:[^<>]|<[^<>]*>)*)>\(\s*"([^"]+)"')
-_HELPER = re.compile(r"template\s*<([^;{]*?)>\s*Variant\s+variant\s*\(")
+_HELPER = re.compile(r"template\s*<([^;{}]*?)>\s*(?:Variant|void)\s+(variant|launch)\s*\(")
 _ENUM = re.compile(r"enum\s+class\s+(\w+)[^{]*\{([^}]*)\}")
 _CONSTANT = re.compile(r"constexpr\s+(?:int|bool|unsigned)\s+(\w+)\s*=\s*(-?\d+|true|false)\s*;")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=\s*\w+<([^;]*)>\s*;")
@@ -46,13 +46,23 @@ def variants_in(source: str) -> dict[str, Arguments]:
         text = re.sub(r"\b\w+\s*<", "", text).replace(">", "")
         return tuple(words.get(part, part) for part in (p.strip() for p in text.split(",")) if part)
 
-    defaults: list[str] = []
-    if helper := _HELPER.search(source):
-        defaults = [part.partition("=")[2].strip() for part in helper[1].split(",")]
-    found = {name: plain(arguments or "") for name, arguments in _DIRECT.findall(source)}
-    for arguments, name in _HELPED.findall(source):
-        given = plain(arguments)
-        found[name] = given + tuple(words.get(value, value) for value in defaults[len(given) :] if value)
+    parameters: dict[str, list[tuple[str, str]]] = {}  # of launch and variant: name and default
+    for declared, function in _HELPER.findall(source):
+        pairs = (part.partition("=") for part in declared.split(","))
+        parameters[function] = [(left.split()[-1], right.strip()) for left, _, right in pairs]
+
+    def filled(given: Arguments, function: str) -> Arguments:
+        """The arguments with the function's defaults behind them; a default may be an earlier parameter."""
+        known, row = dict(words), list(given)
+        for index, (name, default) in enumerate(parameters.get(function, ())):
+            if index >= len(row) and default:
+                row.append(known.get(default, default))
+            if index < len(row):
+                known[name] = row[index]
+        return tuple(row)
+
+    found = {name: filled(plain(arguments or ""), "launch") for name, arguments in _DIRECT.findall(source)}
+    found |= {name: filled(plain(arguments), "variant") for arguments, name in _HELPED.findall(source)}
     return found
 
 
@@ -89,7 +99,10 @@ def arguments_of(symbol: str) -> Arguments:
 
 
 def kernel_of(wanted: Arguments | None, kernels: Sequence[K]) -> K | None:
-    """The one kernel with these arguments, or whose arguments begin with them; the only kernel when there is but one."""
+    """The one kernel with these arguments, or whose arguments begin with them; the only kernel when there is but one.
+
+    What a launcher adds on its own is how wide a copy may be: of several, the widest is what aligned sizes run.
+    """
     if len(kernels) == 1:
         return kernels[0]
     if wanted is None:
@@ -97,5 +110,7 @@ def kernel_of(wanted: Arguments | None, kernels: Sequence[K]) -> K | None:
     exact = [k for k in kernels if arguments_of(k.name) == wanted]
     if len(exact) == 1:
         return exact[0]
-    begins = [k for k in kernels if arguments_of(k.name)[: len(wanted)] == wanted]
-    return begins[0] if len(begins) == 1 else None
+    begins = {arguments_of(k.name)[len(wanted) :]: k for k in kernels if arguments_of(k.name)[: len(wanted)] == wanted}
+    if len(begins) > 1 and all(len(rest) == 1 and rest[0].isdigit() for rest in begins):
+        return begins[max(begins, key=lambda rest: int(rest[0]))]
+    return next(iter(begins.values())) if len(begins) == 1 else None

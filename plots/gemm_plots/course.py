@@ -15,6 +15,7 @@ LADDERS = ("fp32", "fp16", "wmma", "mma", "hopper")
 _STEP_LINE = re.compile(r"\{\s*'name'\s*:\s*'(?P<name>[^']+)'(?P<rest>[^}]*)\}")
 _VARIANT = re.compile(r'\b[Vv]ariant(?:<[^>"]*>)?\("([^"]+)"')
 _CALL = re.compile(r'\.(covers|note)\("([^"]+)"\)')
+_SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
 _FIELD = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 
 
@@ -88,8 +89,12 @@ class Course:
         return found
 
     def gpu(self, gpu: str) -> dict[str, Any]:
-        """Peaks and sizes of a GPU, empty when the table has none."""
-        return self._json("gpus.json").get(gpu, {})
+        """Peaks and sizes of a GPU, empty when the table has none; `a100sxm480gb` is an `a100`, `a100pcie` is not."""
+        table = self._json("gpus.json")
+        for name, facts in table.items():
+            if gpu == name or (gpu.startswith(name) and _SAME_CHIP.fullmatch(gpu.removeprefix(name))):
+                return facts
+        return {}
 
     def peak(self, gpu: str, types: str) -> float | None:
         """Peak TFLOPS of a GPU for the steps' element type."""

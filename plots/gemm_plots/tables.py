@@ -60,8 +60,9 @@ def _where(records: Records, gpu: str, rows: Sequence[Record], language: str) ->
     return say(language, ", ", "，").join(parts)
 
 
-def _link(step: Step) -> str:
-    return f"[{step.name}](steps/{step.name}/)"
+def _link(step: Step, language: str) -> str:
+    page = say(language, "", "README.zh-CN.md")
+    return f"[{step.name}](steps/{step.name}/{page})"
 
 
 def _ladder(course: Course, records: Records, name: str, language: str) -> str:
@@ -93,7 +94,7 @@ def _ladder(course: Course, records: Records, name: str, language: str) -> str:
             best = max(best, now or 0.0)
             rows.append(
                 [
-                    _link(step),
+                    _link(step, language),
                     course.idea(step, language),
                     _figure(now),
                     _percent(small.get("ratio") if small else None),

@@ -54,7 +54,7 @@ def test_sectors_of_a_warps_request(step, a, b):
         ("04_smem_padding", [32, 1, 1, 1]),  # unpadded store, padded store, the reads
         ("07_thread_tile_8x8", [1, 4, 2, 8]),  # the read of Bs at stride 8: twice its 4
         ("08_conflict_free", [2, 1, 8, 4]),  # without and with the pad; as in step 07 and split 4 + 4
-        ("11_warp_tiling", [1, 4, 2, 2]),
+        ("11_warp_tiling", [2, 4, 2, 2]),
     ],
 )
 def test_wavefronts_of_a_steps_accesses(step, wavefronts):

@@ -170,6 +170,18 @@ std::vector<Variant> variants() {
 """
 
 
+def test_defaults_of_the_launcher_and_of_a_helper_without_template():
+    source = """
+template <int BK, int PAD, int UNROLL = BK>
+void launch(const Gemm<float>& g) {}
+std::vector<Variant> variants() {
+  const auto variant = [](const char* name, int bk, auto launcher) { return Variant(name, launcher); };
+  return {variant("a", 16, launch<16, 4>), variant("b", 8, launch<8, 0, 4>)};
+}
+"""
+    assert variants_in(source) == {"a": ("16", "4", "16"), "b": ("8", "0", "4")}
+
+
 def test_the_template_arguments_of_variants():
     assert variants_in(SOURCE) == {
         "plain": (), "typed": ("unsigned",), "mapped": ("1", "128", "1"), "helped": ("16", "4", "0"), "full": ("8", "0", "1"),
@@ -197,7 +209,9 @@ def test_a_variants_kernel():
     kernels = [disassembly.Kernel(f"_Z11gemm_kernelILi{k}ELi{p}EEv4GemmIfE") for k, p in ((8, 4), (8, 0), (16, 4))]
     assert kernel_of(("8", "0"), kernels) is kernels[1]
     assert kernel_of(("16",), kernels) is kernels[2]
-    assert kernel_of(("8",), kernels) is None  # two begin with it
+    assert kernel_of(("8",), kernels) is kernels[0]  # two begin with it: the widest
+    more = [disassembly.Kernel(f"_Z11gemm_kernelILi8ELi{p}ELi1EEv4GemmIfE") for p in (4, 0)]
+    assert kernel_of(("8",), more) is None
     assert kernel_of(None, kernels) is None
     assert kernel_of(None, kernels[:1]) is kernels[0]
 

@@ -310,17 +310,16 @@ def conflict_free() -> Kernel:
 
 
 def double_buffer() -> Kernel:
-    """Step 09: as step 08, twice."""
-    a, b = _float4_copies(128, 128, 8, 256)
+    """Step 09: slices of 16, copied in two requests of 8 each."""
     return Kernel(
         "09_double_buffer",
         128,
         128,
-        8,
+        16,
         256,
         _halves,
-        a,
-        b,
+        lambda t: [_run(t // 2, t % 2 * 4 + i, 4) for i in (0, 8)],
+        lambda t: [_run(t // 32 + i, t % 32 * 4, 4) for i in (0, 8)],
         (
             SharedAccess(STORE_A, "A", "As[buf][t%2*4][t/2]", 4, lambda t: 4 * (t % 2 * 4 * 132 + t // 2)),
             SharedAccess(STORE_B, "B", "Bs[buf][t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
@@ -390,10 +389,10 @@ def warp_tiling() -> Kernel:
             [row(t) + i * 16 + j for i in range(4) for j in range(4)],
             [col(t) + i * 32 + j for i in range(2) for j in range(4)],
         ),
-        lambda t: [[(t // 8 + i, t % 8 + k)] for i in range(0, 128, 16) for k in (0, 8)],
+        lambda t: [_run(t // 4 + i, t % 4 * 4, 4) for i in range(0, 128, 32)],
         lambda t: [_run(t // 32 + k, t % 32 * 4, 4) for k in (0, 4, 8, 12)],
         (
-            SharedAccess(COPY_A, "A", "As[st][t%8][t/8]", 4, lambda t: 4 * (t % 8 * 132 + t // 8)),
+            SharedAccess(STORE_A, "A", "As[st][t%4*4][t/4]", 4, lambda t: 4 * (t % 4 * 4 * 132 + t // 4)),
             SharedAccess(COPY_B, "B", "Bs[st][t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
             SharedAccess(READ_A, "A", "As[st][k][lane_row*4]", 16, lambda t: 4 * row(t)),
             SharedAccess(READ_B, "B", "Bs[st][k][lane_col*4]", 16, lambda t: 4 * col(t)),

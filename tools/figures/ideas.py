@@ -537,8 +537,8 @@ def cp_async_idea(language: str) -> Canvas:
                 y + 127,
                 say(
                     language,
-                    "2 instructions; 8 registers a thread hold data in flight",
-                    "2 条指令；每线程 8 个寄存器存放途中的数据",
+                    "2 instructions; 16 registers a thread hold data in flight",
+                    "2 条指令；每线程 16 个寄存器存放途中的数据",
                 ),
                 13,
                 RED,

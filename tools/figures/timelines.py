@@ -16,6 +16,7 @@ TRACK = 34.0  # a track's height
 
 # Lengths in arbitrary units: a copy's way from global memory, a store, a slice's FMAs.
 COPY, PUT, MULTIPLY = 26.0, 6.0, 30.0
+PIECES = 6  # of a slice, where its fragments are loaded one k ahead
 
 
 @dataclass(frozen=True)
@@ -83,35 +84,50 @@ def conflict_free() -> Line:
 
 
 def double_buffer() -> Line:
-    """Step 09: the next slice's loads fly while this one is multiplied; one barrier a slice."""
-    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0))]
-    barriers, waits = [], [(0.0, COPY + PUT)]
-    at = COPY
+    """Step 09: the next slice's loads fly while this one is multiplied; one barrier a slice; fragments one k ahead."""
+    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0)), Bar(1, COPY, COPY + PUT, STORE, Words("0", "0"))]
+    at = COPY + PUT
+    barriers, waits = [at], [(0.0, at + 3)]
+    bars.append(Bar(2, at, at + 3, THREAD.strong, Words("", "")))
+    at += 3
+    width = MULTIPLY / PIECES
     for number in range(3):
-        buffer = number % 2
-        bars.append(Bar(1, at, at + PUT, STORE, Words(f"{buffer}", f"{buffer}")))
-        if number:
-            waits.append((at, at + PUT))
-        at += PUT
-        barriers.append(at)
-        if number < 2:
-            bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 1)))
-        tail = Words(f"· buffer {buffer}", f"· 缓冲 {buffer}")
-        bars.append(Bar(2, at, at + MULTIPLY, C.strong, _slice(number, tail)))
-        at += MULTIPLY
+        last = number == 2
+        if not last:
+            bars.append(Bar(0, at, at + COPY - 4, GLOBAL, _slice(number + 1)))
+        bars += _fragments(at, PIECES - 1)
+        tail = Words(f"· buffer {number % 2}", f"· 缓冲 {number % 2}")
+        turn = at + width * (PIECES - 1)
+        bars.append(Bar(3, at, turn, C.strong, _slice(number, tail)))
+        if not last:  # the turn to the next slice: the last k's fragments are in registers already
+            buffer = (number + 1) % 2
+            bars.append(Bar(1, turn, turn + PUT, STORE, Words(f"{buffer}", f"{buffer}")))
+            waits.append((turn, turn + PUT))
+            turn += PUT
+            barriers.append(turn)
+            bars.append(Bar(2, turn + 0.5, turn + width - 1.2, THREAD.strong, Words("", "")))
+        bars.append(Bar(3, turn, turn + width, C.strong, Words("", "")))
+        at = turn + width
     return Line(
         "09_double_buffer",
         Words(
             "two buffers: the next slice loads while this one is multiplied; one barrier a slice",
             "双缓冲：计算本片时加载下一片，每片一次屏障",
         ),
-        (LOAD, PUT_DOWN, FMAS),
+        (LOAD, PUT_DOWN, FRAGMENTS, FMAS),
         tuple(bars),
         tuple(barriers),
         tuple(waits),
-        2,
+        3,
         at,
     )
+
+
+def _fragments(at: float, pieces: int) -> list[Bar]:
+    """Loads of the fragments of the next k, one for each of a slice's pieces."""
+    width = MULTIPLY / PIECES
+    lefts = (at + k * width for k in range(pieces))
+    return [Bar(2, left + 0.5, left + width - 1.2, THREAD.strong, Words("", "")) for left in lefts]
 
 
 def cp_async() -> Line:
@@ -141,34 +157,34 @@ def cp_async() -> Line:
 
 
 def warp_tiling() -> Line:
-    """Step 11: copies two slices ahead, fragments one k ahead."""
-    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0)), Bar(0, COPY + 1, COPY + 27, GLOBAL, _slice(1))]
-    bars[1] = Bar(1, 3, 3 + COPY, GLOBAL, _slice(1))
+    """Step 11: slices on their way two ahead, fragments one k ahead, stores spread over the slice."""
+    width = MULTIPLY / PIECES
+    bars = [
+        Bar(0, 0, COPY - 4, GLOBAL, Words("slices 0, 1", "切片 0、1")),
+        Bar(1, COPY - 4, COPY, STORE, Words("", "")),
+    ]
     barriers, waits = [COPY], [(0.0, COPY + 3)]
+    bars.append(Bar(2, COPY, COPY + 3, THREAD.strong, Words("", "")))
     at = COPY + 3
-    bars.append(Bar(2, COPY, at, THREAD.strong, Words("", "")))
-    parts_of_slice = 6
     for number in range(3):
+        last = number == 2
         if number < 1:
-            bars.append(Bar(number % 2, at, at + COPY, GLOBAL, _slice(number + 2)))
-        width = MULTIPLY / parts_of_slice
-        for k in range(parts_of_slice):
-            left = at + k * width
-            if number < 2 or k + 1 < parts_of_slice:
-                bars.append(Bar(2, left + 0.5, left + width - 1.2, THREAD.strong, Words("", "")))
+            bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 2)))
+            bars += [Bar(1, at + 1 + k * width, at + 3 + k * width, STORE, Words("", "")) for k in range(4)]
+        bars += _fragments(at, PIECES - 1 if last else PIECES)
         bars.append(Bar(3, at, at + MULTIPLY, C.strong, _slice(number)))
-        if number < 2:
+        if not last:
             barriers.append(at + MULTIPLY - width)
         at += MULTIPLY
     return Line(
         "11_warp_tiling",
         Words(
-            "three stages: copies two slices ahead, fragments one k ahead; the FMAs run on across the barrier",
-            "三级流水：拷贝超前两片，片段超前一个 k；FMA 跨过屏障不停",
+            "three stages: slices two ahead, A's stores spread out; the FMAs run on across the barrier",
+            "三级流水：超前两片，A 的写入分散进行；FMA 跨过屏障不停",
         ),
         (
-            Words("cp.async, even slices", "cp.async，偶数切片"),
-            Words("cp.async, odd slices", "cp.async，奇数切片"),
+            Words("from global memory", "从全局内存拷贝"),
+            Words("A: registers → shared", "A：寄存器 → 共享"),
             FRAGMENTS,
             FMAS,
         ),
