@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-_OPEN = re.compile(r"^\s*<!-- table:(?P<name>[\w:.-]+) -->\s*$")
-_CLOSE = re.compile(r"^\s*<!-- /table -->\s*$")
+_OPEN = re.compile(r"^ {0,3}<!-- table:(?P<name>[\w:.-]+) -->\s*$")
+_CLOSE = re.compile(r"^ {0,3}<!-- /table -->\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _SKIPPED = {".git", ".venv", "node_modules"}
 

@@ -102,7 +102,7 @@ def test_nested_write_ups_and_code_blocks(course):
     page, fenced = course / "docs" / "page.md", course / "fenced.md"
     page.parent.mkdir()
     page.write_text("<!-- table:ladder-fp32 -->\n<!-- /table -->\n", encoding="utf-8")
-    code = "```\n<!-- table:mix -->\n```\n"
+    code = "```\n<!-- table:mix -->\n```\n\n    <!-- table:mix -->\n    <!-- /table -->\n"
     fenced.write_text(code, encoding="utf-8")
     assert run(course) == 0
     assert "(../steps/01_naive/)" in page.read_text(encoding="utf-8")
