@@ -95,7 +95,9 @@ def test_the_tables_stand_between_their_markers(drawn):
     assert "| global read sectors | 16,000 | 16,000 |" in text
     assert "| 08_conflict_free | SASS (sm_90) | 580 | 512 | 32 | 0 | 0 | 0 | 36 | 88.3% | – |  |" in text
     chinese = (drawn / "README.zh-CN.md").read_text(encoding="utf-8")
-    assert "| 几何平均 |" in chinese and "| [09_double_buffer](steps/09_double_buffer/README.zh-CN.md) | 预取" in chinese
+    assert (
+        "| 几何平均 |" in chinese and "| [09_double_buffer](steps/09_double_buffer/README.zh-CN.md) | 预取" in chinese
+    )
 
 
 def test_nested_write_ups_and_code_blocks(course):
