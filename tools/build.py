@@ -19,6 +19,7 @@ def configure(environment: Environment) -> None:
     wanted = _configuration(environment)
     ready = (BUILD / "build.ninja").exists()
     if ready and (not STAMP.exists() or STAMP.read_text() == wanted):
+        _follow_changes(environment)
         return
     again = ready or (BUILD / "meson-private").exists()
     say(f"Setting up {shown(BUILD)} with CUDA {environment.toolkit.version} ({environment.toolkit.nvcc})")
@@ -29,13 +30,25 @@ def configure(environment: Environment) -> None:
         env=environment.variables,
     )
     if code != 0:
-        errors = [line for line in lines if "ERROR" in line] or lines[-1:]
-        absent = packages.missing()
-        remedy = f"; these packages seem to be missing: {packages.by_hand(absent)}" if absent else ""
-        raise UserError(
-            f"meson setup failed: {' '.join(errors[-1:])} (all of it: {shown(BUILD)}/meson-logs/meson-log.txt){remedy}"
-        )
+        raise _refusal(lines)
     STAMP.write_text(wanted)
+
+
+def _follow_changes(environment: Environment) -> None:
+    """Lets Meson take in what has changed in its files, so that what we ask of build.ninja is asked of the new one."""
+    lines: list[str] = []
+    if process.follow([environment.ninja, "-C", BUILD, "build.ninja"], lines.append, env=environment.variables) != 0:
+        raise _refusal(lines)
+
+
+def _refusal(lines: Sequence[str]) -> UserError:
+    """What Meson said when it could not go on, as one line."""
+    errors = [line for line in lines if "ERROR" in line] or lines[-1:]
+    absent = packages.missing()
+    remedy = f"; these packages seem to be missing: {packages.by_hand(absent)}" if absent else ""
+    return UserError(
+        f"meson setup failed: {' '.join(errors[-1:])} (all of it: {shown(BUILD)}/meson-logs/meson-log.txt){remedy}"
+    )
 
 
 def compile_targets(environment: Environment, targets: Sequence[str] = (), title: str = "Building") -> None:

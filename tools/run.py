@@ -1,10 +1,11 @@
 """`./gemm run`: build, run the ladder or one step, draw the charts."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import build, gpu, listing, options, plot, process, registry
+from tools import build, gpu, listing, options, plot, process, registry, simulated
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
 from tools.paths import BUILD, CHARTS, DATA, SIMULATOR, shown
@@ -13,6 +14,9 @@ from tools.registry import Step
 
 SIMULATOR_TARGET = "sim/libcudart.so.13"
 REFUSED = 2
+VERDICT = "in the simulator:"  # in the line that says whether a simulated result is right
+
+Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,10 @@ def _records_file(chosen: Plan, step: Step) -> Path | None:
     The simulator's counts are written only where asked, since the committed ones are what the tests expect; a result
     that was not verified is never recorded.
     """
-    if chosen.json or chosen.simulate or "--verify=off" in chosen.passed_on:
+    if chosen.json or "--verify=off" in chosen.passed_on:
         return chosen.json
+    if chosen.simulate:
+        return simulated.records_file(step) if chosen.whole_ladder else None
     assert isinstance(chosen.here, gpu.Gpu)
     folder = DATA / chosen.here.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,16 +132,43 @@ def _run_steps(environment: Environment, chosen: Plan) -> int:
     if not chosen.whole_ladder:
         return _exit_code(process.run(command_of(chosen, chosen.steps[0]), env=environment.variables), chosen.steps[0])
     codes = []
+    if chosen.simulate:
+        simulated.prepare(chosen.steps)
     with meter("Running the ladder", len(chosen.steps)) as progress:
         for done, step in enumerate(chosen.steps):
             progress.show(done, detail=step.name)
-            code = process.follow(command_of(chosen, step), progress.print, env=environment.variables)
-            codes.append(_exit_code(code, step))
+            run_one = _simulate_quietly if chosen.simulate else _run_aloud
+            codes.append(_exit_code(run_one(environment, chosen, step, progress.print), step))
             progress.show(done + 1, detail=step.name)
+    if chosen.simulate:
+        _say_what_was_counted(chosen)
     failed = [step.name for step, code in zip(chosen.steps, codes, strict=True) if code]
     if failed:
         say(f"{len(failed)} of {len(codes)} steps failed: {', '.join(failed)}")
     return next((code for code in sorted(codes) if code not in (0, REFUSED)), max(codes, default=0))
+
+
+def _run_aloud(environment: Environment, chosen: Plan, step: Step, show: Show) -> int:
+    """Runs a step and shows all that it prints."""
+    return process.follow(command_of(chosen, step), show, env=environment.variables)
+
+
+def _simulate_quietly(environment: Environment, chosen: Plan, step: Step, show: Show) -> int:
+    """Simulates a step and shows only its verdict; all that it printed is kept, and shown if something is wrong."""
+    lines: list[str] = []
+    code = process.follow(command_of(chosen, step), lines.append, env=environment.variables)
+    simulated.report_file(step).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    for line in lines:
+        if code != 0 or VERDICT in line:
+            show(line)
+    return code
+
+
+def _say_what_was_counted(chosen: Plan) -> None:
+    files = [(step, chosen.json or simulated.records_file(step)) for step in chosen.steps]
+    for line in simulated.summary(files):
+        say(line)
+    say("Instructions, sectors and wavefronts: of warps, for each FMA. Every line's counts: " + shown(simulated.FOLDER))
 
 
 def _exit_code(code: int, step: Step) -> int:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools import build, cli, gpu, measured, plot, record, record_files, registry, run
+from tools import build, cli, gpu, measured, plot, record, record_files, registry, run, simulated
 from tools.errors import Failure, UserError
 from tools.paths import ROOT
 
@@ -14,14 +14,20 @@ STEP = """\
 #!/usr/bin/env python3
 import json, sys
 from pathlib import Path
+COUNTS = {"by_class": {"fma": 512, "tensor": 0}, "instructions": 1024, "barriers": 8, "global_load_sectors": 64,
+          "cp_async_global_sectors": 64, "shared_load_wavefronts": 32, "shared_store_wavefronts": 16,
+          "cp_async_shared_wavefronts": 0, "shared_load_conflicts": 0, "shared_store_conflicts": 3}
 name = Path(sys.argv[0]).name
 words = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
 print(name, *sys.argv[1:])
+if "sim" in words:
+    print(f"{name}, m 64, in the simulator: right")
+    print("counts, line by line")
 if "json" in words:
     size = int(words.get("size", 4096))
     with open(words["json"], "a") as file:
         file.write(json.dumps({"step": name, "variant": "v", "default": True, "m": size, "n": size, "k": size,
-                               "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU"}) + "\\n")
+                               "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU", "counts": COUNTS}) + "\\n")
 sys.exit(EXIT)
 """
 HERE = gpu.Gpu("NVIDIA Test")
@@ -39,6 +45,7 @@ def course(tmp_path, monkeypatch):
     for module in (run, record, measured):
         monkeypatch.setattr(module, "DATA", data)
     monkeypatch.setattr(record, "STATE", tmp_path / "build" / "recorded.json")
+    monkeypatch.setattr(simulated, "FOLDER", tmp_path / "build" / "simulated")
     monkeypatch.setattr(run, "SIMULATOR", tmp_path / "build" / "sim" / "libcudart.so.13")
     monkeypatch.setattr(gpu, "detect", lambda: HERE)
     drawn, built = [], []
@@ -137,7 +144,24 @@ def test_no_gpu_with_the_simulator(course, monkeypatch, capfd):
     run.SIMULATOR.touch()
     start()
     said = capfd.readouterr().out
-    assert "01_naive --sim" in said and "checked and counted, not timed" in said
+    assert "checked and counted, not timed" in said
+    assert "02_coalesced, m 64, in the simulator: right" in said and "line by line" not in said
+    heading, _, first, *_ = said[said.index("step  ") :].splitlines()
+    assert "FMA share" in heading and "50.0 %" in first and "2.000" in first and "0.250" in first
+    assert not list(course.data.rglob("*.jsonl"))
+    kept = (course.root / "build" / "simulated" / "01_naive.txt").read_text()
+    assert "line by line" in kept
+
+
+def test_a_step_that_is_wrong_in_the_simulator_is_shown_in_full(course, monkeypatch, capfd):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
+    run.SIMULATOR.parent.mkdir()
+    run.SIMULATOR.touch()
+    course.make({2: 1})
+    with pytest.raises(Failure) as failed:
+        start()
+    assert failed.value.code == 1
+    assert capfd.readouterr().out.count("line by line") == 1
 
 
 def test_a_step_that_crashes_is_said(course, capfd):
