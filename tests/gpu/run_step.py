@@ -1,5 +1,9 @@
-"""Runs one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU."""
+"""Runs one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU.
 
+With --sim the same in the simulator, which reports races and bad accesses besides.
+"""
+
+import argparse
 import sys
 
 from sizes import accepted, refused
@@ -9,15 +13,15 @@ BAD_INPUT = 2
 QUICK = ["--baseline", "none", "--min-time", "0", "--rounds", "1", "--warmup", "0"]
 
 
-def failures(step: Step, variant: Variant) -> list[str]:
+def failures(step: Step, variant: Variant, options: list[str]) -> list[str]:
     """What went wrong with one variant; each line can be run by hand."""
     found = []
     for size in accepted(variant):
-        done = step.run(["--variant", variant.name, *size.arguments, *QUICK])
+        done = step.run(["--variant", variant.name, *size.arguments, *options])
         if done.returncode != 0:
             found.append(f"{variant.name}, {size}: exit code {done.returncode}\n    {done.stderr.strip()}")
     for size, words in refused(variant):
-        done = step.run(["--variant", variant.name, *size.arguments, *QUICK])
+        done = step.run(["--variant", variant.name, *size.arguments, *options])
         one_line = done.stderr.count("\n") == 1 and not done.stdout
         if done.returncode != BAD_INPUT or words not in done.stderr or not one_line:
             found.append(
@@ -29,15 +33,18 @@ def failures(step: Step, variant: Variant) -> list[str]:
 
 def main() -> int:
     """Runs the step named on the command line."""
-    if len(sys.argv) != 2:
-        print(f"usage: {sys.argv[0]} build/steps/NN_name", file=sys.stderr)
-        return BAD_INPUT
-    step = Step(sys.argv[1])
-    require_gpu()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("executable", help="build/steps/NN_name")
+    parser.add_argument("--sim", action="store_true", help="in the simulator instead of on a GPU")
+    asked = parser.parse_args()
+    step = Step(asked.executable)
+    if not asked.sim:
+        require_gpu()
+    options = [*QUICK, "--sim"] if asked.sim else QUICK
     found: list[str] = []
     for variant in step.variants:
         sizes, refusals = len(accepted(variant)), len(refused(variant))
-        wrong = failures(step, variant)
+        wrong = failures(step, variant, options)
         found += wrong
         print(f"{step.name} {variant.name}: {sizes} sizes, {refusals} refusals, {len(wrong)} failures", flush=True)
     for failure in found:

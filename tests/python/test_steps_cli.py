@@ -1,0 +1,289 @@
+"""The executables of the steps, run as a reader runs them: what they refuse, what they print, how fast they start."""
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tools import registry
+from tools.paths import BUILD, SIMULATOR
+
+LADDER = registry.steps()
+BAD_INPUT = 2
+START_SECONDS = 0.050
+STARTS = 9
+ATTEMPTS = 3
+HINT = "; --help lists the options"
+WHOLE = "is not a whole number from 1 to 2147483647" + HINT
+
+
+def executable(step: registry.Step) -> Path:
+    path = BUILD / "steps" / step.name
+    if not path.exists():
+        pytest.skip(f"{step.name} is not built; run: meson compile -C {BUILD.name} {step.name}")
+    return path
+
+
+def run(program: Path, *arguments: object, **how) -> subprocess.CompletedProcess:
+    environment = {**os.environ, **how.pop("env", {})}
+    command = [str(program), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment, **how)
+
+
+def variants(program: Path, folder: Path) -> list[dict]:
+    file = folder / "variants.jsonl"
+    assert run(program, "--list", "--json", file).returncode == 0
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(params=LADDER, ids=lambda step: step.name)
+def step(request) -> Path:
+    """Each step's executable."""
+    return executable(request.param)
+
+
+@pytest.fixture
+def any_step() -> Path:
+    """One executable, for what does not depend on the kernel."""
+    return executable(LADDER[0])
+
+
+@pytest.fixture
+def alone(any_step, tmp_path) -> Path:
+    """A step's executable where no simulator is beside it."""
+    folder = tmp_path / "build" / "steps"
+    folder.mkdir(parents=True)
+    return Path(shutil.copy(any_step, folder / any_step.name))
+
+
+def refused(program: Path, *arguments: object, **how) -> str:
+    """What is said, less the program's name; asserts that it is one line on stderr and exit code 2."""
+    done = run(program, *arguments, **how)
+    assert done.returncode == BAD_INPUT, done
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1 and done.stderr.endswith("\n"), done.stderr
+    assert done.stderr.startswith(f"{program.name}: "), done.stderr
+    return done.stderr.removeprefix(f"{program.name}: ").rstrip("\n")
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--frobnicate"], "The following argument was not expected: --frobnicate" + HINT),
+        (["4096"], "The following argument was not expected: 4096" + HINT),
+        (["--size"], "--size needs a value" + HINT),
+        (["--size", "0"], f"--size: '0' {WHOLE}"),
+        (["--size", "-1"], f"--size: '-1' {WHOLE}"),
+        (["--size", "2147483648"], f"--size: '2147483648' {WHOLE}"),
+        (["--size", "big"], f"--size: 'big' {WHOLE}"),
+        (["--m", "64"], "--m, --n and --k go together; or use --size"),
+        (["--variant", "nope"], None),
+        (["--sweep", "cube"], "--sweep: 'cube' is not one of square, sgemm27, hgemm125, hgemm27" + HINT),
+        (["--alpha", "nan"], "--alpha: 'nan' is not a finite number" + HINT),
+        (["--rounds", "0"], "--rounds: '0' is not a whole number from 1 to 1000" + HINT),
+        (["--baseline", "mkl"], "--baseline: 'mkl' is not one of cublas, cublaslt, none" + HINT),
+        (["--verify", "off", "--json", "x.jsonl"], "--json records only what was verified; leave out --verify off"),
+        (
+            ["--json", "/nowhere/x.jsonl"],
+            "cannot write /nowhere/x.jsonl: there is no folder /nowhere; choose another --json file",
+        ),
+        (["--json", "/dev/null"], "cannot write /dev/null: it is not an ordinary file; choose another --json file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_gets_one_line_and_exit_code_2(any_step, tmp_path, arguments, words):
+    said = refused(any_step, *arguments, cwd=tmp_path)
+    if words is None:
+        assert said.startswith("no variant is called nope; this step has: ")
+    else:
+        assert said == words
+    assert not list(tmp_path.iterdir()), "something was written"
+
+
+def test_unknown_variants_are_refused_with_the_names_of_the_others(step, tmp_path):
+    names = [variant["variant"] for variant in variants(step, tmp_path)]
+    assert refused(step, "--variant", "nope") == f"no variant is called nope; this step has: {' '.join(names)}"
+
+
+def test_each_variant_refuses_what_it_cannot_do_and_names_the_nearest_size(step, tmp_path):
+    checked = 0
+    for variant in variants(step, tmp_path):
+        works = [2 * edge for edge in variant["block"][:2]] + [max(8 * variant["block"][2], variant["min_k"])]
+        for at, dimension in enumerate("mnk"):
+            multiple = variant[f"multiple_{dimension}"]
+            if multiple <= 2:
+                continue
+            for off, nearest in ((1, works[at]), (multiple - 1, works[at] + multiple)):
+                size = list(works)
+                size[at] += off
+                said = refused(
+                    step, "--variant", variant["variant"], "--m", size[0], "--n", size[1], "--k", size[2], "--sim"
+                )
+                assert said == (
+                    f"variant {variant['variant']} needs {dimension} to be a multiple of {multiple}, "
+                    f"not {size[at]}; the nearest that works is {nearest}"
+                )
+                checked += 1
+    takes_any = all(v["multiple_m"] == v["multiple_n"] == v["multiple_k"] == 1 for v in variants(step, tmp_path))
+    assert checked or takes_any
+
+
+def test_leading_dimensions_narrower_than_a_matrix_are_refused(step, tmp_path):
+    default = variants(step, tmp_path)[0]
+    m, n = (2 * edge for edge in default["block"][:2])
+    k = 8 * default["block"][2]
+    for option, width in (("--lda", k), ("--ldb", k if default["layout"] == "TN" else n), ("--ldc", n)):
+        if width > 1:
+            said = refused(step, "--m", m, "--n", n, "--k", k, option, width - 1)
+            assert said == f"{option} {width - 1} is narrower than the matrix's {width} columns; use at least {width}"
+
+
+def test_matrices_beyond_32_bit_indices_are_refused(step):
+    said = refused(step, "--size", 65536)
+    assert said == (
+        "A would have 4294967296 elements; the kernels index with 32 bits, so at most 2147483647: choose a smaller size"
+    )
+
+
+def test_a_corrupt_record_file_is_named_with_its_line_and_left_alone(any_step, tmp_path):
+    file = tmp_path / "records.jsonl"
+    file.write_text('{"step": "x"}\n{"step":\n', encoding="utf-8")
+    assert refused(any_step, "--size", 64, "--json", file) == f"{file}:2: not a JSON object; mend or remove the line"
+    assert file.read_text(encoding="utf-8") == '{"step": "x"}\n{"step":\n'
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_write_protected_folder_is_refused(any_step, tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        assert "its folder is write-protected" in refused(any_step, "--size", 64, "--json", tmp_path / "x.jsonl")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+# ---- without a GPU and without the simulator
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there is an NVIDIA driver here")
+def test_without_gpu_and_simulator_one_line_says_so(alone):
+    assert refused(alone, "--size", 64).startswith(
+        "no CUDA GPU was found, and the simulator is not built; run on a machine"
+    )
+
+
+def test_sim_without_the_simulator_says_how_to_build_it(alone):
+    assert refused(alone, "--size", 64, "--sim") == "the simulator is not built; run: meson compile -C build"
+
+
+def test_list_and_help_need_neither(alone):
+    assert run(alone, "--list").returncode == 0
+    helped = run(alone, "--help")
+    assert helped.returncode == 0
+    for option in ("--size", "--variant", "--sweep", "--json", "--sim"):
+        assert option in helped.stdout
+
+
+# ---- the list of variants
+
+
+def test_list_prints_what_the_json_says(step, tmp_path):
+    text = run(step, "--list").stdout
+    assert text.splitlines()[0] == step.name
+    for variant in variants(step, tmp_path):
+        assert re.search(
+            rf"^  {variant['variant']} +{re.escape('*') if variant['default'] else ''}", text, re.MULTILINE
+        )
+        for published in variant["covers"]:
+            assert f"covers {published}" in text
+
+
+def test_list_json_has_the_keys_that_others_read_and_merges(step, tmp_path):
+    keys = {"step", "variant", "default", "a", "acc", "c", "layout", "multiple_m", "multiple_n", "multiple_k", "covers"}
+    first, second = variants(step, tmp_path), variants(step, tmp_path)
+    assert first == second, "listing twice must not double the records"
+    for variant in first:
+        assert keys <= variant.keys()
+        assert variant["step"] == step.name
+
+
+# ---- in the simulator
+
+
+@pytest.fixture
+def simulated(any_step) -> Path:
+    """A step that can run in the simulator."""
+    if not SIMULATOR.exists():
+        pytest.skip(f"the simulator is not built; run: meson compile -C {BUILD.name}")
+    return any_step
+
+
+def test_the_simulator_runs_a_step_and_records_its_counts(simulated, tmp_path):
+    file = tmp_path / "counts.jsonl"
+    done = run(simulated, "--sim", "--size", 64, "--json", file)
+    assert done.returncode == 0, done.stderr
+    assert "in the simulator: right" in done.stdout
+    (record,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert (record["step"], record["m"], record["n"], record["k"]) == (simulated.name, 64, 64, 64)
+    assert record["counts"]["global_load_requests"] > 0
+
+
+def test_alpha_beta_and_leading_dimensions_are_right_in_the_simulator(simulated):
+    done = run(
+        simulated,
+        *("--sim", "--m", 33, "--n", 40, "--k", 17, "--lda", 20, "--ldb", 44, "--ldc", 41),
+        *("--alpha", "-0.75", "--beta", "0.5", "--show-matrix"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "A, 33 x 17" in done.stdout
+
+
+def test_a_size_that_no_memory_holds_is_refused(simulated):
+    said = refused(simulated, "--sim", "--size", 46340, "--verify", "full")
+    assert re.fullmatch(
+        r"this size needs 98304 MiB of GPU memory, \d+ MiB are free; choose a smaller size, or --verify sample", said
+    )
+
+
+# ---- how long a start takes
+
+
+def median_start(program: Path, *arguments: object) -> float:
+    """The median of some starts; the best of three medians, for a machine that does other work meanwhile."""
+    medians = []
+    for _ in range(ATTEMPTS):
+        times = []
+        for _ in range(STARTS):
+            start = time.perf_counter()
+            done = run(program, *arguments)
+            times.append(time.perf_counter() - start)
+            assert done.returncode == 0, done.stderr
+        medians.append(statistics.median(times))
+        if medians[-1] <= START_SECONDS:
+            break
+    return min(medians)
+
+
+def test_a_start_takes_at_most_50_ms(step):
+    assert median_start(step, "--list") <= START_SECONDS
+
+
+def test_a_start_in_the_simulator_takes_at_most_50_ms(simulated):
+    assert median_start(simulated, "--sim", "--m", 1, "--n", 1, "--k", 1) <= START_SECONDS
+
+
+def test_a_start_loads_no_library_that_it_does_not_need(any_step):
+    done = run(any_step, "--list", env={"LD_DEBUG": "files"})
+    assert done.returncode == 0
+    assert "libcudart.so" in done.stderr
+    assert "libcublas" not in done.stderr
+    assert "libnvidia-ml" not in done.stderr
