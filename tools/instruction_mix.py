@@ -36,7 +36,7 @@ BY_HAND = {
     "07_thread_tile_8x8": (64, 4, 8),
     "08_conflict_free": (64, 4, 8),
     "09_double_buffer": (64, 4, 16),
-    "10_cp_async": (64, 4, 16),
+    "10_cp_async": (128, 6, 16),
     "11_warp_tiling": (128, 6, 16),
 }
 

@@ -1,6 +1,6 @@
 """Tells which compiled kernel a variant launches, by the template arguments in the step's source and in the symbol.
 
-A variant is `Variant("name", launch<ARGS>)` or `variant<ARGS>("name")`, and `launch` hands its arguments on to
+A variant is `Variant("name", launch<ARGS>)`, `helper("name", 16, launch<ARGS>)` or `variant<ARGS>("name")`, and `launch` hands its arguments on to
 `gemm_kernel`, so that the arguments of the symbol begin with those of the source.
 """
 
@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 Arguments = tuple[str, ...]
 
 _BUILTIN = {"i": "int", "j": "unsigned", "f": "float", "d": "double", "l": "long", "m": "unsigned long", "b": "bool"}
-_DIRECT = re.compile(r'\b[Vv]ariant\(\s*"([^"]+)"\s*,(?:\s*\w+\s*,)*\s*launch(?:<((?:[^<>]|<[^<>]*>)*)>)?')
+_DIRECT = re.compile(r'\b\w+\(\s*"([^"]+)"\s*,(?:\s*\w+\s*,)*\s*launch(?:<((?:[^<>]|<[^<>]*>)*)>)?')
 _HELPED = re.compile(r'\bvariant<((?:[^<>]|<[^<>]*>)*)>\(\s*"([^"]+)"')
 _HELPER = re.compile(r"template\s*<([^;{}]*?)>\s*(?:Variant|void)\s+(variant|launch)\s*\(")
 _ENUM = re.compile(r"enum\s+class\s+(\w+)[^{]*\{([^}]*)\}")

@@ -42,6 +42,8 @@ def charts(course: Course, records: Records) -> Iterator[Chart]:
     for step in course.steps:
         yield Chart(f"{step.name}-sizes", partial(_of_ladder, timing_charts.step_sizes, course, records, step))
         yield Chart(f"{step.name}-variants", partial(_of_ladder, timing_charts.variants, course, records, step))
+        if len(records.counted_variants(step.name)) > 1:
+            yield Chart(f"{step.name}-counts", partial(_of_ladder, count_charts.step_counts, course, records, step))
         if any(sweep_charts.swept(records, gpu, step.name) for gpu in records.gpus([step.name])):
             yield Chart(f"{step.name}-sweep27", partial(_of_ladder, sweep_charts.heat_map, course, records, step))
 

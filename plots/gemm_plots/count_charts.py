@@ -71,7 +71,7 @@ def shared_parts(record: Record) -> tuple[float, float, float, float]:
     )
 
 
-def _bars(rows: list[tuple[Step, Record]], columns: int, legend: bool) -> tuple[Figure, list, float]:
+def _bars(rows: list[tuple[str, Record]], columns: int, legend: bool) -> tuple[Figure, list, float]:
     height = (1.55 if legend else 1.3) + 0.32 * len(rows)
     drawn, axes = style.figure(2.1 + 4.3 * columns, height, columns=columns, sharey=True)
     width = drawn.get_figwidth()
@@ -81,20 +81,20 @@ def _bars(rows: list[tuple[Step, Record]], columns: int, legend: bool) -> tuple[
     )
     for ax in axes:
         ax.set_ylim(len(rows) - 0.45, -0.55)
-        ax.set_yticks(range(len(rows)), [step.short for step, _ in rows])
+        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x")
     return drawn, axes, height
 
 
-def _size(rows: list[tuple[Step, Record]]) -> str:
+def _size(rows: list[tuple[str, Record]]) -> str:
     sizes = {(r["m"], r["n"], r["k"]) for _, r in rows}
     return ", ".join(f"{m}³" if m == n == k else f"{m}×{n}×{k}" for m, n, k in sorted(sizes))
 
 
 def sectors(course: Course, records: Records, name: str, language: str) -> Figure:
     """Sectors per read request, and all the sectors read per 1000 multiply-adds."""
-    rows = counted(course, records, name)
+    rows = [(s.short, r) for s, r in counted(course, records, name)]
     drawn, (left, right), _ = _bars(rows, 2, legend=False)
     totals = [1000 * read_sectors(r) / fmas(r) for _, r in rows]
     for row, (_, record) in enumerate(rows):
@@ -131,9 +131,27 @@ def sectors(course: Course, records: Records, name: str, language: str) -> Figur
 
 def bank_conflicts(course: Course, records: Records, name: str, language: str) -> Figure:
     """Shared-memory wavefronts per 1000 multiply-adds: what is needed, and what conflicts add."""
-    rows = [(s, r) for s, r in counted(course, records, name) if sum(shared_parts(r))]
+    rows = [(s.short, r) for s, r in counted(course, records, name) if sum(shared_parts(r))]
     if not rows:
         raise Missing(f"no shared-memory access counted in the {name} ladder")
+    title = say(language, "Shared-memory wavefronts per 1000 FMAs", "每 1000 次 FMA 的共享内存波前数")
+    return _wavefronts(rows, title, language)
+
+
+def step_counts(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """The same for the variants of one step."""
+    rows = [(r["variant"], r) for r in records.counted_variants(step.name) if sum(shared_parts(r))]
+    if len(rows) < 2:
+        raise Missing(f"fewer than two variants of {step.name} with shared memory counted")
+    title = say(
+        language,
+        f"Shared-memory wavefronts per 1000 FMAs, variants of {step.short}",
+        f"每 1000 次 FMA 的共享内存波前数，{step.short} 的各变体",
+    )
+    return _wavefronts(rows, title, language)
+
+
+def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str) -> Figure:
     drawn, (left, right), _ = _bars(rows, 2, legend=True)
     for ax, first in ((left, 0), (right, 2)):
         top = 0.0
@@ -152,7 +170,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
     right.set_title(say(language, "stores and asynchronous copies", "写与异步拷贝"), fontsize=10)
     style.heading(
         drawn,
-        say(language, "Shared-memory wavefronts per 1000 FMAs", "每 1000 次 FMA 的共享内存波前数"),
+        title,
         say(
             language,
             f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
@@ -172,7 +190,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
 
 def instructions(course: Course, records: Records, name: str, language: str) -> Figure:
     """Warp instructions (PTX) per 32 multiply-adds, by class."""
-    rows = counted(course, records, name)
+    rows = [(s.short, r) for s, r in counted(course, records, name)]
     drawn, (ax,), _height = _bars(rows, 1, legend=True)
     drawn.set_figwidth(9.4)
     drawn.subplots_adjust(left=2.0 / 9.4, right=1 - 0.3 / 9.4)

@@ -13,7 +13,7 @@ LANGUAGES = ("en", "zh-CN")
 LADDERS = ("fp32", "fp16", "wmma", "mma", "hopper")
 
 _STEP_LINE = re.compile(r"\{\s*'name'\s*:\s*'(?P<name>[^']+)'(?P<rest>[^}]*)\}")
-_VARIANT = re.compile(r'\b[Vv]ariant(?:<[^>"]*>)?\("([^"]+)"')
+_VARIANT = re.compile(r'\b[Vv]ariant(?:<[^>"]*>)?\(\s*"([^"]+)"|(?<![.\w])\w+\(\s*"([^"]+)"\s*,')
 _CALL = re.compile(r'\.(covers|note)\("([^"]+)"\)')
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
 _FIELD = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
@@ -85,7 +85,7 @@ class Course:
             starts = list(_VARIANT.finditer(text))
             for start, following in zip(starts, [*starts[1:], None], strict=True):
                 chain = text[start.end() : following.start() if following else len(text)]
-                found[start[1]] = [value for call, value in _CALL.findall(chain) if call == "covers"]
+                found[start[1] or start[2]] = [value for call, value in _CALL.findall(chain) if call == "covers"]
         return found
 
     def gpu(self, gpu: str) -> dict[str, Any]:

@@ -79,6 +79,18 @@ class Records:
         rows.sort(key=lambda r: ((r["m"], r["n"], r["k"]) != (256, 256, 256), -r["m"] * r["n"] * r["k"]))
         return rows[0] if rows else None
 
+    def counted_variants(self, step: str) -> list[Record]:
+        """The simulator's counts of every variant of a step at the size of the default's, default first."""
+        default = self.counts_of(step)
+        if default is None:
+            return []
+        size = tuple(default[key] for key in ("m", "n", "k"))
+        found: dict[str, Record] = {default["variant"]: default}
+        for record in self.counts:
+            if record["step"] == step and tuple(record[key] for key in ("m", "n", "k")) == size:
+                found.setdefault(record["variant"], record)
+        return list(found.values())
+
     def mixes_of(self, step: str, level: str, default_only: bool = True) -> list[Record]:
         """Instruction mixes of a step at one level (ptx or sass)."""
         rows = [r for r in self.mixes if r["step"] == step and r["level"] == level]

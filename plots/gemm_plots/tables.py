@@ -27,6 +27,7 @@ def table(course: Course, records: Records, name: str, language: str) -> str:
         "variants": _variants,
         "sweep27": _sweep27,
         "counts": _counts,
+        "count-variants": _count_variants,
         "mix": lambda course, records, step, language: _mix(course, records, [step], language, default_only=False),
     }
     if kind not in makers or step is None:
@@ -242,6 +243,35 @@ def _counts(course: Course, records: Records, step: Step, language: str) -> str:
         if any(shown):
             rows.append([say(language, english, chinese), *map(_count, shown)])
     return _markdown(head, rows)
+
+
+def _count_variants(course: Course, records: Records, step: Step, language: str) -> str:
+    found = records.counted_variants(step.name)
+    if not found:
+        raise Missing(f"no simulator counts of {step.name}")
+    head = [
+        say(language, "variant", "变体"),
+        say(language, "warp instructions", "warp 指令"),
+        say(language, "read sectors", "读扇区"),
+        say(language, "per request", "每次请求"),
+        say(language, "load wavefronts", "读波前"),
+        say(language, "conflicts", "其中冲突"),
+        say(language, "store wavefronts", "写波前"),
+        say(language, "conflicts", "其中冲突"),
+    ]
+    keys = ("shared_load_wavefronts", "shared_load_conflicts", "shared_store_wavefronts", "shared_store_conflicts")
+    rows = [
+        [
+            f"**`{r['variant']}`**" if r.get("default") else f"`{r['variant']}`",
+            _count(r["counts"].get("instructions")),
+            _count(count_charts.read_sectors(r)),
+            _count(count_charts.sectors_per_request(r)),
+            *(_count(r["counts"].get(key)) for key in keys),
+        ]
+        for r in found
+    ]
+    size = f"{found[0]['m']}×{found[0]['n']}×{found[0]['k']}"
+    return say(language, f"Counted at {size}:", f"尺寸 {size} 下的计数：") + "\n\n" + _markdown(head, rows)
 
 
 def _sum(record: Record, *keys: str) -> int:

@@ -19,10 +19,10 @@ def timing(step, tflops, size=(4096, 4096, 4096), variant="plain", default=True,
     }  # fmt: skip
 
 
-def counts(step, load_wavefronts=600, load_conflicts=200):
+def counts(step, load_wavefronts=600, load_conflicts=200, variant="plain", default=True):
     """One simulator record."""
     return {
-        "step": step, "variant": "plain", "default": True, "m": 256, "n": 256, "k": 256, "alpha": 1.0, "beta": 0.0,
+        "step": step, "variant": variant, "default": default, "m": 256, "n": 256, "k": 256, "alpha": 1.0, "beta": 0.0,
         "counts": {
             "instructions": 1000000, "by_class": {"fma": 524288, "load_shared": 300, "integer": 100},
             "global_load_requests": 1000, "global_load_sectors": 16000, "global_store_requests": 10,
@@ -68,10 +68,10 @@ def make(root: Path) -> Path:
                 timing(step, 51.0, (m, n, k)) for m in edge for n in edge for k in (2048, 4096, 8192) if not m == n == k
             ]
         write(data / "h200" / f"{step}.jsonl", rows)
-        write(data / "simulator" / f"{step}.jsonl", [counts(step)])
+        write(data / "simulator" / f"{step}.jsonl", [counts(step), counts(step, 900, 500, "other", False)])
         write(data / "instruction_mix" / f"{step}.jsonl", [mix(step, 512, 600), mix(step, 512, 580, "sass")])
     tables = ("ladder-fp32", "step:09_double_buffer", "variants:09_double_buffer", "sweep27:09_double_buffer")
-    tables += ("counts:08_conflict_free", "mix", "mix:08_conflict_free")
+    tables += ("counts:08_conflict_free", "count-variants:08_conflict_free", "mix", "mix:08_conflict_free")
     text = "# Course\n" + "".join(f"\n<!-- table:{name} -->\nold\n<!-- /table -->\n" for name in tables) + "\nend\n"
     for name in ("README.md", "README.zh-CN.md"):
         (root / name).write_text(text, encoding="utf-8")

@@ -1,5 +1,6 @@
 """The pictures: the geometry they show is the kernels', every text is legible, and the files are fresh."""
 
+import json
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -54,6 +55,7 @@ def test_sectors_of_a_warps_request(step, a, b):
         ("04_smem_padding", [32, 1, 1, 1]),  # unpadded store, padded store, the reads
         ("07_thread_tile_8x8", [1, 4, 2, 8]),  # the read of Bs at stride 8: twice its 4
         ("08_conflict_free", [2, 1, 8, 4]),  # without and with the pad; as in step 07 and split 4 + 4
+        ("10_cp_async", [1, 4, 2, 2]),
         ("11_warp_tiling", [2, 4, 2, 2]),
     ],
 )
@@ -78,6 +80,24 @@ def test_both_languages_draw_the_same_picture(name):
     assert (english.width, english.height) == (chinese.width, chinese.height)
     assert any(ord(char) > 0x2E7F for box in chinese.boxes for char in box.text)
     assert not any(ord(char) > 0x2E7F for box in english.boxes for char in box.text)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_the_geometry_reads_the_sectors_that_the_simulator_counted(kernel):
+    path = ROOT / "plots" / "data" / "simulator" / f"{kernel.name}.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+    rows = [row for row in rows if row["default"] and row["m"] == row["n"] == row["k"] == 256]
+    if not rows:
+        pytest.skip(f"no counts of {kernel.name} at 256 are recorded")
+    sectors = 0
+    for warp in range(kernel.threads // 32):
+        lanes = range(32 * warp, 32 * warp + 32)
+        for reads in (kernel.reads_a, kernel.reads_b):
+            for request in range(len(reads(0))):
+                sectors += len(geometry.sectors([reads(t)[request] for t in lanes], 256))
+    times = (256 // kernel.bm) * (256 // kernel.bn) * (256 // kernel.bk)
+    counted = rows[0]["counts"]
+    assert sectors * times == counted["global_load_sectors"] + counted.get("cp_async_global_sectors", 0)
 
 
 def test_every_step_has_its_pictures():

@@ -176,7 +176,7 @@ template <int BK, int PAD, int UNROLL = BK>
 void launch(const Gemm<float>& g) {}
 std::vector<Variant> variants() {
   const auto variant = [](const char* name, int bk, auto launcher) { return Variant(name, launcher); };
-  return {variant("a", 16, launch<16, 4>), variant("b", 8, launch<8, 0, 4>)};
+  return {variant("a", 16, launch<16, 4>), add("b", 8, launch<8, 0, 4>)};
 }
 """
     assert variants_in(source) == {"a": ("16", "4", "16"), "b": ("8", "0", "4")}

@@ -43,7 +43,7 @@ def charts(root):
 EVERY_CHART = [
     "fp32-ladder", "fp32-ladder-8192", "fp32-sizes", "fp32-relative", "fp32-speedup", "fp32-roofline", "fp32-sectors",
     "fp32-bank-conflicts", "fp32-instructions", "fp32-sweep27", "instruction-mix", "09_double_buffer-sizes",
-    "09_double_buffer-variants", "09_double_buffer-sweep27",
+    "09_double_buffer-variants", "09_double_buffer-counts", "09_double_buffer-sweep27",
 ]  # fmt: skip
 
 
@@ -64,6 +64,7 @@ def test_every_chart_in_both_languages(drawn):
         ("fp32-relative", ["104.0%", "80.0%", "1.0%"]),
         ("fp32-bank-conflicts", ["(33%)"]),
         ("fp32-sectors", ["16.00"]),
+        ("09_double_buffer-counts", ["(33%)", "(56%)", "other"]),
         ("instruction-mix", ["512/600 = 85.3%", "512/580 = 88.3%"]),
         ("09_double_buffer-sweep27", ["1.020", "geometric mean 1.021"]),
         ("09_double_buffer-variants", ["45.0  (90.0%)"]),
@@ -93,6 +94,7 @@ def test_the_tables_stand_between_their_markers(drawn):
     assert "| `other` |  | 45.0 | 90.0% | 0.865 |" in text
     assert "| geometric mean |  |  |  |  | **1.021** |" in text
     assert "| global read sectors | 16,000 | 16,000 |" in text
+    assert "| `other` | 1,000,000 | 16,000 | 16.00 | 900 | 500 | 50 | 0 |" in text
     assert "| 08_conflict_free | SASS (sm_90) | 580 | 512 | 32 | 0 | 0 | 0 | 36 | 88.3% | – |  |" in text
     chinese = (drawn / "README.zh-CN.md").read_text(encoding="utf-8")
     assert (
@@ -145,11 +147,9 @@ def test_without_any_timing_the_rest_is_drawn(course):
     for path in (course / "plots" / "data" / "h200").glob("*.jsonl"):
         path.unlink()
     assert run(course) == 0
-    assert set(charts(course)) == {
-        f"{name}{language}.svg"
-        for name in ("fp32-sectors", "fp32-bank-conflicts", "fp32-instructions", "instruction-mix")
-        for language in ("", ".zh-CN")
-    }
+    left = ["fp32-sectors", "fp32-bank-conflicts", "fp32-instructions", "instruction-mix"]
+    left += [f"{step}-counts" for step in plots_course.STEPS]
+    assert set(charts(course)) == {f"{name}{language}.svg" for name in left for language in ("", ".zh-CN")}
 
 
 def test_another_gpu_is_shown_beside_the_first(course):

@@ -338,29 +338,32 @@ def double_buffer() -> Kernel:
 
 
 def cp_async() -> Kernel:
-    """Step 10: 128×128×16; A in 4-byte copies that transpose, B in 16-byte ones."""
+    """Step 10: 128×256×16, 8×16 a thread; A in 4-byte copies that transpose, B in 16-byte ones; warps of 4×8 threads."""
+
+    def row(tid: int) -> int:
+        lane = tid % 32
+        return (tid // 32 // 2 * 4 + lane // 16 * 2 + lane % 2) * 4
+
+    def col(tid: int) -> int:
+        return (tid // 32 % 2 * 8 + tid % 32 // 2 % 8) * 4
+
     return Kernel(
         "10_cp_async",
         128,
-        128,
+        256,
         16,
         256,
-        _halves,
-        lambda t: [[(t // 8 + i, t % 8 + k)] for i in range(0, 128, 32) for k in (0, 8)],
-        lambda t: [_run(t // 32 + k, t % 32 * 4, 4) for k in (0, 8)],
+        lambda t: block(
+            [row(t) + i * 64 + j for i in range(2) for j in range(4)],
+            [col(t) + i * 64 + j for i in range(4) for j in range(4)],
+        ),
+        lambda t: [[(t // 8 + i, t % 8 + k)] for k in (0, 8) for i in range(0, 128, 32)],
+        lambda t: [_run(t // 64 + k, t % 64 * 4, 4) for k in (0, 4, 8, 12)],
         (
             SharedAccess(COPY_A, "A", "As[st][t%8][t/8]", 4, lambda t: 4 * (t % 8 * 132 + t // 8)),
-            SharedAccess(COPY_B, "B", "Bs[st][t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
-            *_fragments(
-                READ_A,
-                READ_B,
-                132,
-                128,
-                lambda t: t // 16 * 4,
-                lambda t: t % 16 * 4,
-                "As[st][k][t/16*4]",
-                "Bs[st][k][t%16*4]",
-            ),
+            SharedAccess(COPY_B, "B", "Bs[st][t/64][t%64*4]", 16, lambda t: 4 * (t // 64 * 256 + t % 64 * 4)),
+            SharedAccess(READ_A, "A", "As[st][k][tile_row]", 16, lambda t: 4 * row(t)),
+            SharedAccess(READ_B, "B", "Bs[st][k][tile_col]", 16, lambda t: 4 * col(t)),
         ),
     )
 

@@ -521,7 +521,11 @@ def cp_async_idea(language: str) -> Canvas:
             canvas.text(
                 449,
                 middle + 26,
-                say(language, "1 instruction, no register waits for it", "1 条指令，没有寄存器在等它"),
+                say(
+                    language,
+                    "1 instruction; the registers set free hold 8×16 results a thread",
+                    "1 条指令；省下的寄存器用来放每线程 8×16 个结果",
+                ),
                 13,
                 C.ink,
                 "middle",
@@ -551,24 +555,24 @@ def warp_tiling_idea(language: str) -> Canvas:
     """Step 11: the shape of a warp's part of C decides what it reads."""
     canvas = _canvas("11_warp_tiling", 430, language, "a square for each warp", "每个 warp 一个方块")
     for x, kernel, heading in (
-        (24.0, cp_async(), say(language, "step 10: a warp in two bands", "步骤 10：warp 是两条带")),
-        (496.0, warp_tiling(), say(language, "step 11: a warp in one square", "步骤 11：warp 是一个方块")),
+        (24.0, cp_async(), say(language, "step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),
+        (496.0, warp_tiling(), say(language, "step 11: one square", "步骤 11：一个方块")),
     ):
         parts.card(canvas, x, 62, 440, 344, heading)
         cells = [cell for t in range(WARP) for cell in kernel.computes(t)]
         rows, cols = sorted({r for r, _ in cells}), sorted({c for _, c in cells})
-        unit = 1.55
+        unit = 198 / max(kernel.bm, kernel.bn)
         left, top = x + 56, 128.0
-        parts.grid(canvas, left, top, 128, 128, unit, unit, 16)
+        parts.grid(canvas, left, top, kernel.bm, kernel.bn, unit, unit, 16)
         parts.fill(canvas, left, top, cells, unit, unit, C.middle)
         parts.fill(canvas, left, top, kernel.computes(0), unit, unit, C.strong)
-        parts.frame(canvas, left, top, 128, 128, unit, unit)
+        parts.frame(canvas, left, top, kernel.bm, kernel.bn, unit, unit)
         parts.fill(canvas, left - 22, top, [(r, 0) for r in rows], unit, 14, A.strong)
-        parts.frame(canvas, left - 22, top, 128, 1, unit, 14)
+        parts.frame(canvas, left - 22, top, kernel.bm, 1, unit, 14)
         parts.fill(canvas, left, top - 22, [(0, c) for c in cols], 14, unit, B.strong)
-        parts.frame(canvas, left, top - 22, 1, 128, 14, unit)
+        parts.frame(canvas, left, top - 22, 1, kernel.bn, 14, unit)
         reads, fmas = len(rows) + len(cols), len(cells)
-        right = left + 128 * unit + 16
+        right = left + kernel.bn * unit + 16
         canvas.lines(right, top + 12, [say(language, "a warp, per k:", "一个 warp，每个 k：")], 13, fill=MUTED)
         _figure(canvas, right, top + 46, f"{len(rows)} + {len(cols)}", say(language, "floats", "个 float"))
         _figure(canvas, right, top + 82, f"{fmas}", "FMA")

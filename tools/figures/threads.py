@@ -29,7 +29,8 @@ def draw(kernel: Kernel, language: str) -> Canvas:
     a_x = c_x - GAP - k_size
     b_y = 92.0
     c_y = b_y + k_size + GAP
-    height = c_y + tile + 74
+    c_height = tile * kernel.bm / kernel.bn if kernel.bn > kernel.bm else tile
+    height = c_y + c_height + 74
     canvas = Canvas(
         960,
         height,
@@ -45,7 +46,7 @@ def draw(kernel: Kernel, language: str) -> Canvas:
     parts.heading(canvas, one_block)
 
     lanes = range(WARP)
-    c_h, c_w = tile / kernel.bm, tile / kernel.bn
+    c_h, c_w = c_height / kernel.bm, tile / kernel.bn
     warp_c = [cell for t in lanes for cell in kernel.computes(t)]
     _matrix(canvas, c_x, c_y, kernel.bm, kernel.bn, c_h, c_w, C, warp_c, kernel.computes(0), kernel.computes(1))
     first_a = [kernel.reads_a(t)[0] for t in lanes]
@@ -66,8 +67,8 @@ def draw(kernel: Kernel, language: str) -> Canvas:
     canvas.text(
         c_x + tile / 2, b_y - 8, _tile_name("B", kernel.bk, kernel.bn, kernel.bk > 1), 13, B.ink, "middle", bold=True
     )
-    canvas.text(c_x + tile / 2, c_y + tile + 19, f"C  {kernel.bm}×{kernel.bn}", 13, C.ink, "middle", bold=True)
-    canvas.text(a_x + k_size / 2, c_y + tile + 19, "k →", 12, parts.MUTED, "middle")
+    canvas.text(c_x + tile / 2, c_y + c_height + 19, f"C  {kernel.bm}×{kernel.bn}", 13, C.ink, "middle", bold=True)
+    canvas.text(a_x + k_size / 2, c_y + c_height + 19, "k →", 12, parts.MUTED, "middle")
 
     _notes(canvas, kernel, first_a, first_b, language)
     x = LEFT

@@ -131,22 +131,22 @@ def _fragments(at: float, pieces: int) -> list[Bar]:
 
 
 def cp_async() -> Line:
-    """Step 10: copies go straight to shared memory."""
-    bars = [Bar(0, 0, COPY, GLOBAL, _slice(0, Words("→ stage 0", "→ 第 0 级")))]
+    """Step 10: copies go straight to shared memory, two slices ahead."""
+    bars = [Bar(0, 0, COPY, GLOBAL, Words("slices 0, 1", "切片 0、1"))]
     barriers, waits = [], [(0.0, COPY)]
     at = COPY
     for number in range(3):
         barriers.append(at)
-        if number < 2:
-            stage = (number + 1) % 2
-            bars.append(
-                Bar(0, at, at + COPY, GLOBAL, _slice(number + 1, Words(f"→ stage {stage}", f"→ 第 {stage} 级")))
-            )
+        if number < 1:
+            bars.append(Bar(0, at + 1.5, at + MULTIPLY + COPY - 6, GLOBAL, _slice(number + 2)))
         bars.append(Bar(1, at, at + MULTIPLY, C.strong, _slice(number)))
         at += MULTIPLY
     return Line(
         "10_cp_async",
-        Words("asynchronous copies: no registers in between, nothing to store", "异步拷贝：不经寄存器，也无需写入"),
+        Words(
+            "asynchronous copies, two slices ahead: no registers in between, nothing to store",
+            "异步拷贝，超前两片：不经寄存器，也无需写入",
+        ),
         (ASYNC, FMAS),
         tuple(bars),
         tuple(barriers),
