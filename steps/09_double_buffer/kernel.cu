@@ -14,10 +14,8 @@
 #include "common/gemm.h"
 #include "common/math.h"
 
-constexpr int BM = 128;  // rows of C a block covers
-constexpr int BN = 128;  // columns of C a block covers
-constexpr int TM = 8;    // rows of C a thread computes: 4 in each half of the block tile
-constexpr int TN = 8;    // columns of C a thread computes: 4 in each half of the block tile
+constexpr int BM = 128, BN = 128;  // rows and columns of C a block covers
+constexpr int TM = 8, TN = 8;      // rows and columns of C a thread computes: 4 in each half of the block tile
 constexpr int THREADS = BM / TM * (BN / TN);
 
 /// BK: depth of a slice of K. PAD: floats added to As's rows. BUFFERS: 2, or 1 with the second barrier. AHEAD: by how
@@ -106,15 +104,17 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
 }
 
 std::vector<Variant> variants() {
-  const auto variant = [](const char* name, int bk, auto launcher) {
+  const auto add = [](const char* name, int bk, auto launcher) {
     return Variant(name, launcher).tile(BM, BN, bk).aligned_ld(4, 4, 4);
   };
   return {
-      variant("bk16", 16, launch<16, 4, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k16_f32x4_bcf_dbuf"),
-      variant("late_fragments", 16, launch<16, 4, 2, 0>).note("k's fragments loaded before k's FMAs"),
-      variant("dbuf", 8, launch<8, 4, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf_offset"),
-      variant("no_offset", 8, launch<8, 0, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf, fynv g_fgemm"),
-      variant("one_buffer", 8, launch<8, 0, 1, 0, 4>).note("two barriers, k unrolled by 4").covers("wuk gemm_128x128"),
-      variant("one_buffer_unroll8", 8, launch<8, 0, 1, 0>).note("two barriers, k unrolled by 8"),
+      add("bk16", 16, launch<16, 4, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k16_f32x4_bcf_dbuf"),
+      add("late_fragments", 16, launch<16, 4, 2, 0>).note("k's fragments loaded before k's FMAs"),
+      add("dbuf", 8, launch<8, 4, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf_offset"),
+      add("no_offset", 8, launch<8, 0, 2, 1>)
+          .covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf")
+          .covers("fynv g_fgemm"),
+      add("one_buffer", 8, launch<8, 0, 1, 0, 4>).note("two barriers, k unrolled by 4").covers("wuk gemm_128x128"),
+      add("one_buffer_unroll8", 8, launch<8, 0, 1, 0>).note("two barriers, k unrolled by 8"),
   };
 }
