@@ -179,6 +179,7 @@ Outcome end() {
   outcome.counts = nlohmann::json::object();
   for (const auto& kernel : seen.at("kernels")) {
     add(outcome.counts, kernel.at("counts"));
+    outcome.seconds += kernel.at("seconds").get<double>();
     for (const auto& line : kernel.at("lines")) add(lines[{line.at("file"), line.at("line")}], line.at("counts"));
   }
   outcome.lines = nlohmann::json::array();
@@ -196,6 +197,9 @@ void print(std::ostream& out, const Outcome& outcome) {
     return;
   }
   print_table(out, outcome.counts);
+  const double rate = outcome.counts.at("instructions").get<double>() / outcome.seconds * 1e-6;
+  out << std::fixed << std::setprecision(3) << "  simulated in " << outcome.seconds << " s, " << std::setprecision(1)
+      << rate << " million warp instructions a second\n";
   print_lines(out, outcome.lines);
 }
 

@@ -15,7 +15,8 @@ void gemmSimReset(void);
 /// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks takes care of
 /// the reports: without, a process that has any prints them and exits with code 1.
 ///
-///     {"kernels": [{"name", "launches", "grid": [x,y,z], "block": [x,y,z], "counts": {…},
+///     {"kernels": [{"name", "launches", "seconds", "grid": [x,y,z],
+///                   "block": [x,y,z], "counts": {…},
 ///                   "lines": [{"file", "line", "counts": {…}}]}],
 ///      "reports": [{"kind", "kernel", "message"}]}
 const char* gemmSimReport(void);

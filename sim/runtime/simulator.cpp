@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,15 +16,15 @@
 namespace sim {
 namespace {
 
-/// A positive whole number from the environment, or `otherwise`.
-uint64_t setting(const char* name, uint64_t otherwise) {
+/// A whole number, at least `least`, from the environment, or `otherwise`.
+uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
     const char* const text = std::getenv(name);
     if (!text) return otherwise;
     char* end = nullptr;
     const uint64_t value = std::strtoull(text, &end, 10);
-    if (end != text && *end == '\0' && value > 0) return value;
-    std::fprintf(stderr, "simulator: %s should be a positive whole number, not '%s'; %llu is used\n", name, text,
-                 static_cast<unsigned long long>(otherwise));
+    if (end != text && *end == '\0' && value >= least) return value;
+    std::fprintf(stderr, "simulator: %s should be a whole number from %llu up, not '%s'; %llu is used\n", name,
+                 static_cast<unsigned long long>(least), text, static_cast<unsigned long long>(otherwise));
     return otherwise;
 }
 
@@ -105,6 +106,7 @@ Simulator& Simulator::instance() {
 
 Simulator::Simulator() {
     options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
+    options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
     options.threads = static_cast<unsigned>(std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
 }
 
@@ -124,6 +126,8 @@ void Simulator::remove_module(Module* module) {
 void Simulator::add_kernel(Module* module, const void* host_function, std::string name) {
     const std::scoped_lock lock(mutex_);
     Kernel& kernel = kernels_[host_function];
+    ran_.erase(&kernel);
+    kernel = {};
     kernel.module = module;
     kernel.name = std::move(name);
 }
@@ -171,9 +175,11 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                   .allocations = allocations,
                   .reports = reports,
                   .options = options};
+    const auto begun = std::chrono::steady_clock::now();
     Tallies tallies = run(launch);
     Ran& ran = ran_[&kernel];
     ++ran.launches;
+    ran.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     ran.grid = grid;
     ran.block = block;
     if (ran.tallies) *ran.tallies += tallies;

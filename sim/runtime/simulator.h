@@ -66,6 +66,7 @@ struct Kernel {
 /// What a kernel's launches added up to.
 struct Ran {
     uint64_t launches = 0;
+    double seconds = 0;  ///< of the host
     Dim3 grid, block;
     std::optional<Tallies> tallies;
 };

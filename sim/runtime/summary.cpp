@@ -81,6 +81,7 @@ json kernel_json(const Kernel& kernel, const Ran& ran) {
     }
     return {{"name", readable(kernel.name)},
             {"launches", ran.launches},
+            {"seconds", ran.seconds},
             {"grid", {ran.grid.x, ran.grid.y, ran.grid.z}},
             {"block", {ran.block.x, ran.block.y, ran.block.z}},
             {"counts", total.to_json()},

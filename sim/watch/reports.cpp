@@ -22,8 +22,13 @@ const char* name(Finding finding) {
 void Reports::add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
                   const std::function<std::string()>& message) {
     const std::scoped_lock lock(mutex_);
-    const Key key{kernel, here, there, kind};
-    if (!reports_.contains(key)) reports_[key] = {kind, kernel, message()};
+    // The same two lines are one finding, whichever came first; of the texts the least is kept, so that the host's threads do
+    // not choose.
+    const bool swapped = !there.empty() && there < here;
+    const Key key{kernel, swapped ? there : here, swapped ? here : there, kind};
+    Report report{kind, kernel, message()};
+    const auto [entry, fresh] = reports_.try_emplace(key, report);
+    if (!fresh && report.message < entry->second.message) entry->second = std::move(report);
 }
 
 std::vector<Report> Reports::all() const {

@@ -1,0 +1,163 @@
+// Conversions between every pair of types, with every rounding.
+#include <bit>
+#include <cfenv>
+
+#include "evaluate.h"
+
+namespace sim::testing {
+namespace {
+
+template <class To, class From>
+void expect_resized(const std::string& to, const std::string& from) {
+  expect_like<To, From>("cvt." + to + "." + from, [](From x) { return static_cast<To>(static_cast<__int128>(x)); }, 4);
+}
+
+template <class From>
+void expect_to_every_integer(const std::string& from) {
+  for (const char* to : {"u16", "s16"}) expect_resized<u16, From>(to, from);
+  for (const char* to : {"u32", "s32"}) expect_resized<u32, From>(to, from);
+  for (const char* to : {"u64", "s64"}) expect_resized<u64, From>(to, from);
+  expect_like<u32, From>("cvt.u8." + from, [](From x) { return static_cast<u32>(static_cast<u64>(x) % 256); }, 4);
+  expect_like<u16, From>("cvt.u8." + from, [](From x) { return static_cast<u16>(static_cast<u64>(x) % 256); }, 4);
+  const auto sign = [](From x) {
+    const int low = static_cast<int>(static_cast<u64>(x) % 256);
+    return low >= 128 ? low - 256 : low;
+  };
+  expect_like<u32, From>("cvt.s8." + from, [=](From x) { return static_cast<u32>(sign(x)); }, 4);
+  expect_like<u16, From>("cvt.s8." + from, [=](From x) { return static_cast<u16>(sign(x)); }, 4);
+}
+
+TEST(Convert, BetweenIntegers) {
+  expect_to_every_integer<u16>("u16");
+  expect_to_every_integer<s16>("s16");
+  expect_to_every_integer<u32>("u32");
+  expect_to_every_integer<s32>("s32");
+  expect_to_every_integer<u64>("u64");
+  expect_to_every_integer<s64>("s64");
+}
+
+template <class Register>
+void expect_from_byte() {
+  const auto u = [](Register x) { return static_cast<int>(x % 256); };
+  const auto s = [](Register x) {
+    const int low = static_cast<int>(x % 256);
+    return low >= 128 ? low - 256 : low;
+  };
+  for (const std::string sign : {"u", "s"}) {
+    expect_like<u16, Register>("cvt." + sign + "16.u8", [=](Register x) { return static_cast<u16>(u(x)); }, 3);
+    expect_like<u32, Register>("cvt." + sign + "32.u8", [=](Register x) { return static_cast<u32>(u(x)); }, 3);
+    expect_like<u64, Register>("cvt." + sign + "64.u8", [=](Register x) { return static_cast<u64>(u(x)); }, 3);
+    expect_like<u16, Register>("cvt." + sign + "16.s8", [=](Register x) { return static_cast<u16>(s(x)); }, 3);
+    expect_like<u32, Register>("cvt." + sign + "32.s8", [=](Register x) { return static_cast<u32>(s(x)); }, 3);
+    expect_like<u64, Register>(
+        "cvt." + sign + "64.s8", [=](Register x) { return static_cast<u64>(static_cast<s64>(s(x))); }, 3);
+  }
+  expect_like<f32, Register>("cvt.rn.f32.u8", [=](Register x) { return static_cast<f32>(u(x)); }, 3);
+  expect_like<f32, Register>("cvt.rn.f32.s8", [=](Register x) { return static_cast<f32>(s(x)); }, 3);
+  expect_like<f64, Register>("cvt.rn.f64.u8", [=](Register x) { return static_cast<f64>(u(x)); }, 3);
+  expect_like<f64, Register>("cvt.rn.f64.s8", [=](Register x) { return static_cast<f64>(s(x)); }, 3);
+}
+
+TEST(Convert, FromBytesInWiderRegisters) {
+  expect_from_byte<u16>();
+  expect_from_byte<u32>();
+}
+
+// The neighbours of `near` that bracket the exact value, by comparing in a type that holds both exactly.
+template <class To>
+To directed(__float128 exact, char mode) {
+  To near = static_cast<To>(exact);
+  const auto step = [&](To towards) { near = std::nextafter(near, towards); };
+  const To infinity = std::numeric_limits<To>::infinity();
+  if (mode == 'm' && static_cast<__float128>(near) > exact) step(-infinity);
+  if (mode == 'p' && static_cast<__float128>(near) < exact) step(infinity);
+  if (mode == 'z' && exact > 0 && static_cast<__float128>(near) > exact) step(-infinity);
+  if (mode == 'z' && exact < 0 && static_cast<__float128>(near) < exact) step(infinity);
+  return near;
+}
+
+template <class To, class From>
+void expect_rounded(const std::string& types) {
+  for (const char mode : {'n', 'z', 'm', 'p'}) {
+    expect_like<To, From>(
+        std::string("cvt.r") + mode + "." + types,
+        [mode](From x) {
+          if constexpr (std::is_floating_point_v<From>) {
+            if (!std::isfinite(x)) return static_cast<To>(x);
+            if (x == 0) return static_cast<To>(x);
+          }
+          To result = directed<To>(x, mode);
+          if constexpr (std::is_floating_point_v<From>) {
+            if (result == 0) result = std::copysign(result, x < 0 ? To(-1) : To(1));
+          }
+          return result;
+        },
+        6);
+  }
+}
+
+TEST(Convert, ToFloatingPointInEveryRounding) {
+  expect_rounded<f32, u16>("f32.u16");
+  expect_rounded<f32, s16>("f32.s16");
+  expect_rounded<f32, u32>("f32.u32");
+  expect_rounded<f32, s32>("f32.s32");
+  expect_rounded<f32, u64>("f32.u64");
+  expect_rounded<f32, s64>("f32.s64");
+  expect_rounded<f64, u16>("f64.u16");
+  expect_rounded<f64, s16>("f64.s16");
+  expect_rounded<f64, u32>("f64.u32");
+  expect_rounded<f64, s32>("f64.s32");
+  expect_rounded<f64, u64>("f64.u64");
+  expect_rounded<f64, s64>("f64.s64");
+  expect_rounded<f32, f64>("f32.f64");
+  expect_like<f64, f32>("cvt.f64.f32", [](f32 x) { return static_cast<f64>(x); });
+}
+
+template <class T>
+T whole(T x, char mode) {
+  switch (mode) {
+    case 'n': return std::rint(x);
+    case 'z': return std::trunc(x);
+    case 'm': return std::floor(x);
+    default: return std::ceil(x);
+  }
+}
+
+template <class I, class T>
+void expect_to_integer(const std::string& types) {
+  for (const char mode : {'n', 'z', 'm', 'p'}) {
+    expect_like<I, T>(
+        std::string("cvt.r") + mode + "i." + types,
+        [mode](T x) -> I {
+          using limits = std::numeric_limits<I>;
+          if (std::isnan(x)) return sizeof(I) == 8 ? static_cast<I>(u64{1} << 63) : I(0);
+          const __float128 rounded = whole(x, mode);
+          if (rounded <= static_cast<__float128>(limits::min())) return limits::min();
+          if (rounded >= static_cast<__float128>(limits::max())) return limits::max();
+          return static_cast<I>(rounded);
+        },
+        6);
+  }
+}
+
+template <class T>
+void expect_from_floating(const std::string& from) {
+  expect_to_integer<s16, T>("s16." + from);
+  expect_to_integer<u16, T>("u16." + from);
+  expect_to_integer<s32, T>("s32." + from);
+  expect_to_integer<u32, T>("u32." + from);
+  expect_to_integer<s64, T>("s64." + from);
+  expect_to_integer<u64, T>("u64." + from);
+  for (const char mode : {'n', 'z', 'm', 'p'}) {
+    expect_like<T, T>(
+        std::string("cvt.r") + mode + "i." + from + "." + from, [mode](T x) { return whole(x, mode); }, 6);
+  }
+}
+
+TEST(Convert, ToIntegersClampedInEveryRounding) {
+  expect_from_floating<f32>("f32");
+  expect_from_floating<f64>("f64");
+}
+
+}  // namespace
+}  // namespace sim::testing

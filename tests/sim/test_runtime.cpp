@@ -1,0 +1,254 @@
+// The runtime's own behaviour: registration, launches, memory, errors. Linked against the simulator's library.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gemm_sim.h"
+
+extern "C" {
+void** __cudaRegisterFatBinary(void*);
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*, dim3*, int*);
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
+}
+
+namespace {
+
+// A fat binary as nvcc lays it out, around one text; `flags` 0x8000 marks it as compressed, `architecture` as its
+// target.
+struct FatBinary {
+  explicit FatBinary(std::string ptx, uint64_t flags = 0x11, uint32_t architecture = 80, uint16_t kind = 1) {
+    while (ptx.size() % 8 != 7) ptx += ' ';
+    ptx += '\0';
+    const auto put = [&](auto value) {
+      bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value),
+                   reinterpret_cast<const char*>(&value) + sizeof value);
+    };
+    put(uint32_t{0xba55ed50}), put(uint16_t{1}), put(uint16_t{16}), put(static_cast<uint64_t>(64 + ptx.size()));
+    put(kind), put(uint16_t{0x101}), put(uint32_t{64}), put(static_cast<uint64_t>(ptx.size())), put(uint32_t{0}),
+        put(uint32_t{0});
+    put(uint16_t{0}), put(uint16_t{9}), put(architecture), put(uint32_t{0}), put(uint32_t{0}), put(flags),
+        put(uint64_t{0}), put(uint64_t{0});
+    bytes.insert(bytes.end(), ptx.begin(), ptx.end());
+    wrapper = {0x466243b1, 1, bytes.data(), nullptr};
+  }
+  struct {
+    int magic, version;
+    const void* data;
+    void* unused;
+  } wrapper;
+  std::vector<char> bytes;
+};
+
+// A kernel k(out) that writes its thread's number; `shared` bytes of static shared memory.
+std::string text(const std::string& body = "", uint32_t shared = 16, const std::string& version = "9.0") {
+  return ".version " + version +
+         "\n.target sm_80\n.address_size 64\n.global .align 4 .b8 counter[8] = {7};\n.extern .shared .align 16 .b8 "
+         "dynamic[];\n"
+         ".visible .entry k(.param .u64 out)\n{\n.reg .b64 %d<4>;\n.reg .b32 %r<4>;\n.shared .align 4 .b8 tile[" +
+         std::to_string(shared) +
+         "];\n.loc 1 5 1\nld.param.u64 %d1, [out];\nmov.u32 %r1, %tid.x;\n"
+         "mad.wide.u32 %d2, %r1, 4, %d1;\nmov.u32 %r2, tile;\nmov.u32 %r3, dynamic;\n" +
+         body + "\nst.global.u32 [%d2], %r1;\nret;\n}\n.file 1 \"kernel.cu\"\n";
+}
+
+class Runtime : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cudaGetLastError();
+    gemmSimReset();
+  }
+  void TearDown() override { gemmSimReset(); }
+
+  // Registers the binary; its kernel is then known by the address of `key`.
+  void use(FatBinary& binary) {
+    void** const handle = __cudaRegisterFatBinary(&binary.wrapper);
+    __cudaRegisterFunction(handle, &key, &key, "k", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    __cudaRegisterVar(handle, &variable, &variable, "counter", 0, 8, 0, 0);
+  }
+  cudaError_t launch(dim3 grid, dim3 block, void* out, size_t shared = 0) {
+    void* arguments[] = {&out};
+    return cudaLaunchKernel(&key, grid, block, arguments, shared, nullptr);
+  }
+  static nlohmann::json report() { return nlohmann::json::parse(gemmSimReport()); }
+  static std::string reports() { return report().at("reports").dump(); }
+
+  char key = 0, variable = 0;
+};
+
+TEST_F(Runtime, RunsAKernelAndCountsIt) {
+  FatBinary binary(text());
+  use(binary);
+  uint32_t* out = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&out), 256), cudaSuccess);
+  EXPECT_EQ(launch(1, 64, out), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  std::vector<uint32_t> host(64);
+  EXPECT_EQ(cudaMemcpy(host.data(), out, 256, cudaMemcpyDeviceToHost), cudaSuccess);
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(host[i], i);
+  const auto seen = report();
+  ASSERT_EQ(seen.at("kernels").size(), 1u);
+  EXPECT_EQ(seen.at("kernels")[0].at("counts").at("global_store_requests"), 2);
+  EXPECT_EQ(seen.at("kernels")[0].at("counts").at("global_store_sectors"), 8);
+  EXPECT_EQ(seen.at("kernels")[0].at("lines")[0].at("line"), 5);
+  EXPECT_TRUE(seen.at("reports").empty());
+  gemmSimReset();
+  EXPECT_TRUE(report().at("kernels").empty());
+  EXPECT_EQ(cudaFree(out), cudaSuccess);
+}
+
+TEST_F(Runtime, RefusesBadLaunches) {
+  FatBinary binary(text());
+  use(binary);
+  uint32_t* out = nullptr;
+  cudaMalloc(reinterpret_cast<void**>(&out), 8192);
+  EXPECT_EQ(launch(0, 32, out), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(1, 0, out), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(1, 2048, out), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(dim3(1, 70000), 32, out), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(1, dim3(1, 1, 65), out), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  int unknown = 0;
+  EXPECT_EQ(cudaLaunchKernel(&unknown, 1, 1, nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);
+  cudaFree(out);
+}
+
+TEST_F(Runtime, SharedMemoryNeedsOptingIn) {
+  FatBinary binary(text());
+  use(binary);
+  uint32_t* out = nullptr;
+  cudaMalloc(reinterpret_cast<void**>(&out), 256);
+  EXPECT_EQ(launch(1, 32, out, 48 * 1024 - 16), cudaSuccess);
+  EXPECT_EQ(launch(1, 32, out, 48 * 1024), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFuncSetAttribute(&key, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024), cudaSuccess);
+  EXPECT_EQ(launch(1, 32, out, 100 * 1024), cudaSuccess);
+  EXPECT_EQ(launch(1, 32, out, 101 * 1024), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFuncSetAttribute(&key, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 * 1024), cudaErrorInvalidValue);
+  cudaFuncAttributes attributes;
+  EXPECT_EQ(cudaFuncGetAttributes(&attributes, &key), cudaSuccess);
+  EXPECT_EQ(attributes.sharedSizeBytes, 16u);
+  EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, 100 * 1024);
+  int blocks = 0;
+  EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &key, 1024, 0), cudaSuccess);
+  EXPECT_EQ(blocks, 2);
+  EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &key, 32, 100 * 1024), cudaSuccess);
+  EXPECT_EQ(blocks, 2);
+  cudaFree(out);
+}
+
+TEST_F(Runtime, MemoryErrors) {
+  void* p = nullptr;
+  ASSERT_EQ(cudaMalloc(&p, 100), cudaSuccess);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % 256, 0u);
+  std::vector<char> host(200);
+  EXPECT_EQ(cudaMemcpy(p, host.data(), 100, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(p, host.data(), 101, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(host.data(), static_cast<char*>(p) + 1, 100, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(host.data(), host.data() + 100, 50, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(p, host.data(), 1, static_cast<cudaMemcpyKind>(9)), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemset(p, 0, 101), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(static_cast<char*>(p) + 4), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(p), cudaSuccess);
+  EXPECT_EQ(cudaFree(p), cudaErrorInvalidValue);  // twice
+  EXPECT_EQ(cudaFree(nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&p, size_t{1} << 40), cudaErrorMemoryAllocation);
+  size_t before = 0, after = 0, total = 0;
+  EXPECT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&p, 1000), cudaSuccess);
+  EXPECT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  EXPECT_EQ(before - after, 1000u);
+  cudaFree(p);
+}
+
+TEST_F(Runtime, FreedMemoryIsOutOfBounds) {
+  FatBinary binary(text());
+  use(binary);
+  void* p = nullptr;
+  cudaMalloc(&p, 256);
+  cudaFree(p);
+  EXPECT_EQ(launch(1, 32, p), cudaSuccess);
+  EXPECT_NE(reports().find("out of bounds"), std::string::npos);
+}
+
+TEST_F(Runtime, VariablesOfTheModule) {
+  FatBinary binary(text());
+  use(binary);
+  size_t bytes = 0;
+  EXPECT_EQ(cudaGetSymbolSize(&bytes, &variable), cudaSuccess);
+  EXPECT_EQ(bytes, 8u);
+  uint32_t value = 0;
+  EXPECT_EQ(cudaMemcpyFromSymbol(&value, &variable, 4, 0, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(value, 7u);
+  value = 9;
+  EXPECT_EQ(cudaMemcpyToSymbol(&variable, &value, 4, 4, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyToSymbol(&variable, &value, 4, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  int unknown = 0;
+  EXPECT_EQ(cudaGetSymbolSize(&bytes, &unknown), cudaErrorInvalidSymbol);
+}
+
+TEST_F(Runtime, StreamsAndEvents) {
+  cudaStream_t stream;
+  cudaEvent_t event;
+  EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  float ms = -1;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, event, event), cudaErrorNotSupported);  // there is no clock to read
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  cudaGraph_t graph;
+  EXPECT_EQ(cudaStreamEndCapture(nullptr, &graph), cudaErrorNotSupported);
+}
+
+// --- binaries that cannot be run
+// --------------------------------------------------------------------------------------------
+
+struct Refusal {
+  const char* what;
+  FatBinary binary;
+  const char* says;
+};
+
+TEST_F(Runtime, RefusesBinariesInOneClearLine) {
+  Refusal refusals[] = {
+      {"compressed", FatBinary(text(), 0x8011), "--no-compress"},
+      {"without PTX", FatBinary(text(), 0x11, 80, 2), "holds no PTX"},
+      {"for a newer GPU", FatBinary(text(), 0x11, 120), "compute_120"},
+      {"in a newer PTX", FatBinary(text("", 16, "9.9")), "PTX ISA 9.9 is newer"},
+      {"with an unknown instruction", FatBinary(text("tanh.approx.f32 %r1, %r1;")), "tanh.approx.f32"},
+      {"that is damaged", FatBinary("this is no PTX"), "PTX line 1"},
+  };
+  for (Refusal& each : refusals) {
+    each.binary.wrapper.data = each.binary.bytes.data();
+    use(each.binary);
+    gemmSimReset();
+    EXPECT_EQ(launch(1, 32, nullptr), cudaErrorNoKernelImageForDevice) << each.what;
+    EXPECT_NE(reports().find(each.says), std::string::npos) << each.what << reports();
+    key = 0;
+  }
+}
+
+// --- what follows a failure: last, since a failed launch stays failed
+// -------------------------------------------------------
+
+TEST_F(Runtime, ZAFailedLaunchStaysFailed) {
+  FatBinary binary(text("trap;"));
+  use(binary);
+  EXPECT_EQ(launch(1, 32, nullptr), cudaSuccess);  // found out later, as on a GPU
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+  EXPECT_NE(reports().find("trap at kernel.cu:5"), std::string::npos) << reports();
+  EXPECT_EQ(launch(1, 32, nullptr), cudaErrorLaunchFailure);
+  void* p = nullptr;
+  EXPECT_STREQ(cudaGetErrorName(cudaErrorLaunchFailure), "cudaErrorLaunchFailure");
+  cudaMalloc(&p, 16);
+  EXPECT_EQ(cudaMemset(p, 0, 16), cudaErrorLaunchFailure);
+}
+
+}  // namespace
