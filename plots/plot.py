@@ -22,6 +22,7 @@ except ModuleNotFoundError as missing:
     sys.exit(print(f"plot.py needs {missing.name}: pip install -r requirements.txt", file=sys.stderr) or 2)
 
 from tools.figures import gallery  # noqa: E402
+from tools.variant_kernels import fingerprint  # noqa: E402
 
 
 def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str]]:
@@ -29,6 +30,13 @@ def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str
     course = Course(root, data)
     recorded = records.load(data, root)
     style.apply()
+    for step in course.steps:
+        kernel = root / "steps" / step.name / "kernel.cu"
+        of = {r["source"] for r in recorded.mixes if r["step"] == step.name and r.get("source")}
+        if kernel.is_file() and of and of != {fingerprint(kernel.read_text(encoding="utf-8"))}:
+            notes.append(
+                f"the instruction mix is of an older {step.name}: python -m tools.instruction_mix {step.number}"
+            )
     for path in markers.files(root):
         text = path.read_text(encoding="utf-8")
         language = markers.language_of(path)

@@ -21,7 +21,7 @@ if __package__ in (None, ""):
 from tools import disassembly, fatbin, registry
 from tools.errors import UserError
 from tools.paths import BUILD, DATA, SIMULATOR
-from tools.variant_kernels import kernel_of, variants_in
+from tools.variant_kernels import fingerprint, kernel_of, variants_in
 
 Record = dict[str, Any]
 
@@ -146,6 +146,7 @@ def measure(step: registry.Step, build: Path, arch: int, disassembler: str | Non
                 "step": step.name, "variant": name, "default": bool(variant.get("default")), "kernel": kernel.name,
                 "level": level, "arch": target, "cuda": cuda,
             }  # fmt: skip
+            record["source"] = fingerprint(source)
             if kernel.name in registers:
                 record["registers"] = registers[kernel.name]
             record["loop"] = {"instructions": loop.instructions, **dict(sorted(loop.counts.items()))}

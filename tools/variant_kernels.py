@@ -4,6 +4,7 @@ A variant is `Variant("name", launch<ARGS>)`, `helper("name", 16, launch<ARGS>)`
 `gemm_kernel`, so that the arguments of the symbol begin with those of the source.
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -64,6 +65,12 @@ def variants_in(source: str) -> dict[str, Arguments]:
     found = {name: filled(plain(arguments or ""), "launch") for name, arguments in _DIRECT.findall(source)}
     found |= {name: filled(plain(arguments), "variant") for arguments, name in _HELPED.findall(source)}
     return found
+
+
+def fingerprint(source: str) -> str:
+    """A short hash of a step's source without comments and white space: changes when its code does."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.S)
+    return hashlib.sha256("".join(code.split()).encode()).hexdigest()[:12]
 
 
 def arguments_of(symbol: str) -> Arguments:

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tools import disassembly, fatbin, instruction_mix
 from tools.errors import UserError
-from tools.variant_kernels import arguments_of, kernel_of, variants_in
+from tools.variant_kernels import arguments_of, fingerprint, kernel_of, variants_in
 
 PTX = """
 .version 9.0
@@ -214,6 +214,11 @@ def test_a_variants_kernel():
     assert kernel_of(("8",), more) is None
     assert kernel_of(None, kernels) is None
     assert kernel_of(None, kernels[:1]) is kernels[0]
+
+
+def test_the_fingerprint_is_of_the_code_alone():
+    assert fingerprint("int a = 1;  // one\n") == fingerprint("int a\n= 1; /* two\nlines */")
+    assert fingerprint("int a = 1;") != fingerprint("int a = 2;")
 
 
 def test_a_step_that_is_not_built_is_named(tmp_path, capsys):

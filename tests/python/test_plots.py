@@ -162,6 +162,13 @@ def test_another_gpu_is_shown_beside_the_first(course):
     assert "**NVIDIA GeForce RTX 4090**" in text
 
 
+def test_an_instruction_mix_of_an_older_kernel_is_told(course, capsys):
+    row = {**plots_course.mix("09_double_buffer", 1, 2), "source": "0123456789ab"}
+    plots_course.write(course / "plots" / "data" / "instruction_mix" / "09_double_buffer.jsonl", [row])
+    assert run(course) == 0
+    assert "the instruction mix is of an older 09_double_buffer" in capsys.readouterr().out
+
+
 def test_only_the_default_with_alpha_1_and_beta_0_is_charted(course):
     path = course / "plots" / "data" / "h200" / "01_naive.jsonl"
     rows = [plots_course.timing("01_naive", 0.5), plots_course.timing("01_naive", 9.0, beta=0.5)]
