@@ -1,5 +1,5 @@
-/// What a program may ask the simulator beyond the CUDA runtime's own interface. Looked up with dlsym: a program that finds
-/// gemmSimVersion runs in the simulator.
+/// What a program may ask the simulator beyond the CUDA runtime's own interface. Looked up with dlsym: a program that
+/// finds gemmSimVersion runs in the simulator.
 #pragma once
 
 #ifdef __cplusplus
@@ -12,8 +12,8 @@ int gemmSimVersion(void);
 /// Forgets what was counted and reported.
 void gemmSimReset(void);
 
-/// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks takes care of
-/// the reports: without, a process that has any prints them and exits with code 1.
+/// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks takes
+/// care of the reports: without, a process that has any prints them and exits with code 1.
 ///
 ///     {"kernels": [{"name", "launches", "seconds", "grid": [x,y,z],
 ///                   "block": [x,y,z], "counts": {…},
@@ -21,7 +21,8 @@ void gemmSimReset(void);
 ///      "reports": [{"kind", "kernel", "message"}]}
 const char* gemmSimReport(void);
 
-/// Counting and checking on (1, as at the start) or off (0): off is for measuring what they cost, and checks nothing at all.
+/// Counting and checking on (1, as at the start) or off (0): off is for measuring what they cost, and checks nothing at
+/// all.
 void gemmSimWatch(int on);
 
 #ifdef __cplusplus

@@ -12,259 +12,288 @@ using ptx::Width;
 uint64_t aligned(uint64_t bytes, uint64_t align) { return (bytes + align - 1) / align * align; }
 
 Width width_of_letter(char letter) {
-    switch (letter | 0x20) {
-        case 'p': return Width::predicate;
-        case 'h': return Width::b16;
-        case 'w': return Width::b32;
-        default: return Width::b64;
-    }
+  switch (letter | 0x20) {
+    case 'p': return Width::predicate;
+    case 'h': return Width::b16;
+    case 'w': return Width::b32;
+    default: return Width::b64;
+  }
 }
 
 const std::unordered_map<std::string, Special> special_names = {
-    {"%tid.x", Special::tid_x}, {"%tid.y", Special::tid_y}, {"%tid.z", Special::tid_z},
-    {"%ntid.x", Special::ntid_x}, {"%ntid.y", Special::ntid_y}, {"%ntid.z", Special::ntid_z},
-    {"%ctaid.x", Special::ctaid_x}, {"%ctaid.y", Special::ctaid_y}, {"%ctaid.z", Special::ctaid_z},
-    {"%nctaid.x", Special::nctaid_x}, {"%nctaid.y", Special::nctaid_y}, {"%nctaid.z", Special::nctaid_z},
-    {"%laneid", Special::laneid}, {"%warpid", Special::warpid}, {"%nwarpid", Special::nwarpid},
-    {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_lt", Special::lanemask_lt}, {"%lanemask_le", Special::lanemask_le},
-    {"%lanemask_gt", Special::lanemask_gt}, {"%lanemask_ge", Special::lanemask_ge},
-    {"%dynamic_smem_size", Special::dynamic_smem_size}, {"%total_smem_size", Special::total_smem_size},
+    {"%tid.x", Special::tid_x},
+    {"%tid.y", Special::tid_y},
+    {"%tid.z", Special::tid_z},
+    {"%ntid.x", Special::ntid_x},
+    {"%ntid.y", Special::ntid_y},
+    {"%ntid.z", Special::ntid_z},
+    {"%ctaid.x", Special::ctaid_x},
+    {"%ctaid.y", Special::ctaid_y},
+    {"%ctaid.z", Special::ctaid_z},
+    {"%nctaid.x", Special::nctaid_x},
+    {"%nctaid.y", Special::nctaid_y},
+    {"%nctaid.z", Special::nctaid_z},
+    {"%laneid", Special::laneid},
+    {"%warpid", Special::warpid},
+    {"%nwarpid", Special::nwarpid},
+    {"%lanemask_eq", Special::lanemask_eq},
+    {"%lanemask_lt", Special::lanemask_lt},
+    {"%lanemask_le", Special::lanemask_le},
+    {"%lanemask_gt", Special::lanemask_gt},
+    {"%lanemask_ge", Special::lanemask_ge},
+    {"%dynamic_smem_size", Special::dynamic_smem_size},
+    {"%total_smem_size", Special::total_smem_size},
 };
 
 }  // namespace
 
 std::string Program::where(const ptx::Location& location) const {
-    if (location.line == 0) return "an unknown line (no -lineinfo)";
-    std::string file = location.file < files.size() ? files[location.file] : "?";
-    size_t cut = file.size();
-    for (int parts = 0; parts < 2 && cut != std::string::npos && cut > 0; ++parts) cut = file.rfind('/', cut - 1);
-    if (cut != std::string::npos && cut > 0) file = file.substr(cut + 1);
-    std::string text = file + ":" + std::to_string(location.line);
-    if (location.caller_line != 0) text += " (called at line " + std::to_string(location.caller_line) + ")";
-    return text;
+  if (location.line == 0) return "an unknown line (no -lineinfo)";
+  std::string file = location.file < files.size() ? files[location.file] : "?";
+  size_t cut = file.size();
+  for (int parts = 0; parts < 2 && cut != std::string::npos && cut > 0; ++parts) cut = file.rfind('/', cut - 1);
+  if (cut != std::string::npos && cut > 0) file = file.substr(cut + 1);
+  std::string text = file + ":" + std::to_string(location.line);
+  if (location.caller_line != 0) text += " (called at line " + std::to_string(location.caller_line) + ")";
+  return text;
 }
 
-Builder::Builder(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of) : module_(module), kernel_(kernel) {
-    program_.name = kernel.name;
-    program_.files = module.files;
-    program_.location = kernel.location;
-    program_.max_threads = kernel.max_threads;
-    place_variables(address_of);
-    place_registers();
+Builder::Builder(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of)
+    : module_(module), kernel_(kernel) {
+  program_.name = kernel.name;
+  program_.files = module.files;
+  program_.location = kernel.location;
+  program_.max_threads = kernel.max_threads;
+  place_variables(address_of);
+  place_registers();
 }
 
 void Builder::place_variables(const AddressOf& address_of) {
-    uint64_t shared = 0, local = 0, param = 0, dynamic_align = 16;
-    const auto place = [](uint64_t& top, const ptx::Variable& variable) {
-        const uint64_t at = aligned(top, variable.align);
-        top = at + variable.bytes;
-        return at;
-    };
-    places_.resize(kernel_.variables.size());
-    for (size_t i = 0; i < places_.size(); ++i) {
-        const ptx::Variable& variable = kernel_.variables[i];
-        switch (variable.space) {
-            case Space::shared:
-                if (variable.dynamic) dynamic_align = std::max(dynamic_align, variable.align);
-                else places_[i] = place(shared, variable);
-                break;
-            case Space::param:
-                if (i >= kernel_.parameter_count) { places_[i] = place(local, variable); break; }  // of a call
-                places_[i] = place(param, variable);
-                program_.parameters.emplace_back(places_[i], variable.bytes);
-                break;
-            case Space::local: places_[i] = place(local, variable); break;
-            case Space::global:
-            case Space::constant: places_[i] = address_of(variable.name); break;
-        }
+  uint64_t shared = 0, local = 0, param = 0, dynamic_align = 16;
+  const auto place = [](uint64_t& top, const ptx::Variable& variable) {
+    const uint64_t at = aligned(top, variable.align);
+    top = at + variable.bytes;
+    return at;
+  };
+  places_.resize(kernel_.variables.size());
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const ptx::Variable& variable = kernel_.variables[i];
+    switch (variable.space) {
+      case Space::shared:
+        if (variable.dynamic)
+          dynamic_align = std::max(dynamic_align, variable.align);
+        else
+          places_[i] = place(shared, variable);
+        break;
+      case Space::param:
+        if (i >= kernel_.parameter_count) {
+          places_[i] = place(local, variable);
+          break;
+        }  // of a call
+        places_[i] = place(param, variable);
+        program_.parameters.emplace_back(places_[i], variable.bytes);
+        break;
+      case Space::local: places_[i] = place(local, variable); break;
+      case Space::global:
+      case Space::constant: places_[i] = address_of(variable.name); break;
     }
-    // Dynamic shared memory begins where the static ends, whatever it is called.
-    const uint64_t dynamic_start = aligned(shared, dynamic_align);
-    bool dynamic = false;
-    for (size_t i = 0; i < places_.size(); ++i) {
-        if (kernel_.variables[i].space == Space::shared && kernel_.variables[i].dynamic) places_[i] = dynamic_start, dynamic = true;
-    }
-    if (shared > (1u << 20) || local > (1u << 24) || param > 32764) {
-        throw Refused("kernel " + kernel_.name + ": more shared, local or parameter memory than any GPU has");
-    }
-    program_.static_shared_bytes = static_cast<uint32_t>(dynamic ? dynamic_start : shared);
-    program_.local_bytes = static_cast<uint32_t>(aligned(local, 16));
-    program_.parameter_bytes = static_cast<uint32_t>(param);
+  }
+  // Dynamic shared memory begins where the static ends, whatever it is called.
+  const uint64_t dynamic_start = aligned(shared, dynamic_align);
+  bool dynamic = false;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (kernel_.variables[i].space == Space::shared && kernel_.variables[i].dynamic)
+      places_[i] = dynamic_start, dynamic = true;
+  }
+  if (shared > (1u << 20) || local > (1u << 24) || param > 32764) {
+    throw Refused("kernel " + kernel_.name + ": more shared, local or parameter memory than any GPU has");
+  }
+  program_.static_shared_bytes = static_cast<uint32_t>(dynamic ? dynamic_start : shared);
+  program_.local_bytes = static_cast<uint32_t>(aligned(local, 16));
+  program_.parameter_bytes = static_cast<uint32_t>(param);
 }
 
 void Builder::place_registers() {
-    slots_.reserve(kernel_.registers.size());
-    for (const ptx::Register& reg : kernel_.registers) {
-        const bool predicate = reg.width == Width::predicate;
-        slots_.push_back(allot(predicate ? sizeof(uint32_t) : static_cast<uint32_t>(reg.width) * warp_size));
-        if (!predicate) program_.register_count += std::max(1u, static_cast<uint32_t>(reg.width) / 4);
-    }
+  slots_.reserve(kernel_.registers.size());
+  for (const ptx::Register& reg : kernel_.registers) {
+    const bool predicate = reg.width == Width::predicate;
+    slots_.push_back(allot(predicate ? sizeof(uint32_t) : static_cast<uint32_t>(reg.width) * warp_size));
+    if (!predicate) program_.register_count += std::max(1u, static_cast<uint32_t>(reg.width) / 4);
+  }
 }
 
 uint32_t Builder::allot(uint32_t bytes) {
-    const uint64_t at = aligned(program_.register_bytes, std::min(bytes, 64u));
-    if (at + bytes > (1u << 28)) throw Refused("kernel " + kernel_.name + ": more registers than can be simulated");
-    program_.register_bytes = static_cast<uint32_t>(at + bytes);
-    return static_cast<uint32_t>(at);
+  const uint64_t at = aligned(program_.register_bytes, std::min(bytes, 64u));
+  if (at + bytes > (1u << 28)) throw Refused("kernel " + kernel_.name + ": more registers than can be simulated");
+  program_.register_bytes = static_cast<uint32_t>(at + bytes);
+  return static_cast<uint32_t>(at);
 }
 
 bool Builder::has(std::string_view modifier) const {
-    const std::string& opcode = written_->opcode;
-    for (size_t at = opcode.find('.'); at != std::string::npos; at = opcode.find('.', at + 1)) {
-        if (opcode.compare(at + 1, modifier.size(), modifier) != 0) continue;
-        const size_t end = at + 1 + modifier.size();
-        if (end == opcode.size() || opcode[end] == '.') return true;
-    }
-    return false;
+  const std::string& opcode = written_->opcode;
+  for (size_t at = opcode.find('.'); at != std::string::npos; at = opcode.find('.', at + 1)) {
+    if (opcode.compare(at + 1, modifier.size(), modifier) != 0) continue;
+    const size_t end = at + 1 + modifier.size();
+    if (end == opcode.size() || opcode[end] == '.') return true;
+  }
+  return false;
 }
 
 void Builder::refuse(const std::string& why) const {
-    std::string text = "'" + written_->opcode + "' in kernel " + kernel_.name + " at " + program_.where(written_->location);
-    throw Refused(text + " (PTX line " + std::to_string(written_->text_line) + "): " + why);
+  std::string text =
+      "'" + written_->opcode + "' in kernel " + kernel_.name + " at " + program_.where(written_->location);
+  throw Refused(text + " (PTX line " + std::to_string(written_->text_line) + "): " + why);
 }
 
 Width Builder::width_of(const Operand& operand) const {
-    if (operand.kind != Operand::Kind::reg) refuse("a register is needed here");
-    return reg(operand).width;
+  if (operand.kind != Operand::Kind::reg) refuse("a register is needed here");
+  return reg(operand).width;
 }
 
 uint32_t Builder::destination(const Operand& operand, Width width) {
-    if (operand.kind == Operand::Kind::sink) return allot(width == Width::predicate ? 4 : static_cast<uint32_t>(width) * warp_size);
-    if (operand.kind != Operand::Kind::reg || operand.negated || reg(operand).width != width) refuse("a destination of the wrong kind");
-    return slots_[operand.index];
+  if (operand.kind == Operand::Kind::sink)
+    return allot(width == Width::predicate ? 4 : static_cast<uint32_t>(width) * warp_size);
+  if (operand.kind != Operand::Kind::reg || operand.negated || reg(operand).width != width)
+    refuse("a destination of the wrong kind");
+  return slots_[operand.index];
 }
 
 uint32_t Builder::source(const Operand& operand, Width width) {
-    if (operand.negated) refuse("a negated predicate is not modelled here");
-    switch (operand.kind) {
-        case Operand::Kind::reg:
-            if (reg(operand).width != width) refuse("register " + reg(operand).name + " has the wrong width");
-            return slots_[operand.index];
-        case Operand::Kind::special:
-            if (width != Width::b32) refuse(operand.text + " has 32 bits");
-            return special(operand.text);
-        case Operand::Kind::variable: {
-            if (width != Width::b32 && width != Width::b64) refuse("an address has 32 or 64 bits");
-            const bool parameter = operand.index < kernel_.parameter_count;
-            return constant(width, variable_address(operand.index) + (parameter ? param_window : 0));
-        }
-        case Operand::Kind::integer: return constant(width, operand.value);
-        case Operand::Kind::single:
-            if (width != Width::b32) refuse("a constant of 32 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
-            return constant(width, operand.value);
-        case Operand::Kind::twofold:
-            if (width != Width::b64) refuse("a constant of 64 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
-            return constant(width, operand.value);
-        default: refuse("a register or a constant is needed here");
+  if (operand.negated) refuse("a negated predicate is not modelled here");
+  switch (operand.kind) {
+    case Operand::Kind::reg:
+      if (reg(operand).width != width) refuse("register " + reg(operand).name + " has the wrong width");
+      return slots_[operand.index];
+    case Operand::Kind::special:
+      if (width != Width::b32) refuse(operand.text + " has 32 bits");
+      return special(operand.text);
+    case Operand::Kind::variable: {
+      if (width != Width::b32 && width != Width::b64) refuse("an address has 32 or 64 bits");
+      const bool parameter = operand.index < kernel_.parameter_count;
+      return constant(width, variable_address(operand.index) + (parameter ? param_window : 0));
     }
+    case Operand::Kind::integer: return constant(width, operand.value);
+    case Operand::Kind::single:
+      if (width != Width::b32)
+        refuse("a constant of 32 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
+      return constant(width, operand.value);
+    case Operand::Kind::twofold:
+      if (width != Width::b64)
+        refuse("a constant of 64 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
+      return constant(width, operand.value);
+    default: refuse("a register or a constant is needed here");
+  }
 }
 
 uint32_t Builder::constant(Width width, uint64_t value) {
-    const auto bytes = static_cast<uint8_t>(width);
-    if (width == Width::predicate) value = value ? all_lanes : 0;
-    else if (bytes < 8) value &= (uint64_t{1} << 8 * bytes) - 1;
-    const auto [entry, made] = constants_[bytes].try_emplace(value, 0u);
-    if (made) {
-        entry->second = allot(width == Width::predicate ? 4 : bytes * warp_size);
-        program_.constants.push_back({entry->second, bytes, value});
-    }
-    return entry->second;
+  const auto bytes = static_cast<uint8_t>(width);
+  if (width == Width::predicate)
+    value = value ? all_lanes : 0;
+  else if (bytes < 8)
+    value &= (uint64_t{1} << 8 * bytes) - 1;
+  const auto [entry, made] = constants_[bytes].try_emplace(value, 0u);
+  if (made) {
+    entry->second = allot(width == Width::predicate ? 4 : bytes * warp_size);
+    program_.constants.push_back({entry->second, bytes, value});
+  }
+  return entry->second;
 }
 
 uint32_t Builder::special(const std::string& name) {
-    const auto known = special_names.find(name);
-    if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
-    const auto [entry, made] = specials_.try_emplace(name, 0u);
-    if (made) {
-        entry->second = allot(4 * warp_size);
-        program_.specials.push_back({entry->second, known->second});
-    }
-    return entry->second;
+  const auto known = special_names.find(name);
+  if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
+  const auto [entry, made] = specials_.try_emplace(name, 0u);
+  if (made) {
+    entry->second = allot(4 * warp_size);
+    program_.specials.push_back({entry->second, known->second});
+  }
+  return entry->second;
 }
 
 uint64_t Builder::immediate(const Operand& operand) const {
-    if (operand.kind != Operand::Kind::integer) refuse("a constant is needed here");
-    return operand.value;
+  if (operand.kind != Operand::Kind::integer) refuse("a constant is needed here");
+  return operand.value;
 }
 
 Builder::Address Builder::address(const Operand& operand) {
-    if (operand.kind != Operand::Kind::address || operand.parts.size() > 1) refuse("an address is needed here");
-    Address address{0, true, static_cast<int64_t>(operand.value), nullptr, 0};
-    if (operand.parts.empty()) {
-        address.base = constant(Width::b64, 0);
-        return address;
-    }
-    const Operand& base = operand.parts[0];
-    if (base.kind == Operand::Kind::reg) {
-        if (reg(base).width != Width::b32 && reg(base).width != Width::b64) refuse("an address has 32 or 64 bits");
-        address.wide = reg(base).width == Width::b64;
-        address.base = slots_[base.index];
-    } else if (base.kind == Operand::Kind::variable) {
-        address.base = constant(Width::b64, 0);
-        address.offset += static_cast<int64_t>(variable_address(base.index));
-        address.variable = &kernel_.variables[base.index];
-        address.variable_index = base.index;
-    } else {
-        refuse("an address of an unknown name");
-    }
+  if (operand.kind != Operand::Kind::address || operand.parts.size() > 1) refuse("an address is needed here");
+  Address address{0, true, static_cast<int64_t>(operand.value), nullptr, 0};
+  if (operand.parts.empty()) {
+    address.base = constant(Width::b64, 0);
     return address;
+  }
+  const Operand& base = operand.parts[0];
+  if (base.kind == Operand::Kind::reg) {
+    if (reg(base).width != Width::b32 && reg(base).width != Width::b64) refuse("an address has 32 or 64 bits");
+    address.wide = reg(base).width == Width::b64;
+    address.base = slots_[base.index];
+  } else if (base.kind == Operand::Kind::variable) {
+    address.base = constant(Width::b64, 0);
+    address.offset += static_cast<int64_t>(variable_address(base.index));
+    address.variable = &kernel_.variables[base.index];
+    address.variable_index = base.index;
+  } else {
+    refuse("an address of an unknown name");
+  }
+  return address;
 }
 
 /// Whether the operands have the widths that the form's letters say. Constants fit any letter but a destination's.
 bool Builder::fits(const Form& form) const {
-    if (form.operands.size() != written_->operands.size()) return false;
-    for (size_t i = 0; i < form.operands.size(); ++i) {
-        const Operand& operand = written_->operands[i];
-        const Width width = width_of_letter(form.operands[i]);
-        const bool is_destination = form.operands[i] < 'a';
-        if (operand.kind == Operand::Kind::reg) {
-            if (reg(operand).width != width) return false;
-        } else if (is_destination && operand.kind != Operand::Kind::sink) {
-            return false;
-        }
+  if (form.operands.size() != written_->operands.size()) return false;
+  for (size_t i = 0; i < form.operands.size(); ++i) {
+    const Operand& operand = written_->operands[i];
+    const Width width = width_of_letter(form.operands[i]);
+    const bool is_destination = form.operands[i] < 'a';
+    if (operand.kind == Operand::Kind::reg) {
+      if (reg(operand).width != width) return false;
+    } else if (is_destination && operand.kind != Operand::Kind::sink) {
+      return false;
     }
-    return true;
+  }
+  return true;
 }
 
 void Builder::decode_one(const ptx::Instruction& instruction) {
-    written_ = &instruction;
-    made_ = Instruction{};
-    const std::vector<Form>* const forms = Table::instance().find(instruction.opcode);
-    if (!forms) refuse("the simulator does not know this instruction");
-    const auto form = std::find_if(forms->begin(), forms->end(), [&](const Form& each) { return each.build || fits(each); });
-    if (form == forms->end()) refuse("operands that this instruction does not take");
+  written_ = &instruction;
+  made_ = Instruction{};
+  const std::vector<Form>* const forms = Table::instance().find(instruction.opcode);
+  if (!forms) refuse("the simulator does not know this instruction");
+  const auto form =
+      std::find_if(forms->begin(), forms->end(), [&](const Form& each) { return each.build || fits(each); });
+  if (form == forms->end()) refuse("operands that this instruction does not take");
 
-    made_.run = form->run;
-    made_.guard = constant(Width::predicate, 1);
-    if (instruction.guard) {
-        Operand guard = *instruction.guard;
-        made_.guard_flip = guard.negated ? all_lanes : 0;
-        guard.negated = false;
-        made_.guard = source(guard, Width::predicate);
+  made_.run = form->run;
+  made_.guard = constant(Width::predicate, 1);
+  if (instruction.guard) {
+    Operand guard = *instruction.guard;
+    made_.guard_flip = guard.negated ? all_lanes : 0;
+    guard.negated = false;
+    made_.guard = source(guard, Width::predicate);
+  }
+  if (form->build) {
+    form->build(*this);
+  } else {
+    for (size_t i = 0; i < form->operands.size(); ++i) {
+      const char letter = form->operands[i];
+      made_.operand[i] = letter < 'a' ? destination(instruction.operands[i], width_of_letter(letter))
+                                      : source(instruction.operands[i], width_of_letter(letter));
     }
-    if (form->build) {
-        form->build(*this);
-    } else {
-        for (size_t i = 0; i < form->operands.size(); ++i) {
-            const char letter = form->operands[i];
-            made_.operand[i] = letter < 'a' ? destination(instruction.operands[i], width_of_letter(letter))
-                                            : source(instruction.operands[i], width_of_letter(letter));
-        }
-    }
-    program_.code.push_back(made_);
-    program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as});
+  }
+  program_.code.push_back(made_);
+  program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as});
 }
 
 Program decode(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of) {
-    Builder builder(module, kernel, address_of);
-    for (const ptx::Instruction& instruction : kernel.instructions) builder.decode_one(instruction);
+  Builder builder(module, kernel, address_of);
+  for (const ptx::Instruction& instruction : kernel.instructions) builder.decode_one(instruction);
 
-    // A body that runs past its end returns.
-    ptx::Instruction last;
-    last.opcode = "ret";
-    if (!kernel.instructions.empty()) last.location = kernel.instructions.back().location;
-    builder.decode_one(last);
-    return std::move(builder.program_);
+  // A body that runs past its end returns.
+  ptx::Instruction last;
+  last.opcode = "ret";
+  if (!kernel.instructions.empty()) last.location = kernel.instructions.back().location;
+  builder.decode_one(last);
+  return std::move(builder.program_);
 }
 
 }  // namespace sim

@@ -14,74 +14,76 @@ namespace sim {
 /// Address of a module's `.global` or `.const` variable.
 using AddressOf = std::function<uint64_t(const std::string& name)>;
 
-/// Decodes a kernel. Throws Refused, with the instruction, the kernel and the source line, for what the table does not hold.
+/// Decodes a kernel. Throws Refused, with the instruction, the kernel and the source line, for what the table does not
+/// hold.
 Program decode(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of);
 
 /// Generic addresses that are not global: no host address has these top bytes.
-constexpr uint64_t shared_window = uint64_t{1} << 56, local_window = uint64_t{2} << 56, param_window = uint64_t{3} << 56;
+constexpr uint64_t shared_window = uint64_t{1} << 56, local_window = uint64_t{2} << 56,
+                   param_window = uint64_t{3} << 56;
 
 /// What a form's `build` may use: the instruction as written, and the registers of the program.
 class Builder {
-public:
-    using Operand = ptx::Operand;
+ public:
+  using Operand = ptx::Operand;
 
-    const ptx::Instruction& written() const { return *written_; }
-    const std::vector<Operand>& operands() const { return written_->operands; }
-    Instruction& made() { return made_; }
-    Program& program() { return program_; }
+  const ptx::Instruction& written() const { return *written_; }
+  const std::vector<Operand>& operands() const { return written_->operands; }
+  Instruction& made() { return made_; }
+  Program& program() { return program_; }
 
-    /// Whether the opcode has this modifier (without its dot).
-    bool has(std::string_view modifier) const;
+  /// Whether the opcode has this modifier (without its dot).
+  bool has(std::string_view modifier) const;
 
-    /// The register of a destination or source; a source may be an immediate, a variable's address or a special register.
-    uint32_t destination(const Operand& operand, ptx::Width width);
-    uint32_t source(const Operand& operand, ptx::Width width);
-    ptx::Width width_of(const Operand& operand) const;
+  /// The register of a destination or source; a source may be an immediate, a variable's address or a special register.
+  uint32_t destination(const Operand& operand, ptx::Width width);
+  uint32_t source(const Operand& operand, ptx::Width width);
+  ptx::Width width_of(const Operand& operand) const;
 
-    /// A register that holds the same value in every lane.
-    uint32_t constant(ptx::Width width, uint64_t value);
-    /// The value of an operand that must be an immediate.
-    uint64_t immediate(const Operand& operand) const;
+  /// A register that holds the same value in every lane.
+  uint32_t constant(ptx::Width width, uint64_t value);
+  /// The value of an operand that must be an immediate.
+  uint64_t immediate(const Operand& operand) const;
 
-    struct Address {
-        uint32_t base;   ///< register
-        bool wide;       ///< of 64 bits
-        int64_t offset;
-        const ptx::Variable* variable;  ///< when it names one
-        uint32_t variable_index;
-    };
-    Address address(const Operand& operand);
-    /// Offset of a shared, local or parameter variable in its space; address of a global one.
-    uint64_t variable_address(uint32_t index) const { return places_.at(index); }
+  struct Address {
+    uint32_t base;  ///< register
+    bool wide;      ///< of 64 bits
+    int64_t offset;
+    const ptx::Variable* variable;  ///< when it names one
+    uint32_t variable_index;
+  };
+  Address address(const Operand& operand);
+  /// Offset of a shared, local or parameter variable in its space; address of a global one.
+  uint64_t variable_address(uint32_t index) const { return places_.at(index); }
 
-    size_t parameter_count() const { return kernel_.parameter_count; }
+  size_t parameter_count() const { return kernel_.parameter_count; }
 
-    /// A number for the instruction's memo of address patterns.
-    uint32_t memo() { return program_.memos++; }
+  /// A number for the instruction's memo of address patterns.
+  uint32_t memo() { return program_.memos++; }
 
-    [[noreturn]] void refuse(const std::string& why) const;
+  [[noreturn]] void refuse(const std::string& why) const;
 
-private:
-    friend Program decode(const ptx::Module&, const ptx::Function&, const AddressOf&);
+ private:
+  friend Program decode(const ptx::Module&, const ptx::Function&, const AddressOf&);
 
-    Builder(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of);
-    void place_variables(const AddressOf& address_of);
-    void place_registers();
-    void decode_one(const ptx::Instruction& instruction);
-    bool fits(const Form& form) const;
-    uint32_t allot(uint32_t bytes);
-    uint32_t special(const std::string& name);
-    const ptx::Register& reg(const Operand& operand) const { return kernel_.registers[operand.index]; }
+  Builder(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of);
+  void place_variables(const AddressOf& address_of);
+  void place_registers();
+  void decode_one(const ptx::Instruction& instruction);
+  bool fits(const Form& form) const;
+  uint32_t allot(uint32_t bytes);
+  uint32_t special(const std::string& name);
+  const ptx::Register& reg(const Operand& operand) const { return kernel_.registers[operand.index]; }
 
-    const ptx::Module& module_;
-    const ptx::Function& kernel_;
-    Program program_;
-    std::vector<uint32_t> slots_;   ///< by PTX register
-    std::vector<uint64_t> places_;  ///< by variable
-    std::unordered_map<uint64_t, uint32_t> constants_[9];  ///< by width, then value
-    std::unordered_map<std::string, uint32_t> specials_;
-    const ptx::Instruction* written_ = nullptr;
-    Instruction made_;
+  const ptx::Module& module_;
+  const ptx::Function& kernel_;
+  Program program_;
+  std::vector<uint32_t> slots_;                          ///< by PTX register
+  std::vector<uint64_t> places_;                         ///< by variable
+  std::unordered_map<uint64_t, uint32_t> constants_[9];  ///< by width, then value
+  std::unordered_map<std::string, uint32_t> specials_;
+  const ptx::Instruction* written_ = nullptr;
+  Instruction made_;
 };
 
 }  // namespace sim

@@ -7,7 +7,7 @@ namespace sim {
 
 /// PTX, or a binary, that the simulator refuses: what() is one line for the reader.
 struct Refused : std::runtime_error {
-    using std::runtime_error::runtime_error;
+  using std::runtime_error::runtime_error;
 };
 
 }  // namespace sim

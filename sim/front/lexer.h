@@ -9,36 +9,36 @@
 namespace sim::ptx {
 
 struct Token {
-    enum class Kind : uint8_t { end, word, directive, integer, single, twofold, string, punctuation };
-    Kind kind = Kind::end;
-    std::string_view text = {};  ///< as written; a string without its quotes
-    uint64_t value = 0;     ///< of a number: its bits
-    uint32_t line = 0;
+  enum class Kind : uint8_t { end, word, directive, integer, single, twofold, string, punctuation };
+  Kind kind = Kind::end;
+  std::string_view text = {};  ///< as written; a string without its quotes
+  uint64_t value = 0;          ///< of a number: its bits
+  uint32_t line = 0;
 
-    bool is(char c) const { return kind == Kind::punctuation && text[0] == c; }
-    bool is(std::string_view s) const { return (kind == Kind::word || kind == Kind::directive) && text == s; }
+  bool is(char c) const { return kind == Kind::punctuation && text[0] == c; }
+  bool is(std::string_view s) const { return (kind == Kind::word || kind == Kind::directive) && text == s; }
 };
 
 /// One token of look-ahead over a text that must outlive it.
 class Lexer {
-public:
-    explicit Lexer(std::string_view text) : text_(text) { advance(); }
+ public:
+  explicit Lexer(std::string_view text) : text_(text) { advance(); }
 
-    const Token& peek() const { return token_; }
-    Token take();
-    bool accept(char c);
-    void expect(char c);
-    [[noreturn]] void fail(std::string_view what) const;
+  const Token& peek() const { return token_; }
+  Token take();
+  bool accept(char c);
+  void expect(char c);
+  [[noreturn]] void fail(std::string_view what) const;
 
-private:
-    void advance();
-    void skip_blanks();
-    void number();
+ private:
+  void advance();
+  void skip_blanks();
+  void number();
 
-    std::string_view text_;
-    size_t at_ = 0;
-    uint32_t line_ = 1;
-    Token token_;
+  std::string_view text_;
+  size_t at_ = 0;
+  uint32_t line_ = 1;
+  Token token_;
 };
 
 }  // namespace sim::ptx

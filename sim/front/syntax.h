@@ -10,65 +10,78 @@ namespace sim::ptx {
 
 /// Where an instruction comes from in the .cu file (`.loc`), and from where its function was inlined.
 struct Location {
-    uint32_t file = 0;  ///< index given by `.file`; 0 when unknown
-    uint32_t line = 0;
-    uint32_t caller_file = 0;  ///< 0 when the code was not inlined
-    uint32_t caller_line = 0;
+  uint32_t file = 0;  ///< index given by `.file`; 0 when unknown
+  uint32_t line = 0;
+  uint32_t caller_file = 0;  ///< 0 when the code was not inlined
+  uint32_t caller_line = 0;
 };
 
 enum class Width : uint8_t { predicate = 0, b8 = 1, b16 = 2, b32 = 4, b64 = 8 };
 
 struct Register {
-    std::string name;
-    Width width;
+  std::string name;
+  Width width;
 };
 
 enum class Space : uint8_t { global, constant, shared, local, param };
 
 /// A variable of a module, of a kernel's body, or a kernel's parameter.
 struct Variable {
-    std::string name;
-    Space space = Space::global;
-    uint64_t align = 1;
-    uint64_t bytes = 0;
-    bool dynamic = false;  ///< `.extern .shared x[]`: as long as the launch says
-    std::vector<std::byte> initial;
+  std::string name;
+  Space space = Space::global;
+  uint64_t align = 1;
+  uint64_t bytes = 0;
+  bool dynamic = false;  ///< `.extern .shared x[]`: as long as the launch says
+  std::vector<std::byte> initial;
 };
 
 struct Operand {
-    enum class Kind : uint8_t { reg, integer, single, twofold, variable, special, label, vector, pair, address, name, sink };
-    Kind kind = Kind::integer;
-    bool negated = false;         ///< `!%p`
-    uint32_t index = 0;           ///< register, variable (see Function::variables) or instruction (label)
-    uint64_t value = 0;           ///< immediate's bits; address: offset in bytes
-    std::string text = {};        ///< special register, or function name
-    std::vector<Operand> parts = {};  ///< vector and pair: elements; address: the base (none for an absolute address)
+  enum class Kind : uint8_t {
+    reg,
+    integer,
+    single,
+    twofold,
+    variable,
+    special,
+    label,
+    vector,
+    pair,
+    address,
+    name,
+    sink
+  };
+  Kind kind = Kind::integer;
+  bool negated = false;             ///< `!%p`
+  uint32_t index = 0;               ///< register, variable (see Function::variables) or instruction (label)
+  uint64_t value = 0;               ///< immediate's bits; address: offset in bytes
+  std::string text = {};            ///< special register, or function name
+  std::vector<Operand> parts = {};  ///< vector and pair: elements; address: the base (none for an absolute address)
 };
 
 struct Instruction {
-    std::string opcode = {};  ///< with every modifier, as written
-    std::optional<Operand> guard = {};
-    std::vector<Operand> operands = {};
-    Location location = {};
-    uint32_t text_line = 0;  ///< line of the PTX
+  std::string opcode = {};  ///< with every modifier, as written
+  std::optional<Operand> guard = {};
+  std::vector<Operand> operands = {};
+  Location location = {};
+  uint32_t text_line = 0;  ///< line of the PTX
 };
 
 struct Function {
-    std::string name;
-    std::vector<Variable> variables;  ///< parameters first, then the body's, then the module's that it names
-    size_t parameter_count = 0;
-    std::vector<Register> registers;
-    std::vector<Instruction> instructions;
-    uint32_t max_threads = 0;  ///< `.maxntid`; 0 when not given
-    Location location;         ///< of the kernel's first line
+  std::string name;
+  std::vector<Variable> variables;  ///< parameters first, then the body's, then the module's that it names
+  size_t parameter_count = 0;
+  std::vector<Register> registers;
+  std::vector<Instruction> instructions;
+  uint32_t max_threads = 0;  ///< `.maxntid`; 0 when not given
+  Location location;         ///< of the kernel's first line
 };
 
 struct Module {
-    uint32_t version = 0;  ///< 90 for `.version 9.0`
-    std::string target;
-    std::vector<std::string> files;  ///< by `.file` index
-    std::vector<Variable> variables;
-    std::vector<Function> kernels;
+  uint32_t version = 0;  ///< 90 for `.version 9.0`
+  std::string target;
+  std::vector<std::string> files;  ///< by `.file` index
+  std::vector<Variable> variables;
+  std::vector<Function> kernels;
 };
 
 }  // namespace sim::ptx

@@ -6,161 +6,167 @@ namespace sim {
 namespace {
 
 std::string hex(uint64_t value) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-    return text;
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
 }
 
 std::string what_it_does(const Block& block, const Warp& warp, uint32_t lane) {
-    const Site& site = block.program.sites[warp.here()];
-    return site.text + " at " + block.program.where(site.location) + " by " + block.thread(warp, lane);
+  const Site& site = block.program.sites[warp.here()];
+  return site.text + " at " + block.program.where(site.location) + " by " + block.thread(warp, lane);
 }
 
 /// Takes misaligned lanes out, each reported.
 void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
-    for_lanes(lanes.mask, [&](uint32_t lane) {
-        if (lanes.address[lane] % lanes.bytes == 0) return;
-        Block& block = warp.block;
-        block.report(Finding::misaligned, warp.here(), Block::nowhere, [&] {
-            return what_it_does(block, warp, lane) + ": " + space + " address " + hex(lanes.address[lane]) + " is no multiple of " +
-                   std::to_string(lanes.bytes);
-        });
-        lanes.mask &= ~(1u << lane);
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    if (lanes.address[lane] % lanes.bytes == 0) return;
+    Block& block = warp.block;
+    block.report(Finding::misaligned, warp.here(), Block::nowhere, [&] {
+      return what_it_does(block, warp, lane) + ": " + space + " address " + hex(lanes.address[lane]) +
+             " is no multiple of " + std::to_string(lanes.bytes);
     });
+    lanes.mask &= ~(1u << lane);
+  });
 }
 
 /// Addresses outside the mask repeat an active lane's: after the mask has shrunk they must again.
 void settle(Lanes& lanes) {
-    if (lanes.mask == 0) return;
-    const uint64_t first = lanes.address[first_lane(lanes.mask)];
-    for (uint32_t lane = 0; lane < warp_size; ++lane) {
-        if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
-    }
+  if (lanes.mask == 0) return;
+  const uint64_t first = lanes.address[first_lane(lanes.mask)];
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
+  }
 }
 
 void refuse_outside_global(Warp& warp, Lanes& lanes, bool store) {
-    Block& block = warp.block;
-    for_lanes(lanes.mask, [&](uint32_t lane) {
-        const uint64_t address = lanes.address[lane];
-        const auto range = block.launch.allocations.holding(address);
-        if (range && range->holds(address, address + lanes.bytes) && !(store && range->read_only)) return;
-        block.report(Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
-            const std::string place = range && store && range->read_only ? "in constant memory" : block.launch.allocations.describe(address);
-            return what_it_does(block, warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) + " bytes at global address " +
-                   hex(address) + ", " + place;
-        });
-        lanes.mask &= ~(1u << lane);
+  Block& block = warp.block;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane];
+    const auto range = block.launch.allocations.holding(address);
+    if (range && range->holds(address, address + lanes.bytes) && !(store && range->read_only)) return;
+    block.report(Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
+      const std::string place =
+          range && store && range->read_only ? "in constant memory" : block.launch.allocations.describe(address);
+      return what_it_does(block, warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
+             " bytes at global address " + hex(address) + ", " + place;
     });
+    lanes.mask &= ~(1u << lane);
+  });
 }
 
 }  // namespace
 
 void read_addresses(Warp& warp, uint32_t mask, uint32_t base, bool wide, int64_t offset, Lanes& lanes) {
-    lanes.mask = mask;
-    const auto add = static_cast<uint64_t>(offset);
-    if (wide) {
-        const u64* const from = warp.lanes<u64>(base);
+  lanes.mask = mask;
+  const auto add = static_cast<uint64_t>(offset);
+  if (wide) {
+    const u64* const from = warp.lanes<u64>(base);
 #pragma GCC ivdep
-        for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = from[lane] + add;
-    } else {
-        const u32* const from = warp.lanes<u32>(base);
+    for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = from[lane] + add;
+  } else {
+    const u32* const from = warp.lanes<u32>(base);
 #pragma GCC ivdep
-        for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = static_cast<u32>(from[lane] + static_cast<u32>(add));
-    }
-    if (mask != all_lanes) settle(lanes);
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+      lanes.address[lane] = static_cast<u32>(from[lane] + static_cast<u32>(add));
+  }
+  if (mask != all_lanes) settle(lanes);
 }
 
 const Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
-    Pattern& pattern = warp.block.memos[memo];
-    if (!pattern.matches(lanes, 32)) pattern.learn_global(lanes);
-    const uint64_t base = lanes.address[first_lane(lanes.mask)];
-    const uint64_t low = base + static_cast<uint64_t>(pattern.low()), high = base + static_cast<uint64_t>(pattern.high());
-    if (low < pattern.allowed_low || high > pattern.allowed_high || !pattern.aligned()) {
-        const auto range = warp.block.launch.allocations.holding(low);
-        if (range && range->holds(low, high) && pattern.aligned() && !(store && range->read_only)) {
-            pattern.allowed_low = range->begin, pattern.allowed_high = range->end;
-        } else {
-            refuse_misaligned(warp, lanes, "global");
-            refuse_outside_global(warp, lanes, store);
-            settle(lanes);
-            if (lanes.mask != 0) pattern.learn_global(lanes);
-        }
+  Pattern& pattern = warp.block.memos[memo];
+  if (!pattern.matches(lanes, 32)) pattern.learn_global(lanes);
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  const uint64_t low = base + static_cast<uint64_t>(pattern.low()), high = base + static_cast<uint64_t>(pattern.high());
+  if (low < pattern.allowed_low || high > pattern.allowed_high || !pattern.aligned()) {
+    const auto range = warp.block.launch.allocations.holding(low);
+    if (range && range->holds(low, high) && pattern.aligned() && !(store && range->read_only)) {
+      pattern.allowed_low = range->begin, pattern.allowed_high = range->end;
+    } else {
+      refuse_misaligned(warp, lanes, "global");
+      refuse_outside_global(warp, lanes, store);
+      settle(lanes);
+      if (lanes.mask != 0) pattern.learn_global(lanes);
     }
-    return pattern;
+  }
+  return pattern;
 }
 
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
-    const Pattern& pattern = check_global(warp, memo, lanes, store);
-    if (lanes.mask == 0) return;
-    Tally& tally = warp.block.tallies.of[warp.here()];
-    ++tally.global_requests;
-    tally.global_sectors += pattern.sectors();
+  const Pattern& pattern = check_global(warp, memo, lanes, store);
+  if (lanes.mask == 0) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  ++tally.global_requests;
+  tally.global_sectors += pattern.sectors();
 }
 
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
-    Block& block = warp.block;
-    Pattern& pattern = block.memos[memo];
-    if (!pattern.matches(lanes, 16)) pattern.learn_shared(lanes, store);
-    const uint64_t base = lanes.address[first_lane(lanes.mask)];
-    const int64_t low = static_cast<int64_t>(base) + pattern.low(), high = static_cast<int64_t>(base) + pattern.high();
-    if (pattern.aligned() && low >= 0 && high <= static_cast<int64_t>(block.shared.size())) return pattern;
+  Block& block = warp.block;
+  Pattern& pattern = block.memos[memo];
+  if (!pattern.matches(lanes, 16)) pattern.learn_shared(lanes, store);
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  const int64_t low = static_cast<int64_t>(base) + pattern.low(), high = static_cast<int64_t>(base) + pattern.high();
+  if (pattern.aligned() && low >= 0 && high <= static_cast<int64_t>(block.shared.size())) return pattern;
 
-    refuse_misaligned(warp, lanes, "shared");
-    for_lanes(lanes.mask, [&](uint32_t lane) {
-        const uint64_t address = lanes.address[lane];
-        if (address + lanes.bytes <= block.shared.size() && address + lanes.bytes >= address) return;
-        block.report(Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
-            return what_it_does(block, warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) + " bytes at shared address " +
-                   hex(address) + "; the block has " + std::to_string(block.shared.size()) + " bytes of shared memory";
-        });
-        lanes.mask &= ~(1u << lane);
+  refuse_misaligned(warp, lanes, "shared");
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane];
+    if (address + lanes.bytes <= block.shared.size() && address + lanes.bytes >= address) return;
+    block.report(Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
+      return what_it_does(block, warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
+             " bytes at shared address " + hex(address) + "; the block has " + std::to_string(block.shared.size()) +
+             " bytes of shared memory";
     });
-    settle(lanes);
-    if (lanes.mask != 0) pattern.learn_shared(lanes, store);
-    return pattern;
+    lanes.mask &= ~(1u << lane);
+  });
+  settle(lanes);
+  if (lanes.mask != 0) pattern.learn_shared(lanes, store);
+  return pattern;
 }
 
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
-    const Pattern& pattern = check_shared(warp, memo, lanes, store);
-    if (lanes.mask == 0) return;
-    Block& block = warp.block;
-    Tally& tally = block.tallies.of[warp.here()];
-    ++tally.shared_requests;
-    tally.shared_wavefronts += pattern.wavefronts().count;
-    tally.shared_conflicts += pattern.wavefronts().conflicts;
-    const auto complain = [&warp](const Objection& objection) { object(warp, objection); };
-    if (store) block.shadow.write(warp.index, warp.here(), lanes, pattern, complain);
-    else block.shadow.read(warp.index, warp.here(), lanes, pattern, complain);
+  const Pattern& pattern = check_shared(warp, memo, lanes, store);
+  if (lanes.mask == 0) return;
+  Block& block = warp.block;
+  Tally& tally = block.tallies.of[warp.here()];
+  ++tally.shared_requests;
+  tally.shared_wavefronts += pattern.wavefronts().count;
+  tally.shared_conflicts += pattern.wavefronts().conflicts;
+  const auto complain = [&warp](const Objection& objection) { object(warp, objection); };
+  if (store)
+    block.shadow.write(warp.index, warp.here(), lanes, pattern, complain);
+  else
+    block.shadow.read(warp.index, warp.here(), lanes, pattern, complain);
 }
 
 void object(Warp& warp, const Objection& objection) {
-    Block& block = warp.block;
-    const uint32_t here = warp.here();
-    const std::string address = "shared address " + hex(objection.address);
-    const auto other = [&] {
-        if (objection.other_lane >= warp_size) return "warp " + std::to_string(objection.other_warp);
-        return block.thread(objection.other_warp * warp_size + objection.other_lane);
-    };
-    using What = Objection::What;
-    switch (objection.what) {
-        case What::never_written:
-            return block.report(Finding::uninitialised, here, Block::nowhere, [&] {
-                return what_it_does(block, warp, objection.lane) + ": reads " + address + ", which nothing has written";
-            });
-        case What::copy_under_way:
-            return block.report(Finding::unwaited, here, objection.other_site, [&] {
-                return what_it_does(block, warp, objection.lane) + ": touches " + address + " while the copy started at " +
-                       block.where(objection.other_site) + " by " + other() + " is under way: no cp.async wait has covered it";
-            });
-        default: break;
-    }
-    const char* const did = objection.what == What::write_of_read ? "read" : "written";
-    const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
-    block.report(Finding::race, here, objection.other_site, [&] {
-        const bool same_warp = objection.other_warp == warp.index;
-        return what_it_does(block, warp, objection.lane) + ": " + does + address + ", " + did + " at " + block.where(objection.other_site) + " by " +
-               other() + ", with no " + (same_warp ? "__syncwarp" : "barrier") + " between";
-    });
+  Block& block = warp.block;
+  const uint32_t here = warp.here();
+  const std::string address = "shared address " + hex(objection.address);
+  const auto other = [&] {
+    if (objection.other_lane >= warp_size) return "warp " + std::to_string(objection.other_warp);
+    return block.thread(objection.other_warp * warp_size + objection.other_lane);
+  };
+  using What = Objection::What;
+  switch (objection.what) {
+    case What::never_written:
+      return block.report(Finding::uninitialised, here, Block::nowhere, [&] {
+        return what_it_does(block, warp, objection.lane) + ": reads " + address + ", which nothing has written";
+      });
+    case What::copy_under_way:
+      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+        return what_it_does(block, warp, objection.lane) + ": touches " + address + " while the copy started at " +
+               block.where(objection.other_site) + " by " + other() + " is under way: no cp.async wait has covered it";
+      });
+    default: break;
+  }
+  const char* const did = objection.what == What::write_of_read ? "read" : "written";
+  const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
+  block.report(Finding::race, here, objection.other_site, [&] {
+    const bool same_warp = objection.other_warp == warp.index;
+    return what_it_does(block, warp, objection.lane) + ": " + does + address + ", " + did + " at " +
+           block.where(objection.other_site) + " by " + other() + ", with no " +
+           (same_warp ? "__syncwarp" : "barrier") + " between";
+  });
 }
 
 }  // namespace sim

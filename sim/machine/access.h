@@ -13,8 +13,8 @@ constexpr uint16_t wide_address = 0x100;  ///< the base register has 64 bits
 /// The lanes' addresses: base register plus offset.
 void read_addresses(Warp& warp, uint32_t mask, uint32_t base, bool wide, int64_t offset, Lanes& lanes);
 
-/// Checks the lanes' global or shared addresses and counts the access in `memo`'s pattern. Lanes that may not go on are taken
-/// out of the mask.
+/// Checks the lanes' global or shared addresses and counts the access in `memo`'s pattern. Lanes that may not go on are
+/// taken out of the mask.
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 

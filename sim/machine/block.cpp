@@ -10,11 +10,11 @@ namespace {
 
 template <class T>
 void broadcast(std::byte* slot, T value) {
-    for (uint32_t lane = 0; lane < warp_size; ++lane) std::memcpy(slot + lane * sizeof(T), &value, sizeof(T));
+  for (uint32_t lane = 0; lane < warp_size; ++lane) std::memcpy(slot + lane * sizeof(T), &value, sizeof(T));
 }
 
 std::string triple(uint32_t x, uint32_t y, uint32_t z) {
-    return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
+  return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
 }
 
 }  // namespace
@@ -29,167 +29,174 @@ Block::Block(Launch& launch)
       committed(launch.warps()),
       registers_(size_t{launch.warps()} * program.register_bytes + 64),
       local_(size_t{launch.warps()} * warp_size * program.local_bytes) {
-    const auto unaligned = reinterpret_cast<uintptr_t>(registers_.data());
-    std::byte* const first = registers_.data() + (64 - unaligned % 64) % 64;
-    warps_.reserve(launch.warps());
-    for (uint32_t i = 0; i < launch.warps(); ++i) warps_.emplace_back(*this, i, first + size_t{i} * program.register_bytes);
-    fill_constants();
+  const auto unaligned = reinterpret_cast<uintptr_t>(registers_.data());
+  std::byte* const first = registers_.data() + (64 - unaligned % 64) % 64;
+  warps_.reserve(launch.warps());
+  for (uint32_t i = 0; i < launch.warps(); ++i)
+    warps_.emplace_back(*this, i, first + size_t{i} * program.register_bytes);
+  fill_constants();
 }
 
 /// Constants never change, so that they outlast a block.
 void Block::fill_constants() {
-    for (Warp& warp : warps_) {
-        for (const Program::Constant& constant : program.constants) {
-            std::byte* const slot = warp.registers + constant.offset;
-            switch (constant.bytes) {
-                case 0: warp.predicate(constant.offset) = static_cast<uint32_t>(constant.value); break;
-                case 2: broadcast(slot, static_cast<u16>(constant.value)); break;
-                case 4: broadcast(slot, static_cast<u32>(constant.value)); break;
-                default: broadcast(slot, constant.value); break;
-            }
-        }
+  for (Warp& warp : warps_) {
+    for (const Program::Constant& constant : program.constants) {
+      std::byte* const slot = warp.registers + constant.offset;
+      switch (constant.bytes) {
+        case 0: warp.predicate(constant.offset) = static_cast<uint32_t>(constant.value); break;
+        case 2: broadcast(slot, static_cast<u16>(constant.value)); break;
+        case 4: broadcast(slot, static_cast<u32>(constant.value)); break;
+        default: broadcast(slot, constant.value); break;
+      }
     }
+  }
 }
 
 void Block::fill_specials() {
-    const Dim3 grid = launch.grid, block = launch.block;
-    for (Warp& warp : warps_) {
-        for (const Program::SpecialRegister& special : program.specials) {
-            u32* const slot = warp.lanes<u32>(special.offset);
-            for (uint32_t lane = 0; lane < warp_size; ++lane) {
-                const uint32_t thread = warp.index * warp_size + lane;
-                slot[lane] = [&]() -> u32 {
-                    switch (special.which) {
-                        case Special::tid_x: return thread % block.x;
-                        case Special::tid_y: return thread / block.x % block.y;
-                        case Special::tid_z: return thread / block.x / block.y;
-                        case Special::ntid_x: return block.x;
-                        case Special::ntid_y: return block.y;
-                        case Special::ntid_z: return block.z;
-                        case Special::ctaid_x: return index_.x;
-                        case Special::ctaid_y: return index_.y;
-                        case Special::ctaid_z: return index_.z;
-                        case Special::nctaid_x: return grid.x;
-                        case Special::nctaid_y: return grid.y;
-                        case Special::nctaid_z: return grid.z;
-                        case Special::laneid: return lane;
-                        case Special::warpid: return warp.index;
-                        case Special::nwarpid: return launch.warps();
-                        case Special::lanemask_eq: return 1u << lane;
-                        case Special::lanemask_lt: return (1u << lane) - 1;
-                        case Special::lanemask_le: return (2u << lane) - 1;
-                        case Special::lanemask_gt: return ~((2u << lane) - 1);
-                        case Special::lanemask_ge: return ~((1u << lane) - 1);
-                        case Special::dynamic_smem_size: return launch.dynamic_shared_bytes;
-                        case Special::total_smem_size: return launch.shared_bytes();
-                    }
-                    return 0;
-                }();
-            }
-        }
+  const Dim3 grid = launch.grid, block = launch.block;
+  for (Warp& warp : warps_) {
+    for (const Program::SpecialRegister& special : program.specials) {
+      u32* const slot = warp.lanes<u32>(special.offset);
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const uint32_t thread = warp.index * warp_size + lane;
+        slot[lane] = [&]() -> u32 {
+          switch (special.which) {
+            case Special::tid_x: return thread % block.x;
+            case Special::tid_y: return thread / block.x % block.y;
+            case Special::tid_z: return thread / block.x / block.y;
+            case Special::ntid_x: return block.x;
+            case Special::ntid_y: return block.y;
+            case Special::ntid_z: return block.z;
+            case Special::ctaid_x: return index_.x;
+            case Special::ctaid_y: return index_.y;
+            case Special::ctaid_z: return index_.z;
+            case Special::nctaid_x: return grid.x;
+            case Special::nctaid_y: return grid.y;
+            case Special::nctaid_z: return grid.z;
+            case Special::laneid: return lane;
+            case Special::warpid: return warp.index;
+            case Special::nwarpid: return launch.warps();
+            case Special::lanemask_eq: return 1u << lane;
+            case Special::lanemask_lt: return (1u << lane) - 1;
+            case Special::lanemask_le: return (2u << lane) - 1;
+            case Special::lanemask_gt: return ~((2u << lane) - 1);
+            case Special::lanemask_ge: return ~((1u << lane) - 1);
+            case Special::dynamic_smem_size: return launch.dynamic_shared_bytes;
+            case Special::total_smem_size: return launch.shared_bytes();
+          }
+          return 0;
+        }();
+      }
     }
+  }
 }
 
 void Block::run(uint64_t number) {
-    index_ = {static_cast<uint32_t>(number % launch.grid.x), static_cast<uint32_t>(number / launch.grid.x % launch.grid.y),
-              static_cast<uint32_t>(number / launch.grid.x / launch.grid.y)};
-    fill_specials();
-    std::fill(shared.begin(), shared.end(), std::byte{0xff});  // NaN as floats: an unwritten value shows
-    if (launch.options.watch) shadow.start_block(launch.shared_bytes(), program.granule_bytes, launch.warps());
-    barriers_ = {};
+  index_ = {static_cast<uint32_t>(number % launch.grid.x),
+            static_cast<uint32_t>(number / launch.grid.x % launch.grid.y),
+            static_cast<uint32_t>(number / launch.grid.x / launch.grid.y)};
+  fill_specials();
+  std::fill(shared.begin(), shared.end(), std::byte{0xff});  // NaN as floats: an unwritten value shows
+  if (launch.options.watch) shadow.start_block(launch.shared_bytes(), program.granule_bytes, launch.warps());
+  barriers_ = {};
+  for (Warp& warp : warps_) {
+    const uint32_t first = warp.index * warp_size;
+    const uint32_t count = std::min(warp_size, launch.threads() - first);
+    warp.start(count == warp_size ? all_lanes : (1u << count) - 1);
+    committed[warp.index].fill(0);
+    copies[warp.index].clear();
+  }
+  // Each warp runs as far as it can. The vector clocks find races whatever the order.
+  while (!launch.given_up) {
+    bool ran = false, alive = false;
     for (Warp& warp : warps_) {
-        const uint32_t first = warp.index * warp_size;
-        const uint32_t count = std::min(warp_size, launch.threads() - first);
-        warp.start(count == warp_size ? all_lanes : (1u << count) - 1);
-        committed[warp.index].fill(0);
-        copies[warp.index].clear();
+      if (warp.state == Warp::State::running) warp.run(), ran = true;
+      alive |= warp.state != Warp::State::done;
     }
-    // Each warp runs as far as it can. The vector clocks find races whatever the order.
-    while (!launch.given_up) {
-        bool ran = false, alive = false;
-        for (Warp& warp : warps_) {
-            if (warp.state == Warp::State::running) warp.run(), ran = true;
-            alive |= warp.state != Warp::State::done;
-        }
-        if (!alive) return;
-        if (!ran) unstick();
-    }
+    if (!alive) return;
+    if (!ran) unstick();
+  }
 }
 
 void Block::arrive(Warp& warp, uint32_t number, uint32_t expected, bool waits) {
-    Barrier& barrier = barriers_[number];
-    barrier.arrived |= 1u << warp.index;
-    barrier.expected = expected;
-    barrier.site = warp.here();
-    if (waits) {
-        barrier.waiting |= 1u << warp.index;
-        warp.state = Warp::State::at_barrier;
-    } else if (launch.options.watch) {
-        shadow.leave_behind(warp.index);
-    }
-    if (static_cast<uint32_t>(std::popcount(barrier.arrived)) >= expected) complete(barrier);
+  Barrier& barrier = barriers_[number];
+  barrier.arrived |= 1u << warp.index;
+  barrier.expected = expected;
+  barrier.site = warp.here();
+  if (waits) {
+    barrier.waiting |= 1u << warp.index;
+    warp.state = Warp::State::at_barrier;
+  } else if (launch.options.watch) {
+    shadow.leave_behind(warp.index);
+  }
+  if (static_cast<uint32_t>(std::popcount(barrier.arrived)) >= expected) complete(barrier);
 }
 
 void Block::complete(Barrier& barrier) {
-    if (launch.options.watch) {
-        if (static_cast<uint32_t>(std::popcount(barrier.waiting)) == launch.warps()) shadow.all_met();
-        else shadow.some_met(barrier.arrived, barrier.waiting);
-    }
-    for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
-    barrier = {};
+  if (launch.options.watch) {
+    if (static_cast<uint32_t>(std::popcount(barrier.waiting)) == launch.warps())
+      shadow.all_met();
+    else
+      shadow.some_met(barrier.arrived, barrier.waiting);
+  }
+  for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
+  barrier = {};
 }
 
 /// No warp can run, and not all are done: some wait for others that have ended, or for each other.
 void Block::unstick() {
-    uint32_t done = 0;
-    for (const Warp& warp : warps_) done |= (warp.state == Warp::State::done) << warp.index;
-    Barrier* waited_for = nullptr;
-    uint32_t open = 0;
-    for (Barrier& barrier : barriers_) {
-        if (barrier.waiting == 0) continue;
-        waited_for = &barrier;
-        ++open;
-    }
-    if (open == 1 && done != 0 && waited_for->expected == launch.warps()) {
-        const uint32_t gone = first_lane(done);
-        report(Finding::divergent_barrier, waited_for->site, nowhere, [&] {
-            return "the barrier at " + where(waited_for->site) + " is reached by part of the block only: warp " + std::to_string(gone) +
-                   " of block " + triple(index_.x, index_.y, index_.z) + " has ended without it";
-        });
-        return complete(*waited_for);
-    }
-    report(Finding::deadlock, waited_for ? waited_for->site : 0, nowhere, [&] {
-        std::string text = "deadlock in block " + triple(index_.x, index_.y, index_.z) + ":";
-        for (const Warp& warp : warps_) {
-            text += " warp " + std::to_string(warp.index) + (warp.state == Warp::State::done ? " has ended" : " waits at " + where(warp.here()));
-            text += &warp == &warps_.back() ? "" : ";";
-        }
-        return text;
+  uint32_t done = 0;
+  for (const Warp& warp : warps_) done |= (warp.state == Warp::State::done) << warp.index;
+  Barrier* waited_for = nullptr;
+  uint32_t open = 0;
+  for (Barrier& barrier : barriers_) {
+    if (barrier.waiting == 0) continue;
+    waited_for = &barrier;
+    ++open;
+  }
+  if (open == 1 && done != 0 && waited_for->expected == launch.warps()) {
+    const uint32_t gone = first_lane(done);
+    report(Finding::divergent_barrier, waited_for->site, nowhere, [&] {
+      return "the barrier at " + where(waited_for->site) + " is reached by part of the block only: warp " +
+             std::to_string(gone) + " of block " + triple(index_.x, index_.y, index_.z) + " has ended without it";
     });
-    launch.given_up = true;
+    return complete(*waited_for);
+  }
+  report(Finding::deadlock, waited_for ? waited_for->site : 0, nowhere, [&] {
+    std::string text = "deadlock in block " + triple(index_.x, index_.y, index_.z) + ":";
+    for (const Warp& warp : warps_) {
+      text += " warp " + std::to_string(warp.index) +
+              (warp.state == Warp::State::done ? " has ended" : " waits at " + where(warp.here()));
+      text += &warp == &warps_.back() ? "" : ";";
+    }
+    return text;
+  });
+  launch.given_up = true;
 }
 
 void Block::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
-    if (!reported_.insert({kind, here, there}).second) return;
-    launch.reports.add(kind, program.name, where(here), there == nowhere ? "" : where(there), message);
+  if (!reported_.insert({kind, here, there}).second) return;
+  launch.reports.add(kind, program.name, where(here), there == nowhere ? "" : where(there), message);
 }
 
 std::string Block::thread(uint32_t thread) const {
-    const Dim3 block = launch.block;
-    return "thread " + triple(thread % block.x, thread / block.x % block.y, thread / block.x / block.y) + " of block " +
-           triple(index_.x, index_.y, index_.z);
+  const Dim3 block = launch.block;
+  return "thread " + triple(thread % block.x, thread / block.x % block.y, thread / block.x / block.y) + " of block " +
+         triple(index_.x, index_.y, index_.z);
 }
 
 std::byte* Block::resolve(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
-    const uint64_t offset = address & ((uint64_t{1} << 56) - 1);
-    switch (address >> 56) {
-        case shared_window >> 56: return offset + bytes <= shared.size() ? shared.data() + offset : nullptr;
-        case local_window >> 56: return offset + bytes <= program.local_bytes ? local(warp) + size_t{lane} * program.local_bytes + offset : nullptr;
-        default: {
-            const auto range = launch.allocations.holding(address);
-            return range && range->holds(address, address + bytes) ? reinterpret_cast<std::byte*>(address) : nullptr;
-        }
+  const uint64_t offset = address & ((uint64_t{1} << 56) - 1);
+  switch (address >> 56) {
+    case shared_window >> 56: return offset + bytes <= shared.size() ? shared.data() + offset : nullptr;
+    case local_window >> 56:
+      return offset + bytes <= program.local_bytes ? local(warp) + size_t{lane} * program.local_bytes + offset
+                                                   : nullptr;
+    default: {
+      const auto range = launch.allocations.holding(address);
+      return range && range->holds(address, address + bytes) ? reinterpret_cast<std::byte*>(address) : nullptr;
     }
+  }
 }
 
 }  // namespace sim

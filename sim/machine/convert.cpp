@@ -1,4 +1,5 @@
-/// Conversions (PTX ISA 9.7.9.21): between integers of any width, integers and floating point, and the rounding of one precision.
+/// Conversions (PTX ISA 9.7.9.21): between integers of any width, integers and floating point, and the rounding of one
+/// precision.
 #include <cfenv>
 #include <cmath>
 #include <limits>
@@ -11,127 +12,128 @@ namespace {
 /// A value of eight bits in a register of 16 or 32.
 template <class V, class R>
 struct Narrow {
-    static V of(R reg) { return static_cast<V>(reg); }
+  static V of(R reg) { return static_cast<V>(reg); }
 };
 
 /// Rounds to a whole number as `.rni`, `.rzi`, `.rmi`, `.rpi` say.
 enum class Whole { nearest, zero, down, up };
 template <Whole how, class T>
 T whole(T x) {
-    switch (how) {
-        case Whole::nearest: return std::nearbyint(x);  // the host rounds to even unless told otherwise
-        case Whole::zero: return std::trunc(x);
-        case Whole::down: return std::floor(x);
-        case Whole::up: return std::ceil(x);
-    }
-    return x;
+  switch (how) {
+    case Whole::nearest: return std::nearbyint(x);  // the host rounds to even unless told otherwise
+    case Whole::zero: return std::trunc(x);
+    case Whole::down: return std::floor(x);
+    case Whole::up: return std::ceil(x);
+  }
+  return x;
 }
 
-/// Floating point to integer clamps to the integer's range. NaN becomes 0 in 32 bits or fewer, the smallest number in 64.
+/// Floating point to integer clamps to the integer's range. NaN becomes 0 in 32 bits or fewer, the smallest number
+/// in 64.
 template <class I, class T>
 I clamped(T x) {
-    if (x != x) return sizeof(I) < 8 ? I{0} : static_cast<I>(u64{1} << 63);
-    constexpr T low = static_cast<T>(std::numeric_limits<I>::min());
-    const T above = std::ldexp(T{1}, std::numeric_limits<I>::digits);  // the first value that is too large
-    if (x < low) return std::numeric_limits<I>::min();
-    if (x >= above) return std::numeric_limits<I>::max();
-    return static_cast<I>(x);
+  if (x != x) return sizeof(I) < 8 ? I{0} : static_cast<I>(u64{1} << 63);
+  constexpr T low = static_cast<T>(std::numeric_limits<I>::min());
+  const T above = std::ldexp(T{1}, std::numeric_limits<I>::digits);  // the first value that is too large
+  if (x < low) return std::numeric_limits<I>::min();
+  if (x >= above) return std::numeric_limits<I>::max();
+  return static_cast<I>(x);
 }
 
 template <class I, class T>
 void add_to_integer(Table& table, const std::string& types) {
-    table.lanewise<[](T x) { return clamped<I>(whole<Whole::nearest>(x)); }>("cvt.rni." + types, Class::convert);
-    table.lanewise<[](T x) { return clamped<I>(whole<Whole::zero>(x)); }>("cvt.rzi." + types, Class::convert);
-    table.lanewise<[](T x) { return clamped<I>(whole<Whole::down>(x)); }>("cvt.rmi." + types, Class::convert);
-    table.lanewise<[](T x) { return clamped<I>(whole<Whole::up>(x)); }>("cvt.rpi." + types, Class::convert);
+  table.lanewise<[](T x) { return clamped<I>(whole<Whole::nearest>(x)); }>("cvt.rni." + types, Class::convert);
+  table.lanewise<[](T x) { return clamped<I>(whole<Whole::zero>(x)); }>("cvt.rzi." + types, Class::convert);
+  table.lanewise<[](T x) { return clamped<I>(whole<Whole::down>(x)); }>("cvt.rmi." + types, Class::convert);
+  table.lanewise<[](T x) { return clamped<I>(whole<Whole::up>(x)); }>("cvt.rpi." + types, Class::convert);
 }
 
 template <class T>
 void add_whole(Table& table, const std::string& types) {
-    table.lanewise<[](T x) { return whole<Whole::nearest>(x); }>("cvt.rni." + types, Class::convert);
-    table.lanewise<[](T x) { return whole<Whole::zero>(x); }>("cvt.rzi." + types, Class::convert);
-    table.lanewise<[](T x) { return whole<Whole::down>(x); }>("cvt.rmi." + types, Class::convert);
-    table.lanewise<[](T x) { return whole<Whole::up>(x); }>("cvt.rpi." + types, Class::convert);
+  table.lanewise<[](T x) { return whole<Whole::nearest>(x); }>("cvt.rni." + types, Class::convert);
+  table.lanewise<[](T x) { return whole<Whole::zero>(x); }>("cvt.rzi." + types, Class::convert);
+  table.lanewise<[](T x) { return whole<Whole::down>(x); }>("cvt.rmi." + types, Class::convert);
+  table.lanewise<[](T x) { return whole<Whole::up>(x); }>("cvt.rpi." + types, Class::convert);
 }
 
 /// The host's conversion in a rounding mode other than to nearest; `volatile` keeps it between the two mode changes.
 template <int mode, class To, class From>
 To rounded(From from) {
-    const int before = std::fegetround();
-    std::fesetround(mode);
-    volatile From kept = from;
-    volatile To result = static_cast<To>(kept);
-    std::fesetround(before);
-    return result;
+  const int before = std::fegetround();
+  std::fesetround(mode);
+  volatile From kept = from;
+  volatile To result = static_cast<To>(kept);
+  std::fesetround(before);
+  return result;
 }
 
 template <class To, class From>
 void add_rounded(Table& table, const std::string& types) {
-    table.lanewise<[](From x) { return static_cast<To>(x); }>("cvt.rn." + types, Class::convert);
-    table.lanewise<[](From x) { return rounded<FE_TOWARDZERO, To>(x); }>("cvt.rz." + types, Class::convert);
-    table.lanewise<[](From x) { return rounded<FE_DOWNWARD, To>(x); }>("cvt.rm." + types, Class::convert);
-    table.lanewise<[](From x) { return rounded<FE_UPWARD, To>(x); }>("cvt.rp." + types, Class::convert);
+  table.lanewise<[](From x) { return static_cast<To>(x); }>("cvt.rn." + types, Class::convert);
+  table.lanewise<[](From x) { return rounded<FE_TOWARDZERO, To>(x); }>("cvt.rz." + types, Class::convert);
+  table.lanewise<[](From x) { return rounded<FE_DOWNWARD, To>(x); }>("cvt.rm." + types, Class::convert);
+  table.lanewise<[](From x) { return rounded<FE_UPWARD, To>(x); }>("cvt.rp." + types, Class::convert);
 }
 
 /// Integer to integer: widened by the source's sign, or cut.
 template <class To, class From>
 void add_resized(Table& table, const std::string& to, const std::string& from) {
-    table.lanewise<[](From x) { return static_cast<To>(x); }>("cvt." + to + "." + from, Class::convert);
+  table.lanewise<[](From x) { return static_cast<To>(x); }>("cvt." + to + "." + from, Class::convert);
 }
 
 template <class From>
 void add_from_integer(Table& table, const std::string& from) {
-    add_resized<u16, From>(table, "{u16,s16}", from);
-    add_resized<u32, From>(table, "{u32,s32}", from);
-    add_resized<u64, From>(table, "{u64,s64}", from);
-    // To eight bits, in a register of 16 or 32: the result fills the register by its sign.
-    table.lanewise<[](From x) { return static_cast<u16>(static_cast<u8>(x)); }>("cvt.u8." + from, Class::convert);
-    table.lanewise<[](From x) { return static_cast<u32>(static_cast<u8>(x)); }>("cvt.u8." + from, Class::convert);
-    table.lanewise<[](From x) { return static_cast<u16>(static_cast<s8>(x)); }>("cvt.s8." + from, Class::convert);
-    table.lanewise<[](From x) { return static_cast<u32>(static_cast<s8>(x)); }>("cvt.s8." + from, Class::convert);
-    add_rounded<f32, From>(table, "f32." + from);
-    add_rounded<f64, From>(table, "f64." + from);
+  add_resized<u16, From>(table, "{u16,s16}", from);
+  add_resized<u32, From>(table, "{u32,s32}", from);
+  add_resized<u64, From>(table, "{u64,s64}", from);
+  // To eight bits, in a register of 16 or 32: the result fills the register by its sign.
+  table.lanewise<[](From x) { return static_cast<u16>(static_cast<u8>(x)); }>("cvt.u8." + from, Class::convert);
+  table.lanewise<[](From x) { return static_cast<u32>(static_cast<u8>(x)); }>("cvt.u8." + from, Class::convert);
+  table.lanewise<[](From x) { return static_cast<u16>(static_cast<s8>(x)); }>("cvt.s8." + from, Class::convert);
+  table.lanewise<[](From x) { return static_cast<u32>(static_cast<s8>(x)); }>("cvt.s8." + from, Class::convert);
+  add_rounded<f32, From>(table, "f32." + from);
+  add_rounded<f64, From>(table, "f64." + from);
 }
 
 /// From eight bits that lie in a register of type R.
 template <class V, class R>
 void add_from_byte(Table& table, const std::string& from) {
-    table.lanewise<[](R x) { return static_cast<u16>(Narrow<V, R>::of(x)); }>("cvt.{u16,s16}." + from, Class::convert);
-    table.lanewise<[](R x) { return static_cast<u32>(Narrow<V, R>::of(x)); }>("cvt.{u32,s32}." + from, Class::convert);
-    table.lanewise<[](R x) { return static_cast<u64>(Narrow<V, R>::of(x)); }>("cvt.{u64,s64}." + from, Class::convert);
-    table.lanewise<[](R x) { return static_cast<f32>(Narrow<V, R>::of(x)); }>("cvt.rn.f32." + from, Class::convert);
-    table.lanewise<[](R x) { return static_cast<f64>(Narrow<V, R>::of(x)); }>("cvt.rn.f64." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<u16>(Narrow<V, R>::of(x)); }>("cvt.{u16,s16}." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<u32>(Narrow<V, R>::of(x)); }>("cvt.{u32,s32}." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<u64>(Narrow<V, R>::of(x)); }>("cvt.{u64,s64}." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<f32>(Narrow<V, R>::of(x)); }>("cvt.rn.f32." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<f64>(Narrow<V, R>::of(x)); }>("cvt.rn.f64." + from, Class::convert);
 }
 
 template <class T>
 void add_from_floating(Table& table, const std::string& from) {
-    add_to_integer<s16, T>(table, "s16." + from);
-    add_to_integer<u16, T>(table, "u16." + from);
-    add_to_integer<s32, T>(table, "s32." + from);
-    add_to_integer<u32, T>(table, "u32." + from);
-    add_to_integer<s64, T>(table, "s64." + from);
-    add_to_integer<u64, T>(table, "u64." + from);
-    add_whole<T>(table, from + "." + from);
+  add_to_integer<s16, T>(table, "s16." + from);
+  add_to_integer<u16, T>(table, "u16." + from);
+  add_to_integer<s32, T>(table, "s32." + from);
+  add_to_integer<u32, T>(table, "u32." + from);
+  add_to_integer<s64, T>(table, "s64." + from);
+  add_to_integer<u64, T>(table, "u64." + from);
+  add_whole<T>(table, from + "." + from);
 }
 
 }  // namespace
 
 void add_convert(Table& table) {
-    add_from_integer<u16>(table, "u16");
-    add_from_integer<s16>(table, "s16");
-    add_from_integer<u32>(table, "u32");
-    add_from_integer<s32>(table, "s32");
-    add_from_integer<u64>(table, "u64");
-    add_from_integer<s64>(table, "s64");
-    add_from_byte<u8, u16>(table, "u8");
-    add_from_byte<u8, u32>(table, "u8");
-    add_from_byte<s8, u16>(table, "s8");
-    add_from_byte<s8, u32>(table, "s8");
-    add_from_floating<f32>(table, "f32");
-    add_from_floating<f64>(table, "f64");
-    add_rounded<f32, f64>(table, "f32.f64");
-    table.lanewise<[](f32 x) { return static_cast<f64>(x); }>("cvt.f64.f32", Class::convert);
-    table.lanewise<[](f32 x) { return std::fmin(std::fmax(x, 0.0f), 1.0f); }>("cvt.sat.f32.f32", Class::convert);
+  add_from_integer<u16>(table, "u16");
+  add_from_integer<s16>(table, "s16");
+  add_from_integer<u32>(table, "u32");
+  add_from_integer<s32>(table, "s32");
+  add_from_integer<u64>(table, "u64");
+  add_from_integer<s64>(table, "s64");
+  add_from_byte<u8, u16>(table, "u8");
+  add_from_byte<u8, u32>(table, "u8");
+  add_from_byte<s8, u16>(table, "s8");
+  add_from_byte<s8, u32>(table, "s8");
+  add_from_floating<f32>(table, "f32");
+  add_from_floating<f64>(table, "f64");
+  add_rounded<f32, f64>(table, "f32.f64");
+  table.lanewise<[](f32 x) { return static_cast<f64>(x); }>("cvt.f64.f32", Class::convert);
+  table.lanewise<[](f32 x) { return std::fmin(std::fmax(x, 0.0f), 1.0f); }>("cvt.sat.f32.f32", Class::convert);
 }
 
 }  // namespace sim

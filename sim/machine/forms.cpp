@@ -5,44 +5,44 @@
 namespace sim {
 
 const Table& Table::instance() {
-    static const Table table = [] {
-        Table filled;
-        add_integer(filled);
-        add_floating(filled);
-        add_convert(filled);
-        add_control(filled);
-        add_memory(filled);
-        add_asynchronous(filled);
-        add_calls(filled);
-        return filled;
-    }();
-    return table;
+  static const Table table = [] {
+    Table filled;
+    add_integer(filled);
+    add_floating(filled);
+    add_convert(filled);
+    add_control(filled);
+    add_memory(filled);
+    add_asynchronous(filled);
+    add_calls(filled);
+    return filled;
+  }();
+  return table;
 }
 
 void Table::add(const std::string& pattern, const Form& form) {
-    const size_t open = pattern.find('{');
-    if (open == std::string::npos) {
-        forms_[pattern].push_back(form);
-        return;
-    }
-    const size_t close = pattern.find('}', open);
-    for (size_t from = open + 1; from <= close;) {
-        const size_t to = std::min(pattern.find(',', from), close);
-        add(pattern.substr(0, open) + pattern.substr(from, to - from) + pattern.substr(close + 1), form);
-        from = to + 1;
-    }
+  const size_t open = pattern.find('{');
+  if (open == std::string::npos) {
+    forms_[pattern].push_back(form);
+    return;
+  }
+  const size_t close = pattern.find('}', open);
+  for (size_t from = open + 1; from <= close;) {
+    const size_t to = std::min(pattern.find(',', from), close);
+    add(pattern.substr(0, open) + pattern.substr(from, to - from) + pattern.substr(close + 1), form);
+    from = to + 1;
+  }
 }
 
 const std::vector<Form>* Table::find(const std::string& opcode) const {
-    const auto found = forms_.find(opcode);
-    return found == forms_.end() ? nullptr : &found->second;
+  const auto found = forms_.find(opcode);
+  return found == forms_.end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> Table::opcodes() const {
-    std::vector<std::string> names;
-    for (const auto& [name, forms] : forms_) names.push_back(name);
-    std::sort(names.begin(), names.end());
-    return names;
+  std::vector<std::string> names;
+  for (const auto& [name, forms] : forms_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace sim

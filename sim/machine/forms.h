@@ -1,5 +1,5 @@
-/// The table of the instructions that the machine knows: an opcode with its exact modifiers, its operands, how it is run.
-/// What is not in the table is refused.
+/// The table of the instructions that the machine knows: an opcode with its exact modifiers, its operands, how it is
+/// run. What is not in the table is refused.
 #pragma once
 
 #include <array>
@@ -18,101 +18,105 @@ namespace sim {
 class Builder;
 using Build = void (*)(Builder&);
 
-/// One way to write an instruction. `operands` has a letter an operand, capital for a destination: p predicate, h 16, w 32,
-/// d 64 bits. Where that says too little (memory, calls) `build` reads the operands itself.
+/// One way to write an instruction. `operands` has a letter an operand, capital for a destination: p predicate, h 16, w
+/// 32, d 64 bits. Where that says too little (memory, calls) `build` reads the operands itself.
 struct Form {
-    std::string operands;
-    Class counted_as;
-    Handler run = nullptr;
-    Build build = nullptr;
+  std::string operands;
+  Class counted_as;
+  Handler run = nullptr;
+  Build build = nullptr;
 };
 
 /// Operand letters and handler of a function on one lane's values, from its type: `bool` is a predicate.
 template <class T>
 constexpr char operand_letter() {
-    if constexpr (std::is_same_v<T, bool>) return 'p';
-    else if constexpr (sizeof(T) == 2) return 'h';
-    else if constexpr (sizeof(T) == 4) return 'w';
-    else return 'd';
+  if constexpr (std::is_same_v<T, bool>)
+    return 'p';
+  else if constexpr (sizeof(T) == 2)
+    return 'h';
+  else if constexpr (sizeof(T) == 4)
+    return 'w';
+  else
+    return 'd';
 }
 
 /// Reads a lane's value: a number from its slot, a predicate from its bit.
 template <class T>
 struct Source {
-    Source(Warp& warp, uint32_t offset) : slot(warp.lanes<const T>(offset)) {}
-    T operator[](uint32_t lane) const { return slot[lane]; }
-    const T* slot;
+  Source(Warp& warp, uint32_t offset) : slot(warp.lanes<const T>(offset)) {}
+  T operator[](uint32_t lane) const { return slot[lane]; }
+  const T* slot;
 };
 template <>
 struct Source<bool> {
-    Source(Warp& warp, uint32_t offset) : bits(warp.predicate(offset)) {}
-    bool operator[](uint32_t lane) const { return bits >> lane & 1; }
-    uint32_t bits;
+  Source(Warp& warp, uint32_t offset) : bits(warp.predicate(offset)) {}
+  bool operator[](uint32_t lane) const { return bits >> lane & 1; }
+  uint32_t bits;
 };
 
 /// Packs 32 truth values of 0 or 1 into a mask.
 inline uint32_t pack(const uint8_t (&truth)[warp_size]) {
-    uint32_t mask = 0;
-    for (uint32_t byte = 0; byte < 4; ++byte) {
-        uint64_t eight;
-        __builtin_memcpy(&eight, truth + 8 * byte, 8);
-        mask |= static_cast<uint32_t>(eight * 0x0102040810204080u >> 56) << 8 * byte;
-    }
-    return mask;
+  uint32_t mask = 0;
+  for (uint32_t byte = 0; byte < 4; ++byte) {
+    uint64_t eight;
+    __builtin_memcpy(&eight, truth + 8 * byte, 8);
+    mask |= static_cast<uint32_t>(eight * 0x0102040810204080u >> 56) << 8 * byte;
+  }
+  return mask;
 }
 
 template <auto function, class Result, class... Operands>
 struct Lanewise {
-    static std::string letters() {
-        return {static_cast<char>(operand_letter<Result>() - 'a' + 'A'), operand_letter<Operands>()...};
-    }
+  static std::string letters() {
+    return {static_cast<char>(operand_letter<Result>() - 'a' + 'A'), operand_letter<Operands>()...};
+  }
 
-    static void run(Warp& warp, const Instruction& instruction) {
-        [&]<size_t... i>(std::index_sequence<i...>) {
-            const std::tuple<Source<Operands>...> from{Source<Operands>(warp, instruction.operand[i + 1])...};
-            if constexpr (std::is_same_v<Result, bool>) {
-                uint8_t truth[warp_size] = {};
-                for_lanes(warp.exec, [from, &truth](uint32_t lane) { truth[lane] = function(std::get<i>(from)[lane]...); });
-                uint32_t& to = warp.predicate(instruction.operand[0]);
-                to = (to & ~warp.exec) | pack(truth);
-            } else {
-                Result* const to = warp.lanes<Result>(instruction.operand[0]);
-                for_lanes(warp.exec, [from, to](uint32_t lane) { to[lane] = function(std::get<i>(from)[lane]...); });
-            }
-        }(std::index_sequence_for<Operands...>{});
-    }
+  static void run(Warp& warp, const Instruction& instruction) {
+    [&]<size_t... i>(std::index_sequence<i...>) {
+      const std::tuple<Source<Operands>...> from{Source<Operands>(warp, instruction.operand[i + 1])...};
+      if constexpr (std::is_same_v<Result, bool>) {
+        uint8_t truth[warp_size] = {};
+        for_lanes(warp.exec, [from, &truth](uint32_t lane) { truth[lane] = function(std::get<i>(from)[lane]...); });
+        uint32_t& to = warp.predicate(instruction.operand[0]);
+        to = (to & ~warp.exec) | pack(truth);
+      } else {
+        Result* const to = warp.lanes<Result>(instruction.operand[0]);
+        for_lanes(warp.exec, [from, to](uint32_t lane) { to[lane] = function(std::get<i>(from)[lane]...); });
+      }
+    }(std::index_sequence_for<Operands...>{});
+  }
 };
 
 class Table {
-public:
-    /// Every instruction known, filled at its first use.
-    static const Table& instance();
+ public:
+  /// Every instruction known, filled at its first use.
+  static const Table& instance();
 
-    /// `pattern` is an opcode in which `{a,b}` stands for either.
-    void add(const std::string& pattern, const Form& form);
+  /// `pattern` is an opcode in which `{a,b}` stands for either.
+  void add(const std::string& pattern, const Form& form);
 
-    /// An instruction that computes each lane's result from that lane's operands, as `function` says.
-    template <auto function>
-    void lanewise(const std::string& pattern, Class counted_as) {
-        add_lanewise<function>(pattern, counted_as, +function);
-    }
+  /// An instruction that computes each lane's result from that lane's operands, as `function` says.
+  template <auto function>
+  void lanewise(const std::string& pattern, Class counted_as) {
+    add_lanewise<function>(pattern, counted_as, +function);
+  }
 
-    /// The forms of an opcode; none for one that is unknown.
-    const std::vector<Form>* find(const std::string& opcode) const;
+  /// The forms of an opcode; none for one that is unknown.
+  const std::vector<Form>* find(const std::string& opcode) const;
 
-    /// How many opcodes, with their modifiers, are known.
-    size_t size() const { return forms_.size(); }
+  /// How many opcodes, with their modifiers, are known.
+  size_t size() const { return forms_.size(); }
 
-    std::vector<std::string> opcodes() const;
+  std::vector<std::string> opcodes() const;
 
-private:
-    template <auto function, class Result, class... Operands>
-    void add_lanewise(const std::string& pattern, Class counted_as, Result (*)(Operands...)) {
-        using Run = Lanewise<function, Result, Operands...>;
-        add(pattern, {Run::letters(), counted_as, &Run::run});
-    }
+ private:
+  template <auto function, class Result, class... Operands>
+  void add_lanewise(const std::string& pattern, Class counted_as, Result (*)(Operands...)) {
+    using Run = Lanewise<function, Result, Operands...>;
+    add(pattern, {Run::letters(), counted_as, &Run::run});
+  }
 
-    std::unordered_map<std::string, std::vector<Form>> forms_;
+  std::unordered_map<std::string, std::vector<Form>> forms_;
 };
 
 // Each file of the machine adds what it executes.

@@ -14,31 +14,31 @@
 namespace sim {
 
 struct Dim3 {
-    uint32_t x = 1, y = 1, z = 1;
-    uint64_t count() const { return uint64_t{x} * y * z; }
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
 };
 
 struct Options {
-    bool watch = true;  ///< count and check; without, the kernel is only executed
-    uint64_t max_instructions = uint64_t{1} << 28;  ///< of one warp, before the kernel is called endless
-    unsigned threads = 1;                           ///< of the host
+  bool watch = true;                              ///< count and check; without, the kernel is only executed
+  uint64_t max_instructions = uint64_t{1} << 28;  ///< of one warp, before the kernel is called endless
+  unsigned threads = 1;                           ///< of the host
 };
 
 struct Launch {
-    const Program& program;
-    Dim3 grid, block;
-    uint32_t dynamic_shared_bytes;
-    std::vector<std::byte> parameters;
-    const Allocations& allocations;
-    Reports& reports;
-    Options options;
+  const Program& program;
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes;
+  std::vector<std::byte> parameters;
+  const Allocations& allocations;
+  Reports& reports;
+  Options options;
 
-    std::atomic<uint64_t> next_block = 0;
-    std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
+  std::atomic<uint64_t> next_block = 0;
+  std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
 
-    uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
-    uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
-    uint32_t warps() const { return (threads() + 31) / 32; }
+  uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
+  uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
+  uint32_t warps() const { return (threads() + 31) / 32; }
 };
 
 /// Runs the whole grid and returns what its instructions did. False in `launch.given_up` when it came to its end.

@@ -11,325 +11,358 @@ namespace {
 
 /// Where the host finds the lanes' bytes: address + origin + lane × stride.
 struct Bytes {
-    uintptr_t origin = 0;
-    uintptr_t stride = 0;
-    std::byte* at(const Lanes& lanes, uint32_t lane) const {
-        return reinterpret_cast<std::byte*>(origin + lane * stride + lanes.address[lane]);
-    }
+  uintptr_t origin = 0;
+  uintptr_t stride = 0;
+  std::byte* at(const Lanes& lanes, uint32_t lane) const {
+    return reinterpret_cast<std::byte*>(origin + lane * stride + lanes.address[lane]);
+  }
 };
 
 constexpr uint64_t below_window = (uint64_t{1} << 56) - 1;
 
 /// Local memory and parameters: a lane's own bytes, of which no counter speaks.
 void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* name) {
-    for_lanes(lanes.mask, [&](uint32_t lane) {
-        const uint64_t address = lanes.address[lane];
-        const bool inside = address <= size && lanes.bytes <= size - address;
-        if (inside && address % lanes.bytes == 0) return;
-        Block& block = warp.block;
-        block.report(inside ? Finding::misaligned : Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
-            return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " + block.thread(warp, lane) + ": " +
-                   std::to_string(lanes.bytes) + " bytes at " + name + " address " + std::to_string(address) + " of " + std::to_string(size);
-        });
-        lanes.mask &= ~(1u << lane);
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane];
+    const bool inside = address <= size && lanes.bytes <= size - address;
+    if (inside && address % lanes.bytes == 0) return;
+    Block& block = warp.block;
+    block.report(inside ? Finding::misaligned : Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
+      return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " +
+             block.thread(warp, lane) + ": " + std::to_string(lanes.bytes) + " bytes at " + name + " address " +
+             std::to_string(address) + " of " + std::to_string(size);
     });
+    lanes.mask &= ~(1u << lane);
+  });
 }
 
 /// Checks and counts the access of `lanes`, all in one space, and says where its bytes are.
 Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lanes, bool store) {
-    Block& block = warp.block;
-    const bool watch = block.launch.options.watch;
-    switch (place) {
-        case Place::global:
-            if (watch) watch_global(warp, instruction.target, lanes, store);
-            return {};
-        case Place::constant:
-            if (watch) check_global(warp, instruction.target, lanes, store);
-            return {};
-        case Place::shared:
-            if (watch) watch_shared(warp, instruction.target, lanes, store);
-            return {reinterpret_cast<uintptr_t>(block.shared.data()), 0};
-        case Place::parameter:
-            check_private(warp, lanes, block.launch.parameters.size(), "parameter");
-            return {reinterpret_cast<uintptr_t>(block.launch.parameters.data()), 0};
-        default:
-            check_private(warp, lanes, block.program.local_bytes, "local");
-            return {reinterpret_cast<uintptr_t>(block.local(warp)), block.program.local_bytes};
-    }
+  Block& block = warp.block;
+  const bool watch = block.launch.options.watch;
+  switch (place) {
+    case Place::global:
+      if (watch) watch_global(warp, instruction.target, lanes, store);
+      return {};
+    case Place::constant:
+      if (watch) check_global(warp, instruction.target, lanes, store);
+      return {};
+    case Place::shared:
+      if (watch) watch_shared(warp, instruction.target, lanes, store);
+      return {reinterpret_cast<uintptr_t>(block.shared.data()), 0};
+    case Place::parameter:
+      check_private(warp, lanes, block.launch.parameters.size(), "parameter");
+      return {reinterpret_cast<uintptr_t>(block.launch.parameters.data()), 0};
+    default:
+      check_private(warp, lanes, block.program.local_bytes, "local");
+      return {reinterpret_cast<uintptr_t>(block.local(warp)), block.program.local_bytes};
+  }
 }
 
 /// Calls body(lanes, bytes) for the lanes' access, one space at a time where the address is generic.
 template <class Body>
 void access(Warp& warp, const Instruction& instruction, bool store, Body body) {
-    if (warp.exec == 0) return;
-    Lanes lanes;
-    lanes.bytes = uint32_t{instruction.bytes} * instruction.count;
-    read_addresses(warp, warp.exec, instruction.operand[4], instruction.option & wide_address, instruction.immediate, lanes);
-    const auto place = static_cast<Place>(instruction.option & 0xff);
-    if (place != Place::generic) {
-        const Bytes bytes = reach(warp, instruction, place, lanes, store);
-        if (lanes.mask != 0) body(lanes, bytes);
-        return;
+  if (warp.exec == 0) return;
+  Lanes lanes;
+  lanes.bytes = uint32_t{instruction.bytes} * instruction.count;
+  read_addresses(warp, warp.exec, instruction.operand[4], instruction.option & wide_address, instruction.immediate,
+                 lanes);
+  const auto place = static_cast<Place>(instruction.option & 0xff);
+  if (place != Place::generic) {
+    const Bytes bytes = reach(warp, instruction, place, lanes, store);
+    if (lanes.mask != 0) body(lanes, bytes);
+    return;
+  }
+  for (uint32_t left = lanes.mask; left != 0;) {
+    const uint64_t window = lanes.address[first_lane(left)] >> 56;
+    Lanes alike{.mask = 0, .bytes = lanes.bytes, .address = {}};
+    for_lanes(left, [&](uint32_t lane) { alike.mask |= u32{lanes.address[lane] >> 56 == window} << lane; });
+    left &= ~alike.mask;
+    const uint64_t keep = window >= 1 && window <= 3 ? below_window : ~uint64_t{0};
+    for (uint32_t lane = 0; lane < warp_size; ++lane) {
+      const uint32_t from = alike.mask >> lane & 1 ? lane : first_lane(alike.mask);
+      alike.address[lane] = lanes.address[from] & keep;
     }
-    for (uint32_t left = lanes.mask; left != 0;) {
-        const uint64_t window = lanes.address[first_lane(left)] >> 56;
-        Lanes alike{.mask = 0, .bytes = lanes.bytes, .address = {}};
-        for_lanes(left, [&](uint32_t lane) { alike.mask |= u32{lanes.address[lane] >> 56 == window} << lane; });
-        left &= ~alike.mask;
-        const uint64_t keep = window >= 1 && window <= 3 ? below_window : ~uint64_t{0};
-        for (uint32_t lane = 0; lane < warp_size; ++lane) {
-            const uint32_t from = alike.mask >> lane & 1 ? lane : first_lane(alike.mask);
-            alike.address[lane] = lanes.address[from] & keep;
-        }
-        const Place actual = window == shared_window >> 56 ? Place::shared
-                             : window == local_window >> 56 ? Place::local
-                             : window == param_window >> 56 ? Place::parameter
-                                                            : Place::global;
-        const Bytes bytes = reach(warp, instruction, actual, alike, store);
-        if (alike.mask != 0) body(alike, bytes);
-    }
+    const Place actual = window == shared_window >> 56  ? Place::shared
+                         : window == local_window >> 56 ? Place::local
+                         : window == param_window >> 56 ? Place::parameter
+                                                        : Place::global;
+    const Bytes bytes = reach(warp, instruction, actual, alike, store);
+    if (alike.mask != 0) body(alike, bytes);
+  }
 }
 
 /// A value of type M in memory, widened by its sign to a register of type R.
 template <class M, class R>
 void load(Warp& warp, const Instruction& instruction) {
-    access(warp, instruction, false, [&](const Lanes& lanes, const Bytes& bytes) {
-        for (uint32_t element = 0; element < instruction.count; ++element) {
-            R* const to = warp.lanes<R>(instruction.operand[element]);
-            for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
-                M value;
-                std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
-                to[lane] = static_cast<R>(value);
-            });
-        }
-    });
+  access(warp, instruction, false, [&](const Lanes& lanes, const Bytes& bytes) {
+    for (uint32_t element = 0; element < instruction.count; ++element) {
+      R* const to = warp.lanes<R>(instruction.operand[element]);
+      for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
+        M value;
+        std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
+        to[lane] = static_cast<R>(value);
+      });
+    }
+  });
 }
 
 template <class M, class R>
 void store(Warp& warp, const Instruction& instruction) {
-    access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
-        for (uint32_t element = 0; element < instruction.count; ++element) {
-            const R* const from = warp.lanes<const R>(instruction.operand[element]);
-            for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
-                const M value = static_cast<M>(from[lane]);
-                std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
-            });
-        }
-    });
+  access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
+    for (uint32_t element = 0; element < instruction.count; ++element) {
+      const R* const from = warp.lanes<const R>(instruction.operand[element]);
+      for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
+        const M value = static_cast<M>(from[lane]);
+        std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
+      });
+    }
+  });
 }
 
 /// Parameters are the same for every lane: the usual load of one needs no addresses.
 template <class R>
 void load_parameter(Warp& warp, const Instruction& instruction) {
-    for (uint32_t element = 0; element < instruction.count; ++element) {
-        R value;
-        std::memcpy(&value, warp.block.launch.parameters.data() + instruction.immediate + element * sizeof(R), sizeof(R));
-        R* const to = warp.lanes<R>(instruction.operand[element]);
-        for_lanes(warp.exec, [=](uint32_t lane) { to[lane] = value; });
-    }
+  for (uint32_t element = 0; element < instruction.count; ++element) {
+    R value;
+    std::memcpy(&value, warp.block.launch.parameters.data() + instruction.immediate + element * sizeof(R), sizeof(R));
+    R* const to = warp.lanes<R>(instruction.operand[element]);
+    for_lanes(warp.exec, [=](uint32_t lane) { to[lane] = value; });
+  }
 }
 
-// --- decoding ---------------------------------------------------------------------------------------------------------------
+// --- decoding
+// ---------------------------------------------------------------------------------------------------------------
 
 struct MemoryType {
-    uint8_t bytes;
-    bool is_signed;
+  uint8_t bytes;
+  bool is_signed;
 };
 
 /// The type, last of the modifiers.
 MemoryType memory_type(const std::string& opcode) {
-    const std::string type = opcode.substr(opcode.rfind('.') + 1);
-    const int bits = std::atoi(type.c_str() + 1);
-    return {static_cast<uint8_t>(bits / 8), type[0] == 's'};
+  const std::string type = opcode.substr(opcode.rfind('.') + 1);
+  const int bits = std::atoi(type.c_str() + 1);
+  return {static_cast<uint8_t>(bits / 8), type[0] == 's'};
 }
 
 Place place_of(Builder& builder, const Builder::Address& address) {
-    if (builder.has("global")) return Place::global;
-    if (builder.has("const")) return Place::constant;
-    if (builder.has("shared") || builder.has("shared::cta")) return Place::shared;
-    if (builder.has("local")) return Place::local;
-    if (!builder.has("param")) return Place::generic;
-    const bool of_a_call = address.variable && address.variable_index >= builder.parameter_count();
-    return of_a_call ? Place::local : Place::parameter;
+  if (builder.has("global")) return Place::global;
+  if (builder.has("const")) return Place::constant;
+  if (builder.has("shared") || builder.has("shared::cta")) return Place::shared;
+  if (builder.has("local")) return Place::local;
+  if (!builder.has("param")) return Place::generic;
+  const bool of_a_call = address.variable && address.variable_index >= builder.parameter_count();
+  return of_a_call ? Place::local : Place::parameter;
 }
 
 /// Address, type and vector of a load or store; the register operands are `data`.
 void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operand& data, bool is_store) {
-    Instruction& made = builder.made();
-    const auto address = builder.address(where);
-    Place place = place_of(builder, address);
-    made.operand[4] = address.base;
-    made.immediate = address.offset;
-    if (place == Place::parameter && !address.variable) made.immediate -= static_cast<int64_t>(param_window);
-    made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
-    made.target = builder.memo();
+  Instruction& made = builder.made();
+  const auto address = builder.address(where);
+  Place place = place_of(builder, address);
+  made.operand[4] = address.base;
+  made.immediate = address.offset;
+  if (place == Place::parameter && !address.variable) made.immediate -= static_cast<int64_t>(param_window);
+  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
+  made.target = builder.memo();
 
-    const MemoryType type = memory_type(builder.written().opcode);
-    made.bytes = type.bytes;
-    made.count = builder.has("v2") ? 2 : builder.has("v4") ? 4 : 1;
-    if (made.bytes * made.count > 16) builder.refuse("more than 128 bits a lane");
-    const std::vector<ptx::Operand> single{data};
-    const auto& elements = data.kind == ptx::Operand::Kind::vector ? data.parts : single;
-    if (elements.size() != made.count) builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
-    if (place == Place::shared) builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
-    if (place == Place::generic) builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
+  const MemoryType type = memory_type(builder.written().opcode);
+  made.bytes = type.bytes;
+  made.count = builder.has("v2") ? 2 : builder.has("v4") ? 4 : 1;
+  if (made.bytes * made.count > 16) builder.refuse("more than 128 bits a lane");
+  const std::vector<ptx::Operand> single{data};
+  const auto& elements = data.kind == ptx::Operand::Kind::vector ? data.parts : single;
+  if (elements.size() != made.count) builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
+  if (place == Place::shared)
+    builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
+  if (place == Place::generic)
+    builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
 
-    // The register may be wider than the memory: its width picks the handler. A constant is as wide as the memory.
-    auto width = static_cast<ptx::Width>(std::max<uint8_t>(type.bytes, 2));
-    for (const ptx::Operand& element : elements) {
-        if (element.kind == ptx::Operand::Kind::reg) width = builder.width_of(element);
-    }
-    if (static_cast<uint8_t>(width) < type.bytes) builder.refuse("a register too narrow");
-    for (size_t i = 0; i < elements.size(); ++i) {
-        made.operand[i] = is_store ? builder.source(elements[i], width) : builder.destination(elements[i], width);
-    }
+  // The register may be wider than the memory: its width picks the handler. A constant is as wide as the memory.
+  auto width = static_cast<ptx::Width>(std::max<uint8_t>(type.bytes, 2));
+  for (const ptx::Operand& element : elements) {
+    if (element.kind == ptx::Operand::Kind::reg) width = builder.width_of(element);
+  }
+  if (static_cast<uint8_t>(width) < type.bytes) builder.refuse("a register too narrow");
+  for (size_t i = 0; i < elements.size(); ++i) {
+    made.operand[i] = is_store ? builder.source(elements[i], width) : builder.destination(elements[i], width);
+  }
 
-    const auto pick = [&](auto memory) -> Handler {
-        using M = decltype(memory);
-        switch (width) {
-            case ptx::Width::b16: if constexpr (sizeof(M) <= 2) return is_store ? store<M, u16> : load<M, u16>; break;
-            case ptx::Width::b32: if constexpr (sizeof(M) <= 4) return is_store ? store<M, u32> : load<M, u32>; break;
-            case ptx::Width::b64: return is_store ? store<M, u64> : load<M, u64>;
-            default: break;
-        }
-        builder.refuse("a register of the wrong width");
-    };
-    switch (type.bytes) {
-        case 1: made.run = type.is_signed ? pick(s8{}) : pick(u8{}); break;
-        case 2: made.run = type.is_signed ? pick(s16{}) : pick(u16{}); break;
-        case 4: made.run = type.is_signed ? pick(s32{}) : pick(u32{}); break;
-        case 8: made.run = type.is_signed ? pick(s64{}) : pick(u64{}); break;
-        default: builder.refuse("a type that memory does not hold");
+  const auto pick = [&](auto memory) -> Handler {
+    using M = decltype(memory);
+    switch (width) {
+      case ptx::Width::b16:
+        if constexpr (sizeof(M) <= 2) return is_store ? store<M, u16> : load<M, u16>;
+        break;
+      case ptx::Width::b32:
+        if constexpr (sizeof(M) <= 4) return is_store ? store<M, u32> : load<M, u32>;
+        break;
+      case ptx::Width::b64: return is_store ? store<M, u64> : load<M, u64>;
+      default: break;
     }
-    const bool usual_parameter = place == Place::parameter && address.variable && !is_store && static_cast<uint8_t>(width) == type.bytes;
-    if (usual_parameter && made.immediate >= 0 && made.immediate + made.bytes * made.count <= builder.program().parameter_bytes) {
-        if (made.immediate % (made.bytes * made.count) != 0) builder.refuse("a misaligned parameter");
-        made.run = type.bytes == 2 ? load_parameter<u16> : type.bytes == 4 ? load_parameter<u32> : load_parameter<u64>;
-    }
+    builder.refuse("a register of the wrong width");
+  };
+  switch (type.bytes) {
+    case 1: made.run = type.is_signed ? pick(s8{}) : pick(u8{}); break;
+    case 2: made.run = type.is_signed ? pick(s16{}) : pick(u16{}); break;
+    case 4: made.run = type.is_signed ? pick(s32{}) : pick(u32{}); break;
+    case 8: made.run = type.is_signed ? pick(s64{}) : pick(u64{}); break;
+    default: builder.refuse("a type that memory does not hold");
+  }
+  const bool usual_parameter =
+      place == Place::parameter && address.variable && !is_store && static_cast<uint8_t>(width) == type.bytes;
+  if (usual_parameter && made.immediate >= 0 &&
+      made.immediate + made.bytes * made.count <= builder.program().parameter_bytes) {
+    if (made.immediate % (made.bytes * made.count) != 0) builder.refuse("a misaligned parameter");
+    made.run = type.bytes == 2 ? load_parameter<u16> : type.bytes == 4 ? load_parameter<u32> : load_parameter<u64>;
+  }
 }
 
 void build_load(Builder& builder) {
-    if (builder.operands().size() != 2) builder.refuse("a destination and an address are needed");
-    build_access(builder, builder.operands()[1], builder.operands()[0], false);
+  if (builder.operands().size() != 2) builder.refuse("a destination and an address are needed");
+  build_access(builder, builder.operands()[1], builder.operands()[0], false);
 }
 
 void build_store(Builder& builder) {
-    if (builder.operands().size() != 2) builder.refuse("an address and a source are needed");
-    build_access(builder, builder.operands()[0], builder.operands()[1], true);
+  if (builder.operands().size() != 2) builder.refuse("an address and a source are needed");
+  build_access(builder, builder.operands()[0], builder.operands()[1], true);
 }
 
-// --- atomics ----------------------------------------------------------------------------------------------------------------
+// --- atomics
+// ----------------------------------------------------------------------------------------------------------------
 
 /// atom and red: operand 0 the old value (none for red), 1 the operand, 2 that of cas. One lane after the other.
 template <class T, auto combine>
 void atomic(Warp& warp, const Instruction& instruction) {
-    access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
-        T* const old = warp.lanes<T>(instruction.operand[0]);
-        const T* const b = warp.lanes<T>(instruction.operand[1]);
-        const T* const c = warp.lanes<T>(instruction.operand[2]);
-        for_lanes(lanes.mask, [&](uint32_t lane) {
-            std::atomic_ref<T> cell(*reinterpret_cast<T*>(bytes.at(lanes, lane)));
-            const T operand = b[lane], other = c[lane];
-            T before = cell.load();
-            while (!cell.compare_exchange_weak(before, combine(before, operand, other))) {}
-            old[lane] = before;
-        });
+  access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
+    T* const old = warp.lanes<T>(instruction.operand[0]);
+    const T* const b = warp.lanes<T>(instruction.operand[1]);
+    const T* const c = warp.lanes<T>(instruction.operand[2]);
+    for_lanes(lanes.mask, [&](uint32_t lane) {
+      std::atomic_ref<T> cell(*reinterpret_cast<T*>(bytes.at(lanes, lane)));
+      const T operand = b[lane], other = c[lane];
+      T before = cell.load();
+      while (!cell.compare_exchange_weak(before, combine(before, operand, other))) {
+      }
+      old[lane] = before;
     });
+  });
 }
 
 void build_atomic(Builder& builder) {
-    const bool reduces = builder.written().opcode.starts_with("red");
-    const size_t first = reduces ? 0 : 1;
-    const auto& operands = builder.operands();
-    const bool swaps = builder.has("cas");
-    if (operands.size() != first + (swaps ? 3 : 2)) builder.refuse("a wrong number of operands");
-    Instruction& made = builder.made();
-    const auto address = builder.address(operands[first]);
-    const Place place = place_of(builder, address);
-    made.operand[4] = address.base;
-    made.immediate = address.offset;
-    made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
-    made.target = builder.memo();
-    made.bytes = memory_type(builder.written().opcode).bytes;
-    const auto width = static_cast<ptx::Width>(made.bytes);
-    made.operand[0] = builder.destination(reduces ? ptx::Operand{.kind = ptx::Operand::Kind::sink} : operands[0], width);
-    made.operand[1] = builder.source(operands[first + 1], width);
-    made.operand[2] = swaps ? builder.source(operands[first + 2], width) : made.operand[1];
+  const bool reduces = builder.written().opcode.starts_with("red");
+  const size_t first = reduces ? 0 : 1;
+  const auto& operands = builder.operands();
+  const bool swaps = builder.has("cas");
+  if (operands.size() != first + (swaps ? 3 : 2)) builder.refuse("a wrong number of operands");
+  Instruction& made = builder.made();
+  const auto address = builder.address(operands[first]);
+  const Place place = place_of(builder, address);
+  made.operand[4] = address.base;
+  made.immediate = address.offset;
+  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
+  made.target = builder.memo();
+  made.bytes = memory_type(builder.written().opcode).bytes;
+  const auto width = static_cast<ptx::Width>(made.bytes);
+  made.operand[0] = builder.destination(reduces ? ptx::Operand{.kind = ptx::Operand::Kind::sink} : operands[0], width);
+  made.operand[1] = builder.source(operands[first + 1], width);
+  made.operand[2] = swaps ? builder.source(operands[first + 2], width) : made.operand[1];
 }
 
 template <class T, auto combine>
 void add_atomic(Table& table, const std::string& operation_and_type) {
-    const std::string rest = "{,.relaxed,.acquire,.release,.acq_rel}{,.cta,.gpu,.sys}{,.global,.shared}." + operation_and_type;
-    table.add("{atom,red}" + rest, {"", Class::atomic, atomic<T, combine>, build_atomic});
+  const std::string rest =
+      "{,.relaxed,.acquire,.release,.acq_rel}{,.cta,.gpu,.sys}{,.global,.shared}." + operation_and_type;
+  table.add("{atom,red}" + rest, {"", Class::atomic, atomic<T, combine>, build_atomic});
 }
 
 void add_atomics(Table& table) {
-    add_atomic<u32, [](u32 a, u32 b, u32) { return a + b; }>(table, "add.{u32,s32}");
-    add_atomic<u64, [](u64 a, u64 b, u64) { return a + b; }>(table, "add.{u64,s64}");
-    add_atomic<f32, [](f32 a, f32 b, f32) { return a + b; }>(table, "add.f32");
-    add_atomic<f64, [](f64 a, f64 b, f64) { return a + b; }>(table, "add.f64");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return std::min(a, b); }>(table, "min.u32");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return std::max(a, b); }>(table, "max.u32");
-    add_atomic<s32, [](s32 a, s32 b, s32) { return std::min(a, b); }>(table, "min.s32");
-    add_atomic<s32, [](s32 a, s32 b, s32) { return std::max(a, b); }>(table, "max.s32");
-    add_atomic<u64, [](u64 a, u64 b, u64) { return std::min(a, b); }>(table, "min.u64");
-    add_atomic<u64, [](u64 a, u64 b, u64) { return std::max(a, b); }>(table, "max.u64");
-    add_atomic<s64, [](s64 a, s64 b, s64) { return std::min(a, b); }>(table, "min.s64");
-    add_atomic<s64, [](s64 a, s64 b, s64) { return std::max(a, b); }>(table, "max.s64");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return a & b; }>(table, "and.b32");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return a | b; }>(table, "or.b32");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return a ^ b; }>(table, "xor.b32");
-    add_atomic<u32, [](u32, u32 b, u32) { return b; }>(table, "exch.b32");
-    add_atomic<u64, [](u64, u64 b, u64) { return b; }>(table, "exch.b64");
-    add_atomic<u32, [](u32 a, u32 b, u32 c) { return a == b ? c : a; }>(table, "cas.b32");
-    add_atomic<u64, [](u64 a, u64 b, u64 c) { return a == b ? c : a; }>(table, "cas.b64");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return a >= b ? 0 : a + 1; }>(table, "inc.u32");
-    add_atomic<u32, [](u32 a, u32 b, u32) { return a == 0 || (a > b) ? b : a - 1; }>(table, "dec.u32");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return a + b; }>(table, "add.{u32,s32}");
+  add_atomic<u64, [](u64 a, u64 b, u64) { return a + b; }>(table, "add.{u64,s64}");
+  add_atomic<f32, [](f32 a, f32 b, f32) { return a + b; }>(table, "add.f32");
+  add_atomic<f64, [](f64 a, f64 b, f64) { return a + b; }>(table, "add.f64");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return std::min(a, b); }>(table, "min.u32");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return std::max(a, b); }>(table, "max.u32");
+  add_atomic<s32, [](s32 a, s32 b, s32) { return std::min(a, b); }>(table, "min.s32");
+  add_atomic<s32, [](s32 a, s32 b, s32) { return std::max(a, b); }>(table, "max.s32");
+  add_atomic<u64, [](u64 a, u64 b, u64) { return std::min(a, b); }>(table, "min.u64");
+  add_atomic<u64, [](u64 a, u64 b, u64) { return std::max(a, b); }>(table, "max.u64");
+  add_atomic<s64, [](s64 a, s64 b, s64) { return std::min(a, b); }>(table, "min.s64");
+  add_atomic<s64, [](s64 a, s64 b, s64) { return std::max(a, b); }>(table, "max.s64");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return a & b; }>(table, "and.b32");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return a | b; }>(table, "or.b32");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return a ^ b; }>(table, "xor.b32");
+  add_atomic<u32, [](u32, u32 b, u32) { return b; }>(table, "exch.b32");
+  add_atomic<u64, [](u64, u64 b, u64) { return b; }>(table, "exch.b64");
+  add_atomic<u32, [](u32 a, u32 b, u32 c) { return a == b ? c : a; }>(table, "cas.b32");
+  add_atomic<u64, [](u64 a, u64 b, u64 c) { return a == b ? c : a; }>(table, "cas.b64");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return a >= b ? 0 : a + 1; }>(table, "inc.u32");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return a == 0 || (a > b) ? b : a - 1; }>(table, "dec.u32");
 }
 
-// --- addresses --------------------------------------------------------------------------------------------------------------
+// --- addresses
+// --------------------------------------------------------------------------------------------------------------
 
-/// cvta: shared, local and parameter addresses have windows of their own among the generic ones; global ones are what they are.
+/// cvta: shared, local and parameter addresses have windows of their own among the generic ones; global ones are what
+/// they are.
 void add_conversions(Table& table) {
-    table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.{global,const}.u64", Class::move);
-    table.lanewise<[](u64 a) { return a + shared_window; }>("cvta.shared{,::cta}.u64", Class::move);
-    table.lanewise<[](u64 a) { return a - shared_window; }>("cvta.to.shared{,::cta}.u64", Class::move);
-    table.lanewise<[](u64 a) { return a + local_window; }>("cvta.local.u64", Class::move);
-    table.lanewise<[](u64 a) { return a - local_window; }>("cvta.to.local.u64", Class::move);
-    table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.param.u64", Class::move);  // a parameter's address is a generic one already
-    table.lanewise<[](u64 a) -> bool { return (a >> 56) == (shared_window >> 56); }>("isspacep.shared{,::cta}", Class::predicate);
-    table.lanewise<[](u64 a) -> bool { return (a >> 56) == (local_window >> 56); }>("isspacep.local", Class::predicate);
-    table.lanewise<[](u64 a) -> bool { return (a >> 56) == (0); }>("isspacep.global", Class::predicate);
+  table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.{global,const}.u64", Class::move);
+  table.lanewise<[](u64 a) { return a + shared_window; }>("cvta.shared{,::cta}.u64", Class::move);
+  table.lanewise<[](u64 a) { return a - shared_window; }>("cvta.to.shared{,::cta}.u64", Class::move);
+  table.lanewise<[](u64 a) { return a + local_window; }>("cvta.local.u64", Class::move);
+  table.lanewise<[](u64 a) { return a - local_window; }>("cvta.to.local.u64", Class::move);
+  table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.param.u64",
+                                          Class::move);  // a parameter's address is a generic one already
+  table.lanewise<[](u64 a) -> bool { return (a >> 56) == (shared_window >> 56); }>("isspacep.shared{,::cta}",
+                                                                                   Class::predicate);
+  table.lanewise<[](u64 a) -> bool { return (a >> 56) == (local_window >> 56); }>("isspacep.local", Class::predicate);
+  table.lanewise<[](u64 a) -> bool { return (a >> 56) == (0); }>("isspacep.global", Class::predicate);
 }
 
 }  // namespace
 
 void add_memory(Table& table) {
-    const std::string types = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}";
-    const std::string vector = "{,.v2,.v4}.";
-    // Cache operators and memory orders change when others see the data, never what this thread gets.
-    const std::string levels = "{,.L2::64B,.L2::128B,.L2::256B}";
-    table.add("ld{,.ca,.cg,.cs,.lu,.cv,.nc,.ca.nc,.cg.nc,.cs.nc,.volatile,.weak}.global" + levels + vector + types, {"", Class::load_global, nullptr, build_load});
-    table.add("ld.global{.ca,.cg,.cs,.lu,.cv,.nc,.ca.nc,.cg.nc,.cs.nc,.L1::no_allocate,.nc.L1::no_allocate,.L1::evict_last,.nc.L1::evict_last,.nc.L1::evict_first}" + levels + vector + types,
-              {"", Class::load_global, nullptr, build_load});
-    table.add("ld.global{.nc,}" "{.L2::64B,.L2::128B,.L2::256B}" + vector + types, {"", Class::load_global, nullptr, build_load});
-    table.add("ld{.relaxed,.acquire}.{cta,gpu,sys}.global" + vector + types, {"", Class::load_global, nullptr, build_load});
-    table.add("ld{,.volatile,.relaxed.cta,.acquire.cta}.shared{,::cta}" + vector + types, {"", Class::load_shared, nullptr, build_load});
-    table.add("ld{,.volatile}" + vector + types, {"", Class::load_global, nullptr, build_load});  // generic: counted where it goes
-    table.add("ld{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_load});
-    table.add("ld.const" + vector + types, {"", Class::other, nullptr, build_load});
-    table.add("ld.param" + vector + types, {"", Class::other, nullptr, build_load});
-    table.add("ldu.global" + vector + types, {"", Class::load_global, nullptr, build_load});
+  const std::string types = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}";
+  const std::string vector = "{,.v2,.v4}.";
+  // Cache operators and memory orders change when others see the data, never what this thread gets.
+  const std::string levels = "{,.L2::64B,.L2::128B,.L2::256B}";
+  table.add("ld{,.ca,.cg,.cs,.lu,.cv,.nc,.ca.nc,.cg.nc,.cs.nc,.volatile,.weak}.global" + levels + vector + types,
+            {"", Class::load_global, nullptr, build_load});
+  table.add(
+      "ld.global{.ca,.cg,.cs,.lu,.cv,.nc,.ca.nc,.cg.nc,.cs.nc,.L1::no_allocate,.nc.L1::no_allocate,.L1::evict_last,.nc."
+      "L1::evict_last,.nc.L1::evict_first}" +
+          levels + vector + types,
+      {"", Class::load_global, nullptr, build_load});
+  table.add(
+      "ld.global{.nc,}"
+      "{.L2::64B,.L2::128B,.L2::256B}" +
+          vector + types,
+      {"", Class::load_global, nullptr, build_load});
+  table.add("ld{.relaxed,.acquire}.{cta,gpu,sys}.global" + vector + types,
+            {"", Class::load_global, nullptr, build_load});
+  table.add("ld{,.volatile,.relaxed.cta,.acquire.cta}.shared{,::cta}" + vector + types,
+            {"", Class::load_shared, nullptr, build_load});
+  table.add("ld{,.volatile}" + vector + types,
+            {"", Class::load_global, nullptr, build_load});  // generic: counted where it goes
+  table.add("ld{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_load});
+  table.add("ld.const" + vector + types, {"", Class::other, nullptr, build_load});
+  table.add("ld.param" + vector + types, {"", Class::other, nullptr, build_load});
+  table.add("ldu.global" + vector + types, {"", Class::load_global, nullptr, build_load});
 
-    table.add("st{,.wb,.cg,.cs,.wt,.volatile,.weak}.global" + vector + types, {"", Class::store_global, nullptr, build_store});
-    table.add("st.global{.wb,.cg,.cs,.wt,.L1::no_allocate}" + vector + types, {"", Class::store_global, nullptr, build_store});
-    table.add("st{.relaxed,.release}.{cta,gpu,sys}.global" + vector + types, {"", Class::store_global, nullptr, build_store});
-    table.add("st{,.volatile,.relaxed.cta,.release.cta}.shared{,::cta}" + vector + types, {"", Class::store_shared, nullptr, build_store});
-    table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
-    table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
-    table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});
-    add_atomics(table);
-    add_conversions(table);
+  table.add("st{,.wb,.cg,.cs,.wt,.volatile,.weak}.global" + vector + types,
+            {"", Class::store_global, nullptr, build_store});
+  table.add("st.global{.wb,.cg,.cs,.wt,.L1::no_allocate}" + vector + types,
+            {"", Class::store_global, nullptr, build_store});
+  table.add("st{.relaxed,.release}.{cta,gpu,sys}.global" + vector + types,
+            {"", Class::store_global, nullptr, build_store});
+  table.add("st{,.volatile,.relaxed.cta,.release.cta}.shared{,::cta}" + vector + types,
+            {"", Class::store_shared, nullptr, build_store});
+  table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
+  table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
+  table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});
+  add_atomics(table);
+  add_conversions(table);
 }
 
 }  // namespace sim

@@ -18,75 +18,111 @@ using Handler = void (*)(Warp&, const Instruction&);
 
 /// What an instruction is counted as.
 enum class Class : uint8_t {
-    fma, integer, floating, convert, move, predicate, load_global, store_global, load_shared, store_shared,
-    cp_async, barrier, branch, tensor, shuffle, atomic, other,
+  fma,
+  integer,
+  floating,
+  convert,
+  move,
+  predicate,
+  load_global,
+  store_global,
+  load_shared,
+  store_shared,
+  cp_async,
+  barrier,
+  branch,
+  tensor,
+  shuffle,
+  atomic,
+  other,
 };
 inline constexpr std::array<std::string_view, 17> class_names = {
-    "fma", "integer", "float", "convert", "move", "predicate", "load_global", "store_global", "load_shared", "store_shared",
-    "cp_async", "barrier", "branch", "tensor", "shuffle", "atomic", "other"};
+    "fma",         "integer",      "float",       "convert",      "move",     "predicate",
+    "load_global", "store_global", "load_shared", "store_shared", "cp_async", "barrier",
+    "branch",      "tensor",       "shuffle",     "atomic",       "other"};
 
-/// Operands are byte offsets into the warp's registers; immediates and special registers have registers of their own, so that
-/// a handler never asks what kind of operand it has.
+/// Operands are byte offsets into the warp's registers; immediates and special registers have registers of their own,
+/// so that a handler never asks what kind of operand it has.
 struct alignas(64) Instruction {
-    Handler run = nullptr;
-    std::array<uint32_t, 8> operand{};
-    int64_t immediate = 0;    ///< address: offset in bytes; others: as their handler says
-    uint32_t guard = 0;       ///< predicate's offset; one that is always true where there is no guard
-    uint32_t guard_flip = 0;  ///< all ones for `@!p`
-    uint32_t target = 0;      ///< branch: instruction to go to; memory: number of its address-pattern memo
-    uint8_t count = 1;        ///< memory: elements of the vector
-    uint8_t bytes = 0;        ///< memory: bytes of one element
-    uint16_t option = 0;      ///< as the handler says
+  Handler run = nullptr;
+  std::array<uint32_t, 8> operand{};
+  int64_t immediate = 0;    ///< address: offset in bytes; others: as their handler says
+  uint32_t guard = 0;       ///< predicate's offset; one that is always true where there is no guard
+  uint32_t guard_flip = 0;  ///< all ones for `@!p`
+  uint32_t target = 0;      ///< branch: instruction to go to; memory: number of its address-pattern memo
+  uint8_t count = 1;        ///< memory: elements of the vector
+  uint8_t bytes = 0;        ///< memory: bytes of one element
+  uint16_t option = 0;      ///< as the handler says
 };
 static_assert(sizeof(Instruction) == 64);
 
 /// What the reader is told about an instruction.
 struct Site {
-    std::string text;  ///< opcode
-    ptx::Location location;
-    Class counted_as = Class::other;
+  std::string text;  ///< opcode
+  ptx::Location location;
+  Class counted_as = Class::other;
 };
 
 /// The special registers whose value a warp needs to be given.
 enum class Special : uint8_t {
-    tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-    laneid, warpid, nwarpid, lanemask_eq, lanemask_lt, lanemask_le, lanemask_gt, lanemask_ge, dynamic_smem_size, total_smem_size,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  lanemask_eq,
+  lanemask_lt,
+  lanemask_le,
+  lanemask_gt,
+  lanemask_ge,
+  dynamic_smem_size,
+  total_smem_size,
 };
 
 struct Program {
-    struct Constant {
-        uint32_t offset;
-        uint8_t bytes;  ///< of one lane; 0 for a predicate
-        uint64_t value;
-    };
-    struct SpecialRegister {
-        uint32_t offset;
-        Special which;
-    };
+  struct Constant {
+    uint32_t offset;
+    uint8_t bytes;  ///< of one lane; 0 for a predicate
+    uint64_t value;
+  };
+  struct SpecialRegister {
+    uint32_t offset;
+    Special which;
+  };
 
-    std::string name;  ///< as mangled
-    std::vector<Instruction> code;
-    std::vector<Site> sites;  ///< one for each instruction
-    std::vector<std::string> files;
-    ptx::Location location;  ///< of the kernel
+  std::string name;  ///< as mangled
+  std::vector<Instruction> code;
+  std::vector<Site> sites;  ///< one for each instruction
+  std::vector<std::string> files;
+  ptx::Location location;  ///< of the kernel
 
-    uint32_t register_bytes = 0;  ///< of one warp
-    std::vector<Constant> constants;
-    std::vector<SpecialRegister> specials;
-    std::vector<std::string> messages;  ///< names of what `call` calls
+  uint32_t register_bytes = 0;  ///< of one warp
+  std::vector<Constant> constants;
+  std::vector<SpecialRegister> specials;
+  std::vector<std::string> messages;  ///< names of what `call` calls
 
-    uint32_t parameter_bytes = 0;
-    std::vector<std::pair<uint32_t, uint32_t>> parameters;  ///< offset and bytes of each
-    uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned
-    uint32_t dynamic_shared_align = 16;
-    uint32_t local_bytes = 0;  ///< of one lane
-    uint32_t max_threads = 0;
-    uint32_t memos = 0;          ///< memory instructions, for the memoised address patterns
-    uint32_t granule_bytes = 4;  ///< smallest access to shared memory: what the race detector tells apart
-    uint32_t register_count = 0; ///< 32-bit registers that PTX names (not what ptxas would allocate)
+  uint32_t parameter_bytes = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> parameters;  ///< offset and bytes of each
+  uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned
+  uint32_t dynamic_shared_align = 16;
+  uint32_t local_bytes = 0;  ///< of one lane
+  uint32_t max_threads = 0;
+  uint32_t memos = 0;           ///< memory instructions, for the memoised address patterns
+  uint32_t granule_bytes = 4;   ///< smallest access to shared memory: what the race detector tells apart
+  uint32_t register_count = 0;  ///< 32-bit registers that PTX names (not what ptxas would allocate)
 
-    /// "file.cu:12", with the path shortened to its last `parts` components.
-    std::string where(const ptx::Location& location) const;
+  /// "file.cu:12", with the path shortened to its last `parts` components.
+  std::string where(const ptx::Location& location) const;
 };
 
 }  // namespace sim

@@ -23,12 +23,12 @@ inline constexpr uint32_t all_lanes = ~0u;
 /// Calls body(lane) for every lane of the mask, in order; the whole warp is a plain loop that the compiler vectorises.
 template <class Body>
 inline void for_lanes(uint32_t mask, Body body) {
-    if (mask == all_lanes) {
+  if (mask == all_lanes) {
 #pragma GCC ivdep
-        for (uint32_t lane = 0; lane < warp_size; ++lane) body(lane);
-    } else {
-        for (; mask != 0; mask &= mask - 1) body(static_cast<uint32_t>(std::countr_zero(mask)));
-    }
+    for (uint32_t lane = 0; lane < warp_size; ++lane) body(lane);
+  } else {
+    for (; mask != 0; mask &= mask - 1) body(static_cast<uint32_t>(std::countr_zero(mask)));
+  }
 }
 
 inline uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(std::countr_zero(mask)); }

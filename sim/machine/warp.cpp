@@ -7,102 +7,104 @@
 namespace sim {
 
 void Warp::start(uint32_t lanes) {
-    started = live = active = lanes;
-    pc = 0;
-    parked_.clear();
-    rejoin_ = ~0u;
-    state = State::running;
-    budget = block.launch.options.max_instructions;
+  started = live = active = lanes;
+  pc = 0;
+  parked_.clear();
+  rejoin_ = ~0u;
+  state = State::running;
+  budget = block.launch.options.max_instructions;
 }
 
 void Warp::run() {
-    const Instruction* const code = block.program.code.data();
-    uint64_t* const executed = block.tallies.executed.data();
-    while (state == State::running) {
-        if (pc >= rejoin_) regroup();
-        if (budget-- == 0) {
-            block.report(Finding::endless, pc, Block::nowhere, [&] {
-                return "a warp has executed " + std::to_string(block.launch.options.max_instructions) + " instructions and is still at " +
-                       block.where(pc) + ": endless, or raise GEMM_SIM_MAX_INSTRUCTIONS";
-            });
-            block.launch.given_up = true;
-            return;
-        }
-        const Instruction& instruction = code[pc];
-        ++executed[pc];
-        ++pc;
-        exec = active & (predicate(instruction.guard) ^ instruction.guard_flip);
-        instruction.run(*this, instruction);
+  const Instruction* const code = block.program.code.data();
+  uint64_t* const executed = block.tallies.executed.data();
+  while (state == State::running) {
+    if (pc >= rejoin_) regroup();
+    if (budget-- == 0) {
+      block.report(Finding::endless, pc, Block::nowhere, [&] {
+        return "a warp has executed " + std::to_string(block.launch.options.max_instructions) +
+               " instructions and is still at " + block.where(pc) + ": endless, or raise GEMM_SIM_MAX_INSTRUCTIONS";
+      });
+      block.launch.given_up = true;
+      return;
     }
+    const Instruction& instruction = code[pc];
+    ++executed[pc];
+    ++pc;
+    exec = active & (predicate(instruction.guard) ^ instruction.guard_flip);
+    instruction.run(*this, instruction);
+  }
 }
 
 void Warp::branch(uint32_t target) {
-    if (exec == 0) return;
-    if (exec == active) {
-        pc = target;
-        return;
-    }
-    ++block.tallies.of[here()].divergent;
-    parked_.push_back({target, exec, false});
-    active &= ~exec;
-    rejoin_ = std::min(rejoin_, target);
+  if (exec == 0) return;
+  if (exec == active) {
+    pc = target;
+    return;
+  }
+  ++block.tallies.of[here()].divergent;
+  parked_.push_back({target, exec, false});
+  active &= ~exec;
+  rejoin_ = std::min(rejoin_, target);
 }
 
-/// The lanes with the least pc run: those that are ahead wait for them to catch up, and the paths of a branch meet again.
+/// The lanes with the least pc run: those that are ahead wait for them to catch up, and the paths of a branch meet
+/// again.
 void Warp::regroup() {
-    if (active != 0) parked_.push_back({pc, active, false});
-    active = 0;
-    uint32_t least = ~0u;
-    for (const Group& group : parked_) {
-        if (!group.waits) least = std::min(least, group.pc);
+  if (active != 0) parked_.push_back({pc, active, false});
+  active = 0;
+  uint32_t least = ~0u;
+  for (const Group& group : parked_) {
+    if (!group.waits) least = std::min(least, group.pc);
+  }
+  pc = least;
+  rejoin_ = ~0u;
+  std::erase_if(parked_, [&](const Group& group) {
+    if (group.pc == pc) {
+      active |= group.lanes;
+      return true;
     }
-    pc = least;
-    rejoin_ = ~0u;
-    std::erase_if(parked_, [&](const Group& group) {
-        if (group.pc == pc) {
-            active |= group.lanes;
-            return true;
-        }
-        if (!group.waits) rejoin_ = std::min(rejoin_, group.pc);
-        return false;
-    });
+    if (!group.waits) rejoin_ = std::min(rejoin_, group.pc);
+    return false;
+  });
 }
 
 /// Goes on with lanes that are parked, if some can run.
 bool Warp::resume_another() {
-    active = 0;
-    if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; })) return false;
-    regroup();
-    return true;
+  active = 0;
+  if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; })) return false;
+  regroup();
+  return true;
 }
 
 void Warp::exit() {
-    live &= ~exec;
-    active &= ~exec;
-    if (active != 0) return;
-    // Lanes that wait for those that have just gone must look again.
-    for (Group& group : parked_) group.waits = false;
-    if (!resume_another()) state = State::done;
+  live &= ~exec;
+  active &= ~exec;
+  if (active != 0) return;
+  // Lanes that wait for those that have just gone must look again.
+  for (Group& group : parked_) group.waits = false;
+  if (!resume_another()) state = State::done;
 }
 
 bool Warp::gather(uint32_t needed) {
-    const uint32_t at = here();
-    std::erase_if(parked_, [&](const Group& group) {
-        if (group.pc != at || !group.waits) return false;
-        exec |= group.lanes;
-        active |= group.lanes;
-        return true;
-    });
-    needed &= live;
-    if ((needed & ~exec) == 0) return true;
-    if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; }) && exec == active) return true;
+  const uint32_t at = here();
+  std::erase_if(parked_, [&](const Group& group) {
+    if (group.pc != at || !group.waits) return false;
+    exec |= group.lanes;
+    active |= group.lanes;
+    return true;
+  });
+  needed &= live;
+  if ((needed & ~exec) == 0) return true;
+  if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; }) && exec == active)
+    return true;
 
-    // These lanes wait here; this execution does not count, since it will be done again with the others.
-    --block.tallies.executed[at];
-    parked_.push_back({at, exec, true});
-    active &= ~exec;
-    if (active == 0) resume_another();
-    return false;
+  // These lanes wait here; this execution does not count, since it will be done again with the others.
+  --block.tallies.executed[at];
+  parked_.push_back({at, exec, true});
+  active &= ~exec;
+  if (active == 0) resume_another();
+  return false;
 }
 
 }  // namespace sim

@@ -1,5 +1,5 @@
-/// The simulated device: its properties, its streams and events. Everything is done when the call returns, so that there is
-/// nothing to wait for; time stands still.
+/// The simulated device: its properties, its streams and events. Everything is done when the call returns, so that
+/// there is nothing to wait for; time stands still.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -16,40 +16,41 @@ using sim::Device;
 
 /// Streams and events are handles that hold nothing; what counts is which of them exist.
 class Handles {
-public:
-    template <class Handle>
-    cudaError_t make(Handle* handle) {
-        const std::scoped_lock lock(mutex_);
-        auto* const made = new char;
-        alive_.insert(made);
-        *handle = reinterpret_cast<Handle>(made);
-        return cudaSuccess;
-    }
-    cudaError_t destroy(void* handle) {
-        const std::scoped_lock lock(mutex_);
-        if (alive_.erase(static_cast<char*>(handle)) == 0) return sim::returned(cudaErrorInvalidResourceHandle);
-        delete static_cast<char*>(handle);
-        return cudaSuccess;
-    }
-    bool alive(void* handle) {
-        const std::scoped_lock lock(mutex_);
-        return alive_.contains(static_cast<char*>(handle));
-    }
+ public:
+  template <class Handle>
+  cudaError_t make(Handle* handle) {
+    const std::scoped_lock lock(mutex_);
+    auto* const made = new char;
+    alive_.insert(made);
+    *handle = reinterpret_cast<Handle>(made);
+    return cudaSuccess;
+  }
+  cudaError_t destroy(void* handle) {
+    const std::scoped_lock lock(mutex_);
+    if (alive_.erase(static_cast<char*>(handle)) == 0) return sim::returned(cudaErrorInvalidResourceHandle);
+    delete static_cast<char*>(handle);
+    return cudaSuccess;
+  }
+  bool alive(void* handle) {
+    const std::scoped_lock lock(mutex_);
+    return alive_.contains(static_cast<char*>(handle));
+  }
 
-private:
-    std::mutex mutex_;
-    std::unordered_set<char*> alive_;
+ private:
+  std::mutex mutex_;
+  std::unordered_set<char*> alive_;
 };
 Handles handles;
 
 /// The default streams have small numbers for handles.
 cudaError_t with_stream(cudaStream_t stream) {
-    if (reinterpret_cast<uintptr_t>(stream) > 2 && !handles.alive(stream)) return sim::returned(cudaErrorInvalidResourceHandle);
-    return sim::returned(sim::device_state());
+  if (reinterpret_cast<uintptr_t>(stream) > 2 && !handles.alive(stream))
+    return sim::returned(cudaErrorInvalidResourceHandle);
+  return sim::returned(sim::device_state());
 }
 
 cudaError_t with_event(cudaEvent_t event) {
-    return handles.alive(event) ? sim::returned(sim::device_state()) : sim::returned(cudaErrorInvalidResourceHandle);
+  return handles.alive(event) ? sim::returned(sim::device_state()) : sim::returned(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t only_device(int device) { return device == 0 ? cudaSuccess : sim::returned(cudaErrorInvalidDevice); }
@@ -58,92 +59,118 @@ cudaError_t only_device(int device) { return device == 0 ? cudaSuccess : sim::re
 
 extern "C" {
 
-// --- devices ----------------------------------------------------------------------------------------------------------------
+// --- devices
+// ----------------------------------------------------------------------------------------------------------------
 
-cudaError_t cudaGetDeviceCount(int* count) { *count = 1; return cudaSuccess; }
-cudaError_t cudaGetDevice(int* device) { *device = 0; return cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaSetDevice(int device) { return only_device(device); }
 cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return only_device(device); }
-cudaError_t cudaGetDeviceFlags(unsigned* flags) { *flags = 0; return cudaSuccess; }
+cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  *flags = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize(void) { return sim::returned(sim::device_state()); }
 cudaError_t cudaDeviceReset(void) { return cudaSuccess; }
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) { *value = 0; return cudaSuccess; }
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
+  *value = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-cudaError_t cudaRuntimeGetVersion(int* version) { *version = Device::runtime_version; return cudaSuccess; }
-cudaError_t cudaDriverGetVersion(int* version) { *version = Device::driver_version; return cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = Device::runtime_version;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = Device::driver_version;
+  return cudaSuccess;
+}
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-    if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
-    std::snprintf(text, static_cast<size_t>(length), "0000:00:00.0");
-    return cudaSuccess;
+  if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
+  std::snprintf(text, static_cast<size_t>(length), "0000:00:00.0");
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-    *least = *greatest = 0;
-    return cudaSuccess;
+  *least = *greatest = 0;
+  return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-    if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
-    *properties = {};
-    std::snprintf(properties->name, sizeof properties->name, "%s", Device::name);
-    properties->major = Device::major;
-    properties->minor = Device::minor;
-    properties->multiProcessorCount = Device::multiprocessors;
-    properties->warpSize = 32;
-    properties->totalGlobalMem = Device::memory_bytes;
-    properties->totalConstMem = 64 << 10;
-    properties->l2CacheSize = static_cast<int>(Device::l2_bytes);
-    properties->sharedMemPerBlock = Device::shared_bytes_per_block;
-    properties->sharedMemPerBlockOptin = Device::shared_bytes_per_block_optin;
-    properties->sharedMemPerMultiprocessor = Device::shared_bytes_per_multiprocessor;
-    properties->reservedSharedMemPerBlock = 1024;
-    properties->regsPerBlock = properties->regsPerMultiprocessor = static_cast<int>(Device::registers_per_multiprocessor);
-    properties->maxThreadsPerBlock = static_cast<int>(Device::threads_per_block);
-    properties->maxThreadsPerMultiProcessor = static_cast<int>(Device::threads_per_multiprocessor);
-    properties->maxBlocksPerMultiProcessor = static_cast<int>(Device::blocks_per_multiprocessor);
-    properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
-    properties->maxThreadsDim[2] = 64;
-    properties->maxGridSize[0] = 0x7fffffff;
-    properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
-    properties->unifiedAddressing = 1;
-    return cudaSuccess;
+  if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "%s", Device::name);
+  properties->major = Device::major;
+  properties->minor = Device::minor;
+  properties->multiProcessorCount = Device::multiprocessors;
+  properties->warpSize = 32;
+  properties->totalGlobalMem = Device::memory_bytes;
+  properties->totalConstMem = 64 << 10;
+  properties->l2CacheSize = static_cast<int>(Device::l2_bytes);
+  properties->sharedMemPerBlock = Device::shared_bytes_per_block;
+  properties->sharedMemPerBlockOptin = Device::shared_bytes_per_block_optin;
+  properties->sharedMemPerMultiprocessor = Device::shared_bytes_per_multiprocessor;
+  properties->reservedSharedMemPerBlock = 1024;
+  properties->regsPerBlock = properties->regsPerMultiprocessor = static_cast<int>(Device::registers_per_multiprocessor);
+  properties->maxThreadsPerBlock = static_cast<int>(Device::threads_per_block);
+  properties->maxThreadsPerMultiProcessor = static_cast<int>(Device::threads_per_multiprocessor);
+  properties->maxBlocksPerMultiProcessor = static_cast<int>(Device::blocks_per_multiprocessor);
+  properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
+  properties->maxThreadsDim[2] = 64;
+  properties->maxGridSize[0] = 0x7fffffff;
+  properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
+  properties->unifiedAddressing = 1;
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-    if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
-    switch (attribute) {
-        case cudaDevAttrComputeCapabilityMajor: *value = Device::major; break;
-        case cudaDevAttrComputeCapabilityMinor: *value = Device::minor; break;
-        case cudaDevAttrMultiProcessorCount: *value = Device::multiprocessors; break;
-        case cudaDevAttrWarpSize: *value = 32; break;
-        case cudaDevAttrMaxThreadsPerBlock: *value = static_cast<int>(Device::threads_per_block); break;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: *value = static_cast<int>(Device::threads_per_multiprocessor); break;
-        case cudaDevAttrMaxBlocksPerMultiprocessor: *value = static_cast<int>(Device::blocks_per_multiprocessor); break;
-        case cudaDevAttrMaxBlockDimX:
-        case cudaDevAttrMaxBlockDimY: *value = 1024; break;
-        case cudaDevAttrMaxBlockDimZ: *value = 64; break;
-        case cudaDevAttrMaxGridDimX: *value = 0x7fffffff; break;
-        case cudaDevAttrMaxGridDimY:
-        case cudaDevAttrMaxGridDimZ: *value = 65535; break;
-        case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(Device::shared_bytes_per_block); break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(Device::shared_bytes_per_block_optin); break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = static_cast<int>(Device::shared_bytes_per_multiprocessor); break;
-        case cudaDevAttrReservedSharedMemoryPerBlock: *value = 1024; break;
-        case cudaDevAttrMaxRegistersPerBlock:
-        case cudaDevAttrMaxRegistersPerMultiprocessor: *value = static_cast<int>(Device::registers_per_multiprocessor); break;
-        case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
-        case cudaDevAttrL2CacheSize: *value = static_cast<int>(Device::l2_bytes); break;
-        case cudaDevAttrUnifiedAddressing: *value = 1; break;
-        default: *value = 0; break;  // clocks, bus widths, features that are not there
-    }
-    return cudaSuccess;
+  if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor: *value = Device::major; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = Device::minor; break;
+    case cudaDevAttrMultiProcessorCount: *value = Device::multiprocessors; break;
+    case cudaDevAttrWarpSize: *value = 32; break;
+    case cudaDevAttrMaxThreadsPerBlock: *value = static_cast<int>(Device::threads_per_block); break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = static_cast<int>(Device::threads_per_multiprocessor); break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = static_cast<int>(Device::blocks_per_multiprocessor); break;
+    case cudaDevAttrMaxBlockDimX:
+    case cudaDevAttrMaxBlockDimY: *value = 1024; break;
+    case cudaDevAttrMaxBlockDimZ: *value = 64; break;
+    case cudaDevAttrMaxGridDimX: *value = 0x7fffffff; break;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ: *value = 65535; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(Device::shared_bytes_per_block); break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(Device::shared_bytes_per_block_optin);
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(Device::shared_bytes_per_multiprocessor);
+      break;
+    case cudaDevAttrReservedSharedMemoryPerBlock: *value = 1024; break;
+    case cudaDevAttrMaxRegistersPerBlock:
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      *value = static_cast<int>(Device::registers_per_multiprocessor);
+      break;
+    case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
+    case cudaDevAttrL2CacheSize: *value = static_cast<int>(Device::l2_bytes); break;
+    case cudaDevAttrUnifiedAddressing: *value = 1; break;
+    default: *value = 0; break;  // clocks, bus widths, features that are not there
+  }
+  return cudaSuccess;
 }
 
-// --- streams and events -----------------------------------------------------------------------------------------------------
+// --- streams and events
+// -----------------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return handles.make(stream); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return handles.make(stream); }
@@ -152,11 +179,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) { return handles.destroy(stre
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return with_stream(stream); }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return with_stream(stream); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-    return with_event(event) != cudaSuccess ? with_event(event) : with_stream(stream);
+  return with_event(event) != cudaSuccess ? with_event(event) : with_stream(stream);
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-    *status = cudaStreamCaptureStatusNone;
-    return with_stream(stream);
+  *status = cudaStreamCaptureStatusNone;
+  return with_stream(stream);
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return handles.make(event); }
@@ -169,16 +196,17 @@ cudaError_t cudaEventQuery(cudaEvent_t event) { return with_event(event); }
 
 /// The simulator has no clock: whoever measures with it gets no number.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-    *milliseconds = 0;
-    return sim::not_supported("cudaEventElapsedTime (there is no clock here)");
+  *milliseconds = 0;
+  return sim::not_supported("cudaEventElapsedTime (there is no clock here)");
 }
 
-// --- the driver's functions -------------------------------------------------------------------------------------------------
+// --- the driver's functions
+// -------------------------------------------------------------------------------------------------
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long, cudaDriverEntryPointQueryResult* result) {
-    *function = nullptr;
-    if (result) *result = cudaDriverEntryPointSymbolNotFound;
-    return sim::returned(cudaErrorSymbolNotFound);
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  *function = nullptr;
+  if (result) *result = cudaDriverEntryPointSymbolNotFound;
+  return sim::returned(cudaErrorSymbolNotFound);
 }
-
 }

@@ -13,9 +13,9 @@ thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<cudaError_t> sticky = cudaSuccess;
 
 struct Known {
-    cudaError_t error;
-    const char* name;
-    const char* text;
+  cudaError_t error;
+  const char* name;
+  const char* text;
 };
 constexpr Known known[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
@@ -27,40 +27,43 @@ constexpr Known known[] = {
     {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
     {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device"},
+    {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
     {cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
-    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered", "part or all of the requested memory range is already mapped"},
-    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered", "pointer does not correspond to a registered memory region"},
+    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
+     "part or all of the requested memory range is already mapped"},
+    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
+     "pointer does not correspond to a registered memory region"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
 const Known* find(cudaError_t error) {
-    for (const Known& each : known) {
-        if (each.error == error) return &each;
-    }
-    return nullptr;
+  for (const Known& each : known) {
+    if (each.error == error) return &each;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 cudaError_t returned(cudaError_t error) {
-    if (error != cudaSuccess) last_error = error;
-    return error;
+  if (error != cudaSuccess) last_error = error;
+  return error;
 }
 
 void device_failed(cudaError_t error) { sticky = error; }
 cudaError_t device_state() { return sticky; }
 
 cudaError_t not_supported(const char* function) {
-    static std::mutex mutex;
-    static std::set<std::string> said;
-    const std::scoped_lock lock(mutex);
-    if (said.insert(function).second) std::fprintf(stderr, "simulator: %s is not supported\n", function);
-    return returned(cudaErrorNotSupported);
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::scoped_lock lock(mutex);
+  if (said.insert(function).second) std::fprintf(stderr, "simulator: %s is not supported\n", function);
+  return returned(cudaErrorNotSupported);
 }
 
 }  // namespace sim
@@ -68,21 +71,20 @@ cudaError_t not_supported(const char* function) {
 extern "C" {
 
 cudaError_t cudaGetLastError(void) {
-    const cudaError_t error = sim::last_error;
-    sim::last_error = cudaSuccess;
-    return error != cudaSuccess ? error : sim::device_state();
+  const cudaError_t error = sim::last_error;
+  sim::last_error = cudaSuccess;
+  return error != cudaSuccess ? error : sim::device_state();
 }
 
 cudaError_t cudaPeekAtLastError(void) { return sim::last_error != cudaSuccess ? sim::last_error : sim::device_state(); }
 
 const char* cudaGetErrorName(cudaError_t error) {
-    const sim::Known* const found = sim::find(error);
-    return found ? found->name : "unrecognized error code";
+  const sim::Known* const found = sim::find(error);
+  return found ? found->name : "unrecognized error code";
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
-    const sim::Known* const found = sim::find(error);
-    return found ? found->text : "unrecognized error code";
+  const sim::Known* const found = sim::find(error);
+  return found ? found->text : "unrecognized error code";
 }
-
 }

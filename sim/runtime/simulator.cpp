@@ -18,187 +18,202 @@ namespace {
 
 /// A whole number, at least `least`, from the environment, or `otherwise`.
 uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
-    const char* const text = std::getenv(name);
-    if (!text) return otherwise;
-    char* end = nullptr;
-    const uint64_t value = std::strtoull(text, &end, 10);
-    if (end != text && *end == '\0' && value >= least) return value;
-    std::fprintf(stderr, "simulator: %s should be a whole number from %llu up, not '%s'; %llu is used\n", name,
-                 static_cast<unsigned long long>(least), text, static_cast<unsigned long long>(otherwise));
-    return otherwise;
+  const char* const text = std::getenv(name);
+  if (!text) return otherwise;
+  char* end = nullptr;
+  const uint64_t value = std::strtoull(text, &end, 10);
+  if (end != text && *end == '\0' && value >= least) return value;
+  std::fprintf(stderr, "simulator: %s should be a whole number from %llu up, not '%s'; %llu is used\n", name,
+               static_cast<unsigned long long>(least), text, static_cast<unsigned long long>(otherwise));
+  return otherwise;
 }
 
 }  // namespace
 
 std::string readable(const std::string& mangled) {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
-    if (status != 0) return mangled;
-    std::string text = name.get();
-    if (text.starts_with("void ")) text.erase(0, 5);
-    for (size_t cast; (cast = text.find("(int)")) != std::string::npos;) text.erase(cast, 5);
-    // Without the parameters: the last parenthesis that is outside of the template's angle brackets.
-    int depth = 0;
-    for (size_t i = 0; i < text.size(); ++i) {
-        depth += text[i] == '<';
-        depth -= text[i] == '>';
-        if (text[i] == '(' && depth == 0 && text.compare(i, 11, "(anonymous ") != 0) return text.substr(0, i);
-    }
-    return text;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
+  if (status != 0) return mangled;
+  std::string text = name.get();
+  if (text.starts_with("void ")) text.erase(0, 5);
+  for (size_t cast; (cast = text.find("(int)")) != std::string::npos;) text.erase(cast, 5);
+  // Without the parameters: the last parenthesis that is outside of the template's angle brackets.
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '<';
+    depth -= text[i] == '>';
+    if (text[i] == '(' && depth == 0 && text.compare(i, 11, "(anonymous ") != 0) return text.substr(0, i);
+  }
+  return text;
 }
 
-// --- modules ----------------------------------------------------------------------------------------------------------------
+// --- modules
+// ----------------------------------------------------------------------------------------------------------------
 
 const ptx::Module& Module::syntax() {
-    if (syntax_) return *syntax_;
-    const std::string_view text = find_ptx(fat_binary_, Device::major * 10 + Device::minor);
-    ptx::Module parsed = ptx::parse(text);
-    if (parsed.version > Device::newest_ptx) {
-        throw Refused("PTX ISA " + std::to_string(parsed.version / 10) + "." + std::to_string(parsed.version % 10) + " is newer than " +
-                      std::to_string(Device::newest_ptx / 10) + "." + std::to_string(Device::newest_ptx % 10) + ", which the simulator knows");
-    }
-    for (const ptx::Variable& variable : parsed.variables) {
-        if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
-        auto& storage = storage_.emplace_back(variable.bytes + variable.align);
-        const auto address = (reinterpret_cast<uint64_t>(storage.data()) + variable.align - 1) / variable.align * variable.align;
-        auto* const bytes = reinterpret_cast<std::byte*>(address);
-        std::copy(variable.initial.begin(), variable.initial.end(), bytes);
-        variables_[variable.name] = {bytes, variable.bytes};
-        Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
-    }
-    return syntax_.emplace(std::move(parsed));
+  if (syntax_) return *syntax_;
+  const std::string_view text = find_ptx(fat_binary_, Device::major * 10 + Device::minor);
+  ptx::Module parsed = ptx::parse(text);
+  if (parsed.version > Device::newest_ptx) {
+    throw Refused("PTX ISA " + std::to_string(parsed.version / 10) + "." + std::to_string(parsed.version % 10) +
+                  " is newer than " + std::to_string(Device::newest_ptx / 10) + "." +
+                  std::to_string(Device::newest_ptx % 10) + ", which the simulator knows");
+  }
+  for (const ptx::Variable& variable : parsed.variables) {
+    if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
+    auto& storage = storage_.emplace_back(variable.bytes + variable.align);
+    const auto address =
+        (reinterpret_cast<uint64_t>(storage.data()) + variable.align - 1) / variable.align * variable.align;
+    auto* const bytes = reinterpret_cast<std::byte*>(address);
+    std::copy(variable.initial.begin(), variable.initial.end(), bytes);
+    variables_[variable.name] = {bytes, variable.bytes};
+    Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
+  }
+  return syntax_.emplace(std::move(parsed));
 }
 
 Module::~Module() {
-    for (const auto& [name, variable] : variables_) Simulator::instance().allocations.remove(reinterpret_cast<uint64_t>(variable.address));
+  for (const auto& [name, variable] : variables_)
+    Simulator::instance().allocations.remove(reinterpret_cast<uint64_t>(variable.address));
 }
 
 const Module::Variable* Module::variable(const std::string& name) {
-    syntax();
-    const auto found = variables_.find(name);
-    return found == variables_.end() ? nullptr : &found->second;
+  syntax();
+  const auto found = variables_.find(name);
+  return found == variables_.end() ? nullptr : &found->second;
 }
 
 const Program* Kernel::decoded() {
-    if (program || !refusal.empty()) return program.get();
-    try {
-        const ptx::Module& syntax = module->syntax();
-        const auto found = std::find_if(syntax.kernels.begin(), syntax.kernels.end(), [&](const ptx::Function& each) { return each.name == name; });
-        if (found == syntax.kernels.end()) throw Refused("kernel " + readable(name) + " is not in the PTX of this binary");
-        program = std::make_unique<Program>(decode(syntax, *found, [&](const std::string& variable) {
-            const Module::Variable* const known = module->variable(variable);
-            if (!known) throw Refused("variable " + variable + " is not defined in this module");
-            return reinterpret_cast<uint64_t>(known->address);
-        }));
-    } catch (const Refused& refused) {
-        refusal = refused.what();
-        Simulator::instance().reports.add(Finding::unsupported, name, refusal, "", [&] { return refusal; });
-    }
-    return program.get();
+  if (program || !refusal.empty()) return program.get();
+  try {
+    const ptx::Module& syntax = module->syntax();
+    const auto found = std::find_if(syntax.kernels.begin(), syntax.kernels.end(),
+                                    [&](const ptx::Function& each) { return each.name == name; });
+    if (found == syntax.kernels.end()) throw Refused("kernel " + readable(name) + " is not in the PTX of this binary");
+    program = std::make_unique<Program>(decode(syntax, *found, [&](const std::string& variable) {
+      const Module::Variable* const known = module->variable(variable);
+      if (!known) throw Refused("variable " + variable + " is not defined in this module");
+      return reinterpret_cast<uint64_t>(known->address);
+    }));
+  } catch (const Refused& refused) {
+    refusal = refused.what();
+    Simulator::instance().reports.add(Finding::unsupported, name, refusal, "", [&] { return refusal; });
+  }
+  return program.get();
 }
 
-// --- the simulator ----------------------------------------------------------------------------------------------------------
+// --- the simulator
+// ----------------------------------------------------------------------------------------------------------
 
 Simulator& Simulator::instance() {
-    static Simulator* const simulator = new Simulator;  // outlives the program's own static objects, which may still call
-    return *simulator;
+  static Simulator* const simulator = new Simulator;  // outlives the program's own static objects, which may still call
+  return *simulator;
 }
 
 Simulator::Simulator() {
-    options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
-    options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
-    options.threads = static_cast<unsigned>(std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
+  options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
+  options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
+  options.threads = static_cast<unsigned>(
+      std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
 }
 
 Module* Simulator::add_module(const void* fat_binary) {
-    const std::scoped_lock lock(mutex_);
-    return modules_.emplace_back(std::make_unique<Module>(fat_binary)).get();
+  const std::scoped_lock lock(mutex_);
+  return modules_.emplace_back(std::make_unique<Module>(fat_binary)).get();
 }
 
 void Simulator::remove_module(Module* module) {
-    const std::scoped_lock lock(mutex_);
-    std::erase_if(ran_, [&](const auto& ran) { return ran.first->module == module; });
-    std::erase_if(kernels_, [&](const auto& kernel) { return kernel.second.module == module; });
-    std::erase_if(variables_, [&](const auto& variable) { return variable.second.first == module; });
-    std::erase_if(modules_, [&](const auto& each) { return each.get() == module; });
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(ran_, [&](const auto& ran) { return ran.first->module == module; });
+  std::erase_if(kernels_, [&](const auto& kernel) { return kernel.second.module == module; });
+  std::erase_if(variables_, [&](const auto& variable) { return variable.second.first == module; });
+  std::erase_if(modules_, [&](const auto& each) { return each.get() == module; });
 }
 
 void Simulator::add_kernel(Module* module, const void* host_function, std::string name) {
-    const std::scoped_lock lock(mutex_);
-    Kernel& kernel = kernels_[host_function];
-    ran_.erase(&kernel);
-    kernel = {};
-    kernel.module = module;
-    kernel.name = std::move(name);
+  const std::scoped_lock lock(mutex_);
+  Kernel& kernel = kernels_[host_function];
+  ran_.erase(&kernel);
+  kernel = {};
+  kernel.module = module;
+  kernel.name = std::move(name);
 }
 
 void Simulator::add_variable(Module* module, const void* host_variable, std::string name) {
-    const std::scoped_lock lock(mutex_);
-    variables_[host_variable] = {module, std::move(name)};
+  const std::scoped_lock lock(mutex_);
+  variables_[host_variable] = {module, std::move(name)};
 }
 
 Kernel* Simulator::kernel(const void* host_function) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = kernels_.find(host_function);
-    return found == kernels_.end() ? nullptr : &found->second;
+  const std::scoped_lock lock(mutex_);
+  const auto found = kernels_.find(host_function);
+  return found == kernels_.end() ? nullptr : &found->second;
 }
 
 const Module::Variable* Simulator::variable(const void* host_variable) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = variables_.find(host_variable);
-    return found == variables_.end() ? nullptr : found->second.first->variable(found->second.second);
+  const std::scoped_lock lock(mutex_);
+  const auto found = variables_.find(host_variable);
+  return found == variables_.end() ? nullptr : found->second.first->variable(found->second.second);
 }
 
 LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes) {
-    const std::scoped_lock lock(mutex_);
-    const Program* const program = kernel.decoded();
-    if (!program) return LaunchResult::not_runnable;
+  const std::scoped_lock lock(mutex_);
+  const Program* const program = kernel.decoded();
+  if (!program) return LaunchResult::not_runnable;
 
-    const auto within = [](const Dim3& size, uint64_t x, uint64_t y, uint64_t z) {
-        return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= x && size.y <= y && size.z <= z;
-    };
-    const uint64_t most_threads = program->max_threads ? program->max_threads : Device::threads_per_block;
-    if (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) || block.count() > most_threads) return LaunchResult::bad_configuration;
-    const uint64_t limit = kernel.dynamic_shared_limit ? program->static_shared_bytes + uint64_t{kernel.dynamic_shared_limit} : Device::shared_bytes_per_block;
-    if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block)) return LaunchResult::too_much_shared_memory;
+  const auto within = [](const Dim3& size, uint64_t x, uint64_t y, uint64_t z) {
+    return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= x && size.y <= y && size.z <= z;
+  };
+  const uint64_t most_threads = program->max_threads ? program->max_threads : Device::threads_per_block;
+  if (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) || block.count() > most_threads)
+    return LaunchResult::bad_configuration;
+  const uint64_t limit = kernel.dynamic_shared_limit
+                             ? program->static_shared_bytes + uint64_t{kernel.dynamic_shared_limit}
+                             : Device::shared_bytes_per_block;
+  if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block))
+    return LaunchResult::too_much_shared_memory;
 
-    std::vector<std::byte> parameters(program->parameter_bytes);
-    for (size_t i = 0; i < program->parameters.size(); ++i) {
-        const auto [offset, bytes] = program->parameters[i];
-        std::memcpy(parameters.data() + offset, arguments[i], bytes);
-    }
-    Launch launch{.program = *program,
-                  .grid = grid,
-                  .block = block,
-                  .dynamic_shared_bytes = static_cast<uint32_t>(dynamic_shared_bytes),
-                  .parameters = std::move(parameters),
-                  .allocations = allocations,
-                  .reports = reports,
-                  .options = options};
-    const auto begun = std::chrono::steady_clock::now();
-    Tallies tallies = run(launch);
-    Ran& ran = ran_[&kernel];
-    ++ran.launches;
-    ran.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    ran.grid = grid;
-    ran.block = block;
-    if (ran.tallies) *ran.tallies += tallies;
-    else ran.tallies = std::move(tallies);
-    return launch.given_up ? LaunchResult::failed : LaunchResult::done;
+  std::vector<std::byte> parameters(program->parameter_bytes);
+  for (size_t i = 0; i < program->parameters.size(); ++i) {
+    const auto [offset, bytes] = program->parameters[i];
+    std::memcpy(parameters.data() + offset, arguments[i], bytes);
+  }
+  Launch launch{.program = *program,
+                .grid = grid,
+                .block = block,
+                .dynamic_shared_bytes = static_cast<uint32_t>(dynamic_shared_bytes),
+                .parameters = std::move(parameters),
+                .allocations = allocations,
+                .reports = reports,
+                .options = options};
+  const auto begun = std::chrono::steady_clock::now();
+  Tallies tallies = run(launch);
+  Ran& ran = ran_[&kernel];
+  ++ran.launches;
+  ran.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  ran.grid = grid;
+  ran.block = block;
+  if (ran.tallies)
+    *ran.tallies += tallies;
+  else
+    ran.tallies = std::move(tallies);
+  return launch.given_up ? LaunchResult::failed : LaunchResult::done;
 }
 
 void Simulator::reset() {
-    const std::scoped_lock lock(mutex_);
-    ran_.clear();
-    reports.clear();
+  const std::scoped_lock lock(mutex_);
+  ran_.clear();
+  reports.clear();
 }
 
 std::string Simulator::report_text() const {
-    std::string text;
-    for (const Report& report : reports.all()) {
-        text += "simulator: " + std::string(name(report.kind)) + " in " + readable(report.kernel) + ": " + report.message + "\n";
-    }
-    return text;
+  std::string text;
+  for (const Report& report : reports.all()) {
+    text += "simulator: " + std::string(name(report.kind)) + " in " + readable(report.kernel) + ": " + report.message +
+            "\n";
+  }
+  return text;
 }
 
 }  // namespace sim

@@ -16,95 +16,95 @@ namespace sim {
 
 /// The simulated GPU: an H200's limits, and as much memory as a test should need.
 struct Device {
-    static constexpr const char* name = "PTX simulator";
-    static constexpr int major = 9, minor = 0;
-    static constexpr int multiprocessors = 132;
-    static constexpr uint32_t shared_bytes_per_block = 48 << 10;          ///< without opting in
-    static constexpr uint32_t shared_bytes_per_block_optin = 227 << 10;
-    static constexpr uint32_t shared_bytes_per_multiprocessor = 228 << 10;
-    static constexpr uint32_t registers_per_multiprocessor = 64 << 10;
-    static constexpr uint32_t threads_per_block = 1024, threads_per_multiprocessor = 2048, blocks_per_multiprocessor = 32;
-    static constexpr uint64_t memory_bytes = uint64_t{2} << 30;
-    static constexpr uint64_t l2_bytes = uint64_t{50} << 20;
-    static constexpr int runtime_version = 13000, driver_version = 13000;
-    static constexpr uint32_t newest_ptx = 90;  ///< PTX ISA version that the parser was written for, times ten
+  static constexpr const char* name = "PTX simulator";
+  static constexpr int major = 9, minor = 0;
+  static constexpr int multiprocessors = 132;
+  static constexpr uint32_t shared_bytes_per_block = 48 << 10;  ///< without opting in
+  static constexpr uint32_t shared_bytes_per_block_optin = 227 << 10;
+  static constexpr uint32_t shared_bytes_per_multiprocessor = 228 << 10;
+  static constexpr uint32_t registers_per_multiprocessor = 64 << 10;
+  static constexpr uint32_t threads_per_block = 1024, threads_per_multiprocessor = 2048, blocks_per_multiprocessor = 32;
+  static constexpr uint64_t memory_bytes = uint64_t{2} << 30;
+  static constexpr uint64_t l2_bytes = uint64_t{50} << 20;
+  static constexpr int runtime_version = 13000, driver_version = 13000;
+  static constexpr uint32_t newest_ptx = 90;  ///< PTX ISA version that the parser was written for, times ten
 };
 
 /// A fat binary that the program registered. Its PTX is parsed when first needed.
 class Module {
-public:
-    explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}
-    ~Module();
+ public:
+  explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}
+  ~Module();
 
-    const ptx::Module& syntax();
-    /// Address and size of a `.global` or `.const` variable.
-    struct Variable {
-        std::byte* address = nullptr;
-        size_t bytes = 0;
-    };
-    const Variable* variable(const std::string& name);
+  const ptx::Module& syntax();
+  /// Address and size of a `.global` or `.const` variable.
+  struct Variable {
+    std::byte* address = nullptr;
+    size_t bytes = 0;
+  };
+  const Variable* variable(const std::string& name);
 
-private:
-    const void* fat_binary_;
-    std::optional<ptx::Module> syntax_;
-    std::map<std::string, Variable> variables_;
-    std::vector<std::vector<std::byte>> storage_;
+ private:
+  const void* fat_binary_;
+  std::optional<ptx::Module> syntax_;
+  std::map<std::string, Variable> variables_;
+  std::vector<std::vector<std::byte>> storage_;
 };
 
 /// A kernel that the program registered.
 struct Kernel {
-    Module* module = nullptr;
-    std::string name;
-    std::unique_ptr<Program> program;
-    std::string refusal;  ///< why it cannot be run, once that is known
-    uint32_t dynamic_shared_limit = 0;  ///< set by cudaFuncSetAttribute; 0: what is left of the default
+  Module* module = nullptr;
+  std::string name;
+  std::unique_ptr<Program> program;
+  std::string refusal;                ///< why it cannot be run, once that is known
+  uint32_t dynamic_shared_limit = 0;  ///< set by cudaFuncSetAttribute; 0: what is left of the default
 
-    /// Decodes it at the first call. Null when it is refused.
-    const Program* decoded();
+  /// Decodes it at the first call. Null when it is refused.
+  const Program* decoded();
 };
 
 /// What a kernel's launches added up to.
 struct Ran {
-    uint64_t launches = 0;
-    double seconds = 0;  ///< of the host
-    Dim3 grid, block;
-    std::optional<Tallies> tallies;
+  uint64_t launches = 0;
+  double seconds = 0;  ///< of the host
+  Dim3 grid, block;
+  std::optional<Tallies> tallies;
 };
 
 enum class LaunchResult { done, bad_configuration, too_much_shared_memory, not_runnable, failed };
 
 class Simulator {
-public:
-    static Simulator& instance();
+ public:
+  static Simulator& instance();
 
-    Module* add_module(const void* fat_binary);
-    void remove_module(Module* module);
-    void add_kernel(Module* module, const void* host_function, std::string name);
-    void add_variable(Module* module, const void* host_variable, std::string name);
-    Kernel* kernel(const void* host_function);
-    const Module::Variable* variable(const void* host_variable);
+  Module* add_module(const void* fat_binary);
+  void remove_module(Module* module);
+  void add_kernel(Module* module, const void* host_function, std::string name);
+  void add_variable(Module* module, const void* host_variable, std::string name);
+  Kernel* kernel(const void* host_function);
+  const Module::Variable* variable(const void* host_variable);
 
-    LaunchResult launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes);
+  LaunchResult launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes);
 
-    void reset();
-    /// The JSON of gemmSimReport.
-    std::string summary();
-    /// The reports as text, for a process that nobody asked.
-    std::string report_text() const;
+  void reset();
+  /// The JSON of gemmSimReport.
+  std::string summary();
+  /// The reports as text, for a process that nobody asked.
+  std::string report_text() const;
 
-    Allocations allocations;
-    Reports reports;
-    Options options;
-    bool asked = false;  ///< whether gemmSimReport was called after the last report
+  Allocations allocations;
+  Reports reports;
+  Options options;
+  bool asked = false;  ///< whether gemmSimReport was called after the last report
 
-private:
-    Simulator();
+ private:
+  Simulator();
 
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<Module>> modules_;
-    std::unordered_map<const void*, Kernel> kernels_;
-    std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
-    std::map<const Kernel*, Ran> ran_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Module>> modules_;
+  std::unordered_map<const void*, Kernel> kernels_;
+  std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
+  std::map<const Kernel*, Ran> ran_;
 };
 
 /// "gemm_kernel<128, 128>" for the mangled name.

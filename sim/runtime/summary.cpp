@@ -12,95 +12,99 @@ using nlohmann::json;
 
 /// The counts of a kernel, or of one line of it.
 struct Counts {
-    uint64_t instructions = 0, barriers = 0, cp_async_requests = 0, cp_async_sectors = 0, cp_async_wavefronts = 0, divergent = 0, tensor = 0;
-    std::array<uint64_t, class_names.size()> by_class{};
-    Tally loads, stores;
+  uint64_t instructions = 0, barriers = 0, cp_async_requests = 0, cp_async_sectors = 0, cp_async_wavefronts = 0,
+           divergent = 0, tensor = 0;
+  std::array<uint64_t, class_names.size()> by_class{};
+  Tally loads, stores;
 
-    void add(Class counted_as, uint64_t executed, const Tally& tally, bool copies, bool stores_data) {
-        instructions += executed;
-        by_class[static_cast<size_t>(counted_as)] += executed;
-        divergent += tally.divergent;
-        if (counted_as == Class::barrier) barriers += executed;
-        if (counted_as == Class::tensor) tensor += executed;
-        if (counted_as == Class::cp_async) {
-            if (copies) cp_async_requests += tally.global_requests;
-            cp_async_sectors += tally.global_sectors;
-            cp_async_wavefronts += tally.shared_wavefronts;
-        } else {
-            (stores_data ? stores : loads) += tally;
-        }
+  void add(Class counted_as, uint64_t executed, const Tally& tally, bool copies, bool stores_data) {
+    instructions += executed;
+    by_class[static_cast<size_t>(counted_as)] += executed;
+    divergent += tally.divergent;
+    if (counted_as == Class::barrier) barriers += executed;
+    if (counted_as == Class::tensor) tensor += executed;
+    if (counted_as == Class::cp_async) {
+      if (copies) cp_async_requests += tally.global_requests;
+      cp_async_sectors += tally.global_sectors;
+      cp_async_wavefronts += tally.shared_wavefronts;
+    } else {
+      (stores_data ? stores : loads) += tally;
     }
+  }
 
-    json to_json() const {
-        json classes = json::object();
-        for (size_t i = 0; i < by_class.size(); ++i) classes[std::string(class_names[i])] = by_class[i];
-        return {{"instructions", instructions},
-                {"by_class", classes},
-                {"global_load_requests", loads.global_requests},
-                {"global_load_sectors", loads.global_sectors},
-                {"global_store_requests", stores.global_requests},
-                {"global_store_sectors", stores.global_sectors},
-                {"shared_load_requests", loads.shared_requests},
-                {"shared_load_wavefronts", loads.shared_wavefronts},
-                {"shared_load_conflicts", loads.shared_conflicts},
-                {"shared_store_requests", stores.shared_requests},
-                {"shared_store_wavefronts", stores.shared_wavefronts},
-                {"shared_store_conflicts", stores.shared_conflicts},
-                {"barriers", barriers},
-                {"cp_async_requests", cp_async_requests},
-                {"cp_async_global_sectors", cp_async_sectors},
-                {"cp_async_shared_wavefronts", cp_async_wavefronts},
-                {"tensor_ops", tensor},
-                {"divergent_branches", divergent}};
-    }
+  json to_json() const {
+    json classes = json::object();
+    for (size_t i = 0; i < by_class.size(); ++i) classes[std::string(class_names[i])] = by_class[i];
+    return {{"instructions", instructions},
+            {"by_class", classes},
+            {"global_load_requests", loads.global_requests},
+            {"global_load_sectors", loads.global_sectors},
+            {"global_store_requests", stores.global_requests},
+            {"global_store_sectors", stores.global_sectors},
+            {"shared_load_requests", loads.shared_requests},
+            {"shared_load_wavefronts", loads.shared_wavefronts},
+            {"shared_load_conflicts", loads.shared_conflicts},
+            {"shared_store_requests", stores.shared_requests},
+            {"shared_store_wavefronts", stores.shared_wavefronts},
+            {"shared_store_conflicts", stores.shared_conflicts},
+            {"barriers", barriers},
+            {"cp_async_requests", cp_async_requests},
+            {"cp_async_global_sectors", cp_async_sectors},
+            {"cp_async_shared_wavefronts", cp_async_wavefronts},
+            {"tensor_ops", tensor},
+            {"divergent_branches", divergent}};
+  }
 };
 
 /// The line that a reader of the kernel's file would name: where code inlined from elsewhere was called.
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location) {
-    const bool elsewhere = location.file != program.location.file && location.caller_file != 0;
-    return elsewhere ? std::pair{location.caller_file, location.caller_line} : std::pair{location.file, location.line};
+  const bool elsewhere = location.file != program.location.file && location.caller_file != 0;
+  return elsewhere ? std::pair{location.caller_file, location.caller_line} : std::pair{location.file, location.line};
 }
 
 json kernel_json(const Kernel& kernel, const Ran& ran) {
-    const Program& program = *kernel.program;
-    Counts total;
-    std::map<std::pair<uint32_t, uint32_t>, Counts> lines;
-    for (size_t i = 0; i < program.code.size(); ++i) {
-        const Site& site = program.sites[i];
-        const uint64_t executed = ran.tallies->executed[i];
-        if (executed == 0) continue;
-        const bool stores = site.text.starts_with("st") || site.counted_as == Class::atomic;
-        const bool copies = site.text.find(".shared") != std::string::npos;
-        total.add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
-        lines[line_of(program, site.location)].add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
-    }
-    json by_line = json::array();
-    for (const auto& [place, counts] : lines) {
-        const auto [file, line] = place;
-        by_line.push_back({{"file", file < program.files.size() ? program.files[file] : ""}, {"line", line}, {"counts", counts.to_json()}});
-    }
-    return {{"name", readable(kernel.name)},
-            {"launches", ran.launches},
-            {"seconds", ran.seconds},
-            {"grid", {ran.grid.x, ran.grid.y, ran.grid.z}},
-            {"block", {ran.block.x, ran.block.y, ran.block.z}},
-            {"counts", total.to_json()},
-            {"lines", by_line}};
+  const Program& program = *kernel.program;
+  Counts total;
+  std::map<std::pair<uint32_t, uint32_t>, Counts> lines;
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    const Site& site = program.sites[i];
+    const uint64_t executed = ran.tallies->executed[i];
+    if (executed == 0) continue;
+    const bool stores = site.text.starts_with("st") || site.counted_as == Class::atomic;
+    const bool copies = site.text.find(".shared") != std::string::npos;
+    total.add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
+    lines[line_of(program, site.location)].add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
+  }
+  json by_line = json::array();
+  for (const auto& [place, counts] : lines) {
+    const auto [file, line] = place;
+    by_line.push_back({{"file", file < program.files.size() ? program.files[file] : ""},
+                       {"line", line},
+                       {"counts", counts.to_json()}});
+  }
+  return {{"name", readable(kernel.name)},
+          {"launches", ran.launches},
+          {"seconds", ran.seconds},
+          {"grid", {ran.grid.x, ran.grid.y, ran.grid.z}},
+          {"block", {ran.block.x, ran.block.y, ran.block.z}},
+          {"counts", total.to_json()},
+          {"lines", by_line}};
 }
 
 }  // namespace
 
 std::string Simulator::summary() {
-    const std::scoped_lock lock(mutex_);
-    std::map<std::string, json> kernels;  // by name, so that the order does not depend on where the linker put them
-    for (const auto& [kernel, ran] : ran_) kernels[kernel->name] = kernel_json(*kernel, ran);
-    json result{{"kernels", json::array()}, {"reports", json::array()}};
-    for (const auto& [name, kernel] : kernels) result["kernels"].push_back(kernel);
-    for (const Report& report : reports.all()) {
-        result["reports"].push_back({{"kind", name(report.kind)}, {"kernel", readable(report.kernel)}, {"message", report.message}});
-    }
-    asked = true;
-    return result.dump();
+  const std::scoped_lock lock(mutex_);
+  std::map<std::string, json> kernels;  // by name, so that the order does not depend on where the linker put them
+  for (const auto& [kernel, ran] : ran_) kernels[kernel->name] = kernel_json(*kernel, ran);
+  json result{{"kernels", json::array()}, {"reports", json::array()}};
+  for (const auto& [name, kernel] : kernels) result["kernels"].push_back(kernel);
+  for (const Report& report : reports.all()) {
+    result["reports"].push_back(
+        {{"kind", name(report.kind)}, {"kernel", readable(report.kernel)}, {"message", report.message}});
+  }
+  asked = true;
+  return result.dump();
 }
 
 }  // namespace sim
@@ -112,11 +116,10 @@ int gemmSimVersion(void) { return 1; }
 void gemmSimReset(void) { sim::Simulator::instance().reset(); }
 
 const char* gemmSimReport(void) {
-    static thread_local std::string text;
-    text = sim::Simulator::instance().summary();
-    return text.c_str();
+  static thread_local std::string text;
+  text = sim::Simulator::instance().summary();
+  return text.c_str();
 }
 
 void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
-
 }

@@ -1,12 +1,12 @@
-/// Functions of the runtime that programs link but that the simulator does not offer: each says so when called. Without them a
-/// program that merely contains such a call could not start.
+/// Functions of the runtime that programs link but that the simulator does not offer: each says so when called. Without
+/// them a program that merely contains such a call could not start.
 #include "runtime/errors.h"
 
-
-// The header declares these with their real parameters; a caller's arguments are not looked at, so that assembly names suffice.
-#define SIM_UNSUPPORTED(name)                               \
-    extern "C" cudaError_t sim_unsupported_##name() asm(#name); \
-    extern "C" cudaError_t sim_unsupported_##name() { return sim::not_supported(#name); }
+// The header declares these with their real parameters; a caller's arguments are not looked at, so that assembly names
+// suffice.
+#define SIM_UNSUPPORTED(name)                                 \
+  extern "C" cudaError_t sim_unsupported_##name() asm(#name); \
+  extern "C" cudaError_t sim_unsupported_##name() { return sim::not_supported(#name); }
 
 SIM_UNSUPPORTED(cudaStreamBeginCapture)
 SIM_UNSUPPORTED(cudaStreamEndCapture)

@@ -12,68 +12,68 @@ namespace sim {
 
 /// One access: which lanes, where, how many bytes each.
 struct Lanes {
-    uint32_t mask = 0;
-    uint32_t bytes = 4;  ///< a lane
-    std::array<uint64_t, warp_size> address;  ///< of lanes outside the mask: that of the first within
+  uint32_t mask = 0;
+  uint32_t bytes = 4;                       ///< a lane
+  std::array<uint64_t, warp_size> address;  ///< of lanes outside the mask: that of the first within
 };
 
 /// Distinct 32-byte sectors that a global access touches.
 uint32_t sectors(const Lanes& lanes);
 
 struct Wavefronts {
-    uint32_t count = 0;
-    uint32_t conflicts = 0;  ///< count less that of a conflict-free access of the same kind
+  uint32_t count = 0;
+  uint32_t conflicts = 0;  ///< count less that of a conflict-free access of the same kind
 };
 
-/// Passes that a shared-memory access needs. An access of 64 bits a lane goes in two half-warps, one of 128 bits in four
-/// quarter-warps. Within what goes together, lanes at the same word are served at once, and the passes are as many as the most
-/// distinct words of one bank. For loads, two halves (of the warp at 64 bits, the two quarters of each half at 128 bits) merge
-/// into one when every lane i has the address of lane i^1, or every lane that of lane i^2.
+/// Passes that a shared-memory access needs. An access of 64 bits a lane goes in two half-warps, one of 128 bits in
+/// four quarter-warps. Within what goes together, lanes at the same word are served at once, and the passes are as many
+/// as the most distinct words of one bank. For loads, two halves (of the warp at 64 bits, the two quarters of each half
+/// at 128 bits) merge into one when every lane i has the address of lane i^1, or every lane that of lane i^2.
 Wavefronts wavefronts(const Lanes& lanes, bool store);
 
 /// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.
 class Pattern {
-public:
-    /// Whether `lanes` is this pattern, moved by a multiple of `period` bytes.
-    bool matches(const Lanes& lanes, uint32_t period) const {
-        if (lanes.mask != mask_) return false;
-        const uint64_t base = lanes.address[first_lane(mask_)];
-        uint64_t different = (base ^ phase_) & (period - 1);
-        for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (lanes.address[lane] - base) ^ offset_[lane];
-        return different == 0;
-    }
+ public:
+  /// Whether `lanes` is this pattern, moved by a multiple of `period` bytes.
+  bool matches(const Lanes& lanes, uint32_t period) const {
+    if (lanes.mask != mask_) return false;
+    const uint64_t base = lanes.address[first_lane(mask_)];
+    uint64_t different = (base ^ phase_) & (period - 1);
+    for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (lanes.address[lane] - base) ^ offset_[lane];
+    return different == 0;
+  }
 
-    /// A run of consecutive bytes that the access covers.
-    struct Run {
-        int64_t offset;  ///< from the first active lane's address
-        uint32_t bytes;
-    };
+  /// A run of consecutive bytes that the access covers.
+  struct Run {
+    int64_t offset;  ///< from the first active lane's address
+    uint32_t bytes;
+  };
 
-    void learn_global(const Lanes& lanes);
-    void learn_shared(const Lanes& lanes, bool store);
+  void learn_global(const Lanes& lanes);
+  void learn_shared(const Lanes& lanes, bool store);
 
-    bool aligned() const { return aligned_; }
-    int64_t low() const { return low_; }    ///< first byte, from the first active lane's address
-    int64_t high() const { return high_; }  ///< one past the last
-    uint32_t sectors() const { return sectors_; }
-    Wavefronts wavefronts() const { return wavefronts_; }
-    bool overlaps() const { return overlaps_; }  ///< two lanes share a byte
-    const std::vector<Run>& runs() const { return runs_; }
+  bool aligned() const { return aligned_; }
+  int64_t low() const { return low_; }    ///< first byte, from the first active lane's address
+  int64_t high() const { return high_; }  ///< one past the last
+  uint32_t sectors() const { return sectors_; }
+  Wavefronts wavefronts() const { return wavefronts_; }
+  bool overlaps() const { return overlaps_; }  ///< two lanes share a byte
+  const std::vector<Run>& runs() const { return runs_; }
 
-    uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
+  uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
 
-private:
-    void learn(const Lanes& lanes);
+ private:
+  void learn(const Lanes& lanes);
 
-    uint32_t mask_ = 0;
-    uint64_t phase_ = 0;
-    std::array<uint64_t, warp_size> offset_{};
-    int64_t low_ = 0, high_ = 0;
-    bool aligned_ = false;
-    bool overlaps_ = false;
-    uint32_t sectors_ = 0;
-    Wavefronts wavefronts_;
-    std::vector<Run> runs_;
+  uint32_t mask_ = 0;
+  uint64_t phase_ = 0;
+  std::array<uint64_t, warp_size> offset_{};
+  int64_t low_ = 0, high_ = 0;
+  bool aligned_ = false;
+  bool overlaps_ = false;
+  uint32_t sectors_ = 0;
+  Wavefronts wavefronts_;
+  std::vector<Run> runs_;
 };
 
 }  // namespace sim

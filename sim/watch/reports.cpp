@@ -3,49 +3,49 @@
 namespace sim {
 
 const char* name(Finding finding) {
-    switch (finding) {
-        case Finding::out_of_bounds: return "out of bounds";
-        case Finding::misaligned: return "misaligned";
-        case Finding::uninitialised: return "uninitialised read";
-        case Finding::race: return "race";
-        case Finding::unwaited: return "unwaited copy";
-        case Finding::divergent_barrier: return "divergent barrier";
-        case Finding::deadlock: return "deadlock";
-        case Finding::endless: return "endless";
-        case Finding::failed_assertion: return "assertion";
-        case Finding::trap: return "trap";
-        case Finding::unsupported: return "unsupported";
-    }
-    return "?";
+  switch (finding) {
+    case Finding::out_of_bounds: return "out of bounds";
+    case Finding::misaligned: return "misaligned";
+    case Finding::uninitialised: return "uninitialised read";
+    case Finding::race: return "race";
+    case Finding::unwaited: return "unwaited copy";
+    case Finding::divergent_barrier: return "divergent barrier";
+    case Finding::deadlock: return "deadlock";
+    case Finding::endless: return "endless";
+    case Finding::failed_assertion: return "assertion";
+    case Finding::trap: return "trap";
+    case Finding::unsupported: return "unsupported";
+  }
+  return "?";
 }
 
 void Reports::add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
                   const std::function<std::string()>& message) {
-    const std::scoped_lock lock(mutex_);
-    // The same two lines are one finding, whichever came first; of the texts the least is kept, so that the host's threads do
-    // not choose.
-    const bool swapped = !there.empty() && there < here;
-    const Key key{kernel, swapped ? there : here, swapped ? here : there, kind};
-    Report report{kind, kernel, message()};
-    const auto [entry, fresh] = reports_.try_emplace(key, report);
-    if (!fresh && report.message < entry->second.message) entry->second = std::move(report);
+  const std::scoped_lock lock(mutex_);
+  // The same two lines are one finding, whichever came first; of the texts the least is kept, so that the host's
+  // threads do not choose.
+  const bool swapped = !there.empty() && there < here;
+  const Key key{kernel, swapped ? there : here, swapped ? here : there, kind};
+  Report report{kind, kernel, message()};
+  const auto [entry, fresh] = reports_.try_emplace(key, report);
+  if (!fresh && report.message < entry->second.message) entry->second = std::move(report);
 }
 
 std::vector<Report> Reports::all() const {
-    const std::scoped_lock lock(mutex_);
-    std::vector<Report> all;
-    for (const auto& [key, report] : reports_) all.push_back(report);
-    return all;
+  const std::scoped_lock lock(mutex_);
+  std::vector<Report> all;
+  for (const auto& [key, report] : reports_) all.push_back(report);
+  return all;
 }
 
 bool Reports::empty() const {
-    const std::scoped_lock lock(mutex_);
-    return reports_.empty();
+  const std::scoped_lock lock(mutex_);
+  return reports_.empty();
 }
 
 void Reports::clear() {
-    const std::scoped_lock lock(mutex_);
-    reports_.clear();
+  const std::scoped_lock lock(mutex_);
+  reports_.clear();
 }
 
 }  // namespace sim

@@ -12,29 +12,40 @@
 namespace sim {
 
 enum class Finding : uint8_t {
-    out_of_bounds, misaligned, uninitialised, race, unwaited, divergent_barrier, deadlock, endless, failed_assertion, trap, unsupported,
+  out_of_bounds,
+  misaligned,
+  uninitialised,
+  race,
+  unwaited,
+  divergent_barrier,
+  deadlock,
+  endless,
+  failed_assertion,
+  trap,
+  unsupported,
 };
 /// The name under which a finding is reported.
 const char* name(Finding finding);
 
 struct Report {
-    Finding kind;
-    std::string kernel;
-    std::string message;
+  Finding kind;
+  std::string kernel;
+  std::string message;
 };
 
 class Reports {
-public:
-    /// Adds a report, unless the same kind was reported at the same lines of the same kernel.
-    void add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there, const std::function<std::string()>& message);
-    std::vector<Report> all() const;  ///< in an order that does not depend on the threads
-    bool empty() const;
-    void clear();
+ public:
+  /// Adds a report, unless the same kind was reported at the same lines of the same kernel.
+  void add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
+           const std::function<std::string()>& message);
+  std::vector<Report> all() const;  ///< in an order that does not depend on the threads
+  bool empty() const;
+  void clear();
 
-private:
-    using Key = std::tuple<std::string, std::string, std::string, Finding>;
-    mutable std::mutex mutex_;
-    std::map<Key, Report> reports_;
+ private:
+  using Key = std::tuple<std::string, std::string, std::string, Finding>;
+  mutable std::mutex mutex_;
+  std::map<Key, Report> reports_;
 };
 
 }  // namespace sim

@@ -7,38 +7,38 @@
 namespace sim {
 
 struct Tally {
-    uint64_t global_requests = 0;
-    uint64_t global_sectors = 0;
-    uint64_t shared_requests = 0;
-    uint64_t shared_wavefronts = 0;
-    uint64_t shared_conflicts = 0;
-    uint64_t divergent = 0;  ///< executions of a branch that split the warp
+  uint64_t global_requests = 0;
+  uint64_t global_sectors = 0;
+  uint64_t shared_requests = 0;
+  uint64_t shared_wavefronts = 0;
+  uint64_t shared_conflicts = 0;
+  uint64_t divergent = 0;  ///< executions of a branch that split the warp
 
-    Tally& operator+=(const Tally& other) {
-        global_requests += other.global_requests;
-        global_sectors += other.global_sectors;
-        shared_requests += other.shared_requests;
-        shared_wavefronts += other.shared_wavefronts;
-        shared_conflicts += other.shared_conflicts;
-        divergent += other.divergent;
-        return *this;
-    }
+  Tally& operator+=(const Tally& other) {
+    global_requests += other.global_requests;
+    global_sectors += other.global_sectors;
+    shared_requests += other.shared_requests;
+    shared_wavefronts += other.shared_wavefronts;
+    shared_conflicts += other.shared_conflicts;
+    divergent += other.divergent;
+    return *this;
+  }
 };
 
 /// One number an instruction of the kernel. Executions are apart: they are the ones counted all the time.
 struct Tallies {
-    explicit Tallies(size_t instructions) : executed(instructions), of(instructions) {}
+  explicit Tallies(size_t instructions) : executed(instructions), of(instructions) {}
 
-    Tallies& operator+=(const Tallies& other) {
-        for (size_t i = 0; i < of.size(); ++i) {
-            executed[i] += other.executed[i];
-            of[i] += other.of[i];
-        }
-        return *this;
+  Tallies& operator+=(const Tallies& other) {
+    for (size_t i = 0; i < of.size(); ++i) {
+      executed[i] += other.executed[i];
+      of[i] += other.of[i];
     }
+    return *this;
+  }
 
-    std::vector<uint64_t> executed;
-    std::vector<Tally> of;
+  std::vector<uint64_t> executed;
+  std::vector<Tally> of;
 };
 
 }  // namespace sim

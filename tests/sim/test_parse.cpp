@@ -14,66 +14,66 @@ const std::string sample = R"(
 .const .align 4 .f32 pi = 0f40490FDB;
 .extern .shared .align 16 .b8 dynamic[];
 .visible .entry _Z1kPf(
-	.param .u64 _Z1kPf_param_0,
-	.param .align 8 .b8 _Z1kPf_param_1[24]
+ .param .u64 _Z1kPf_param_0,
+ .param .align 8 .b8 _Z1kPf_param_1[24]
 )
 .maxntid 256, 1, 1
 .minnctapersm 2
 {
-	.local .align 16 .b8 	__local_depot0[64];
-	.reg .b64 	%SP;
-	.reg .b64 	%SPL;
-	.reg .pred 	%p<4>;
-	.reg .f32 	%f<9>;
-	.reg .b32 	%r<9>;
-	.reg .b64 	%rd<9>;
-	.shared .align 4 .b8 tile[512];
-	.loc	1 10 1
-	mov.u64 	%SPL, __local_depot0;
-	cvta.local.u64 	%SP, %SPL;
-	ld.param.u64 	%rd1, [_Z1kPf_param_0];
-	ld.param.v2.u32 	{%r1, %r2}, [_Z1kPf_param_1+8];
-	.loc	1 11 3, function_name $L__info_string0, inlined_at 1 20 5
-	mov.u32 	%r3, tile;
-	{
-	.reg .pred p;
-	setp.ne.b32 p, %r1, 0;
-	@p bra again;
-	again:
-	}
-	{
-	.reg .pred p;
-	setp.ne.b32 p, %r2, 0;
-	@!p bra again;
-	again:
-	}
+ .local .align 16 .b8  __local_depot0[64];
+ .reg .b64  %SP;
+ .reg .b64  %SPL;
+ .reg .pred  %p<4>;
+ .reg .f32  %f<9>;
+ .reg .b32  %r<9>;
+ .reg .b64  %rd<9>;
+ .shared .align 4 .b8 tile[512];
+ .loc 1 10 1
+ mov.u64  %SPL, __local_depot0;
+ cvta.local.u64  %SP, %SPL;
+ ld.param.u64  %rd1, [_Z1kPf_param_0];
+ ld.param.v2.u32  {%r1, %r2}, [_Z1kPf_param_1+8];
+ .loc 1 11 3, function_name $L__info_string0, inlined_at 1 20 5
+ mov.u32  %r3, tile;
+ {
+ .reg .pred p;
+ setp.ne.b32 p, %r1, 0;
+ @p bra again;
+ again:
+ }
+ {
+ .reg .pred p;
+ setp.ne.b32 p, %r2, 0;
+ @!p bra again;
+ again:
+ }
 $L__BB0_1:
-	st.shared.f32 	[%r3+-0], 0f3F800000;
-	bar.sync 	0;
-	ld.shared.v4.f32 	{%f1, %f2, %f3, %f4}, [tile+16];
-	@%p1 bra 	$L__BB0_1;
-	{ // callseq 0, 0
-	.param .b64 param0;
-	st.param.b64 	[param0+0], %rd1;
-	.param .b64 param1;
-	st.param.b64 	[param1+0], %SP;
-	.param .b32 retval0;
-	call.uni (retval0),
-	vprintf,
-	(
-	param0,
-	param1
-	);
-	ld.param.b32 	%r4, [retval0+0];
-	} // callseq 0
-	ret;
+ st.shared.f32  [%r3+-0], 0f3F800000;
+ bar.sync  0;
+ ld.shared.v4.f32  {%f1, %f2, %f3, %f4}, [tile+16];
+ @%p1 bra  $L__BB0_1;
+ { // callseq 0, 0
+ .param .b64 param0;
+ st.param.b64  [param0+0], %rd1;
+ .param .b64 param1;
+ st.param.b64  [param1+0], %SP;
+ .param .b32 retval0;
+ call.uni (retval0),
+ vprintf,
+ (
+ param0,
+ param1
+ );
+ ld.param.b32  %r4, [retval0+0];
+ } // callseq 0
+ ret;
 }
-	.file	1 "kernel.cu"
-	.section	.debug_str
-	{
+ .file 1 "kernel.cu"
+ .section .debug_str
+ {
 $L__info_string0:
 .b8 95,90,0
-	}
+ }
 )";
 
 TEST(Parse, TakesWhatNvccWrites) {
