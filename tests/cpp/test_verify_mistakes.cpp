@@ -1,0 +1,142 @@
+// The verifier fails every mistake that a kernel could make in C.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/cpp/verified.h"
+
+namespace {
+
+constexpr float NOT_A_NUMBER = std::numeric_limits<float>::quiet_NaN();
+
+Comparison with_mistake(const Mistake& mistake) {
+  return verified(wrong_variant(right_variant(), mistake), narrow(40, 36, 33));
+}
+
+TEST(Verifier, FailsOnNaN) {
+  const Comparison found = with_mistake([](const Problem& p) { c_of(p, 7, 3) = NOT_A_NUMBER; });
+  EXPECT_FALSE(found.passed);
+  EXPECT_EQ(found.wrong, 1u);
+  EXPECT_EQ(found.row, 7);
+  EXPECT_EQ(found.col, 3);
+}
+
+TEST(Verifier, FailsOnNaNInRandomInputsToo) {
+  const Variant nan = wrong_variant(right_variant(), [](const Problem& p) { c_of(p, 0, 0) = NOT_A_NUMBER; });
+  EXPECT_FALSE(checked(nan, narrow(40, 36, 33), InputKind::normal).passed);
+}
+
+TEST(Verifier, FailsOnInfinity) {
+  EXPECT_FALSE(with_mistake([](const Problem& p) { c_of(p, 0, 0) = -INFINITY; }).passed);
+}
+
+TEST(Verifier, FailsOnOneProductLostInOneElementWhereverItIs) {
+  for (const auto& [row, col, lost] : {std::tuple{0, 0, 0}, {39, 35, 32}, {17, 31, 16}}) {
+    const Variant variant = wrong_variant(right_variant(), [=](const Problem& p) {
+      const auto *a = static_cast<const float*>(p.a), *b = static_cast<const float*>(p.b);
+      c_of(p, row, col) -= p.alpha * a[row * p.lda + lost] * b[lost * p.ldb + col];
+    });
+    const Comparison found = checked(variant, narrow(40, 36, 33), InputKind::exact);
+    EXPECT_FALSE(found.passed) << row << ", " << col;
+    EXPECT_EQ(found.wrong, 1u);
+    EXPECT_EQ(found.row, row);
+    EXPECT_EQ(found.col, col);
+  }
+}
+
+TEST(Verifier, FailsOnOneProductLostInHalfPrecision) {
+  const Variant variant = wrong_variant(right_variant<__half, float, __half>(), [](const Problem& p) {
+    const auto *a = static_cast<const __half*>(p.a), *b = static_cast<const __half*>(p.b);
+    auto* c = static_cast<__half*>(p.c);
+    int lost = 0;  // the first product that is not 0
+    while (to_double(a[lost]) * to_double(b[lost * p.ldb]) == 0) ++lost;
+    c[0] = from_double<__half>(to_double(c[0]) - p.alpha * to_double(a[lost]) * to_double(b[lost * p.ldb]));
+  });
+  EXPECT_FALSE(checked(variant, narrow(8, 8, 4096), InputKind::exact).passed);
+}
+
+TEST(Verifier, FailsOnOneUnitInTheLastPlaceOfAnExactResult) {
+  const Variant up =
+      wrong_variant(right_variant(), [](const Problem& p) { c_of(p, 5, 5) = std::nextafter(c_of(p, 5, 5), INFINITY); });
+  const Comparison found = checked(up, narrow(40, 36, 33), InputKind::exact);
+  EXPECT_FALSE(found.passed);
+  EXPECT_EQ(found.wrong, 1u);
+}
+
+TEST(Verifier, FailsOnAnUnwrittenElement) {
+  const Variant unwritten = wrong_variant(right_variant(), [](const Problem&) {});
+  Variant skips = unwritten;
+  skips.launch = [right = right_variant().launch](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
+    const float kept = c_of(p, 39, 35);
+    right(p, o, s);
+    c_of(p, 39, 35) = kept;
+  };
+  for (float beta : {0.0f, 1.0f}) {
+    const Comparison found = verified(skips, narrow(40, 36, 33, 1.0f, beta));
+    EXPECT_FALSE(found.passed) << beta;
+    EXPECT_EQ(found.row, 39);
+    EXPECT_EQ(found.col, 35);
+  }
+}
+
+TEST(Verifier, FailsWhereNothingIsLaunched) {
+  Variant idle = right_variant();
+  idle.launch = [](const Problem&, const LaunchOptions&, cudaStream_t) {};
+  EXPECT_EQ(verified(idle, narrow(4, 5, 6)).wrong, 20u);
+}
+
+TEST(Verifier, FailsOnCReadAlthoughBetaIsZero) {
+  Variant reads = right_variant();
+  reads.launch = [right = right_variant().launch](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
+    const float read = 0.0f * c_of(p, 2, 2);  // NaN, if C is poisoned as it should be
+    right(p, o, s);
+    c_of(p, 2, 2) += read;
+  };
+  const Comparison found = verified(reads, narrow(8, 8, 8));
+  EXPECT_FALSE(found.passed);
+  EXPECT_EQ(found.wrong, 1u);
+  EXPECT_TRUE(verified(reads, narrow(8, 8, 8, 1.0f, 0.5f)).passed) << "with beta, C may be read";
+}
+
+TEST(Verifier, FailsOnATransposedTile) {
+  const Comparison found = with_mistake([](const Problem& p) {
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < i; ++j) std::swap(c_of(p, 16 + i, 8 + j), c_of(p, 16 + j, 8 + i));
+  });
+  EXPECT_FALSE(found.passed);
+  EXPECT_GE(found.row, 16);
+  EXPECT_LT(found.row, 20);
+}
+
+TEST(Verifier, FailsWhereBIsTakenInTheOtherLayout) {
+  Variant other = right_variant();
+  other.launch = right_tn_variant().launch;
+  EXPECT_FALSE(verified(other, narrow(8, 8, 8)).passed);
+}
+
+TEST(Verifier, FailsWhereAlphaOrBetaIsForgotten) {
+  for (bool forget_alpha : {true, false}) {
+    Variant forgets = right_variant();
+    forgets.launch = [=, right = right_variant().launch](Problem p, const LaunchOptions& o, cudaStream_t s) {
+      (forget_alpha ? p.alpha : p.beta) = 1.0f;
+      right(p, o, s);
+    };
+    EXPECT_TRUE(verified(forgets, narrow(8, 8, 8, 1.0f, 1.0f)).passed);
+    EXPECT_FALSE(verified(forgets, narrow(8, 8, 8, 0.7f, 0.3f)).passed);
+    EXPECT_FALSE(verified(forgets, narrow(8, 8, 8, -0.5f, -1.0f)).passed);
+  }
+}
+
+TEST(Verifier, FailsWherePaddingIsTakenForElements) {
+  Variant narrow_lda = right_variant();
+  narrow_lda.launch = [right = right_variant().launch](Problem p, const LaunchOptions& o, cudaStream_t s) {
+    p.lda = p.k;
+    right(p, o, s);
+  };
+  EXPECT_TRUE(verified(narrow_lda, narrow(8, 8, 8)).passed);
+  EXPECT_FALSE(verified(narrow_lda, {8, 8, 8, 9, 8, 8}).passed);
+}
+
+}  // namespace
