@@ -72,9 +72,9 @@ void read_addresses(Warp& warp, uint32_t mask, uint32_t base, bool wide, int64_t
   if (mask != all_lanes) settle(lanes);
 }
 
-const Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   Pattern& pattern = warp.block.memos[memo];
-  if (!pattern.matches(lanes, 32)) pattern.learn_global(lanes);
+  if (!pattern.matches(lanes)) pattern.learn_global(lanes);
   const uint64_t base = lanes.address[first_lane(lanes.mask)];
   const uint64_t low = base + static_cast<uint64_t>(pattern.low()), high = base + static_cast<uint64_t>(pattern.high());
   if (low < pattern.allowed_low || high > pattern.allowed_high || !pattern.aligned()) {
@@ -92,17 +92,17 @@ const Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store)
 }
 
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
-  const Pattern& pattern = check_global(warp, memo, lanes, store);
+  Pattern& pattern = check_global(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Tally& tally = warp.block.tallies.of[warp.here()];
   ++tally.global_requests;
-  tally.global_sectors += pattern.sectors();
+  tally.global_sectors += pattern.sectors(lanes);
 }
 
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   Block& block = warp.block;
   Pattern& pattern = block.memos[memo];
-  if (!pattern.matches(lanes, 16)) pattern.learn_shared(lanes, store);
+  if (!pattern.matches(lanes)) pattern.learn_shared(lanes, store);
   const uint64_t base = lanes.address[first_lane(lanes.mask)];
   const int64_t low = static_cast<int64_t>(base) + pattern.low(), high = static_cast<int64_t>(base) + pattern.high();
   if (pattern.aligned() && low >= 0 && high <= static_cast<int64_t>(block.shared.size())) return pattern;

@@ -19,7 +19,7 @@ void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 
 /// The same without counting and without the shadow.
-const Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
+Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 
 /// Turns the shadow's objections into reports.

@@ -103,7 +103,7 @@ void Pattern::learn(const Lanes& lanes) {
 
 void Pattern::learn_global(const Lanes& lanes) {
   learn(lanes);
-  sectors_ = sim::sectors(lanes);
+  sectors_.fill(0);
 }
 
 void Pattern::learn_shared(const Lanes& lanes, bool store) {

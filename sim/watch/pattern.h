@@ -34,11 +34,11 @@ Wavefronts wavefronts(const Lanes& lanes, bool store);
 /// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.
 class Pattern {
  public:
-  /// Whether `lanes` is this pattern, moved by a multiple of `period` bytes.
-  bool matches(const Lanes& lanes, uint32_t period) const {
+  /// Whether `lanes` is this pattern, moved by a multiple of a lane's bytes.
+  bool matches(const Lanes& lanes) const {
     if (lanes.mask != mask_) return false;
     const uint64_t base = lanes.address[first_lane(mask_)];
-    uint64_t different = (base ^ phase_) & (period - 1);
+    uint64_t different = (base ^ phase_) & (lanes.bytes - 1);
     for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (lanes.address[lane] - base) ^ offset_[lane];
     return different == 0;
   }
@@ -55,7 +55,12 @@ class Pattern {
   bool aligned() const { return aligned_; }
   int64_t low() const { return low_; }    ///< first byte, from the first active lane's address
   int64_t high() const { return high_; }  ///< one past the last
-  uint32_t sectors() const { return sectors_; }
+  /// Distinct sectors of `lanes`, which this pattern matches: they depend on where in a sector the first lane begins.
+  uint32_t sectors(const Lanes& lanes) {
+    uint8_t& known = sectors_[lanes.address[first_lane(mask_)] % sectors_.size()];
+    if (known == 0) known = static_cast<uint8_t>(sim::sectors(lanes));
+    return known;
+  }
   Wavefronts wavefronts() const { return wavefronts_; }
   bool overlaps() const { return overlaps_; }  ///< two lanes share a byte
   const std::vector<Run>& runs() const { return runs_; }
@@ -71,7 +76,7 @@ class Pattern {
   int64_t low_ = 0, high_ = 0;
   bool aligned_ = false;
   bool overlaps_ = false;
-  uint32_t sectors_ = 0;
+  std::array<uint8_t, 32> sectors_{};  ///< by the first lane's place in its sector; 0 where not counted yet
   Wavefronts wavefronts_;
   std::vector<Run> runs_;
 };

@@ -1,0 +1,237 @@
+"""Breaks the steps' kernels on purpose: the simulator has to catch each mistake by the check that is meant for it.
+
+Every mutant is a small change of one step's kernel.cu, compiled like the step and run in the simulator:
+`python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught each.
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXPECTED = ROOT / "plots" / "data" / "simulator"
+
+BARRIER, WAIT, INDEX, GUARD, PAD, SWAP = (
+    "barrier removed",
+    "wait removed or early",
+    "index off by one",
+    "edge guard missing",
+    "pad removed",
+    "buffer not swapped",
+)
+
+# What catches a mistake: a kind of report, the comparison with the reference, or the counts that were recorded.
+RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN = (
+    "race",
+    "unwaited copy",
+    "out of bounds",
+    "misaligned",
+    "uninitialised read",
+)
+WRONG, COUNTS = "wrong result", "counts"
+
+RAGGED = ("--m", "70", "--n", "67", "--k", "69")
+RECORDED = ("--size", "256")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: in which step, of what kind, which text it replaces, and what has to catch it."""
+
+    step: str
+    kind: str
+    old: str
+    new: str
+    caught_by: str
+    variant: str = ""  # the default one
+    arguments: tuple[str, ...] = ()  # the simulator's own small size
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.kind}: {self.old.strip().splitlines()[0][:60]}"
+
+
+READ_BY_ALL = "__syncthreads();  // everyone has read the previous slice"
+COMPLETE = "__syncthreads();  // the slice is complete"
+
+MUTANTS = (
+    Mutant("03_smem_tiling", BARRIER, READ_BY_ALL, "//", RACE),
+    Mutant("03_smem_tiling", BARRIER, COMPLETE, "//", RACE),
+    Mutant("06_thread_tile_4x4", BARRIER, READ_BY_ALL, "//", RACE),
+    Mutant("08_conflict_free", BARRIER, COMPLETE, "//", RACE),
+    Mutant("09_double_buffer", BARRIER, COMPLETE, "//", RACE),
+    Mutant("10_cp_async", BARRIER, "__syncthreads();              // so have", "//", RACE),
+    Mutant("11_warp_tiling", BARRIER, "__syncthreads();  // the next slice is complete", "//", RACE),
+    Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "", UNWAITED),
+    Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
+    Mutant("10_cp_async", WAIT, "    cp_async_commit();", "", UNWAITED),
+    Mutant(
+        "11_warp_tiling",
+        WAIT,
+        "        cp_async_wait<STAGES - 2>();\n        __syncthreads();",
+        "        __syncthreads();",
+        UNWAITED,
+    ),
+    Mutant(
+        "11_warp_tiling", WAIT, "  cp_async_wait<STAGES - 2>();\n  __syncthreads();", "  __syncthreads();", UNWAITED
+    ),
+    Mutant("01_naive", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
+    Mutant("02_coalesced", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
+    Mutant("03_smem_tiling", INDEX, "As[tile_row][k] *", "As[tile_row][k + 1] *", WRONG),
+    Mutant("05_vector_load", INDEX, "As[k][tile_row]", "As[k][tile_row + 1]", UNWRITTEN),
+    Mutant("06_thread_tile_4x4", INDEX, "&As[k][tile_row]", "&As[k][tile_row + 1]", MISALIGNED),
+    Mutant("08_conflict_free", INDEX, "As[a_col + 3]", "As[a_col + 4]", UNWRITTEN),
+    Mutant("01_naive", GUARD, "if (row >= g.m || col >= g.n) return;", "", OUTSIDE, arguments=RAGGED),
+    Mutant("02_coalesced", GUARD, " || col >= static_cast<Index>(g.n)", "", OUTSIDE, arguments=RAGGED),
+    Mutant("03_smem_tiling", GUARD, "k0 + tile_row < g.k && ", "", OUTSIDE, "checked", RAGGED),
+    Mutant(
+        "03_smem_tiling", GUARD, "if (CHECKED && (row >= g.m || col >= g.n)) return;", "", OUTSIDE, "checked", RAGGED
+    ),
+    Mutant("04_smem_padding", GUARD, "block_row + r < g.m && ", "", OUTSIDE, "checked_lanes_down", RAGGED),
+    Mutant("11_warp_tiling", GUARD, "if (c_row < g.m && c_col < g.n)", "if (c_col < g.n)", OUTSIDE, arguments=RAGGED),
+    Mutant("04_smem_padding", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
+    Mutant("05_vector_load", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
+    Mutant("06_thread_tile_4x4", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
+    Mutant("08_conflict_free", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
+    Mutant("09_double_buffer", PAD, "[BK][BM + PAD]", "[BK][BM]", COUNTS, arguments=RECORDED),
+    Mutant("09_double_buffer", SWAP, "if (BUFFERS == 2) write ^= 1;", "", RACE),
+    Mutant("09_double_buffer", SWAP, "read = write;", "", RACE),
+    Mutant("10_cp_async", SWAP, "stage = stage + 1 == STAGES ? 0 : stage + 1;", "", WRONG),
+    Mutant("10_cp_async", SWAP, "free_stage = stage;", "", RACE),
+    Mutant("11_warp_tiling", SWAP, "write = write == (STAGES - 1) * T::STAGE ? 0 : write + T::STAGE;", "", RACE),
+)
+
+
+def only_variant(source: str, name: str) -> str:
+    """The source with one variant in its table, so that no other is compiled: the named one, or the first."""
+    start = source.index("{", source.index("{", source.index("variants()")) + 1) + 1
+    entries, depth, at, quoted = [], 0, start, False
+    for position in range(start, len(source)):
+        letter = source[position]
+        quoted ^= letter == '"'
+        if quoted:
+            continue
+        if letter == "," and depth == 0:
+            entries.append(source[at:position])
+            at = position + 1
+        elif letter == "}" and depth == 0:
+            entries.append(source[at:position])
+            wanted = next((entry for entry in entries if not name or f'"{name}"' in entry), None)
+            if wanted is None:
+                raise LookupError(f"no variant {name}")
+            return source[:start] + wanted + source[position:]
+        depth += (letter in "({[") - (letter in ")}]")
+    raise LookupError("the table of variants does not end")
+
+
+class Build:
+    """A build directory in which the steps were built: how to compile a changed kernel like them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.resolve()
+        commands = json.loads((self.directory / "compile_commands.json").read_text(encoding="utf-8"))
+        self.compile = {
+            Path(entry["file"]).parent.name: shlex.split(entry["command"])
+            for entry in commands
+            if entry["file"].endswith("kernel.cu") and Path(entry["file"]).parent.parent.name == "steps"
+        }
+        self.simulator = self.directory / "sim" / "libcudart.so.13"
+
+    def make(self, mutant: Mutant, folder: Path) -> Path:
+        """Compiles and links the mutant; its executable has the step's name."""
+        source = (ROOT / "steps" / mutant.step / "kernel.cu").read_text(encoding="utf-8")
+        if mutant.old not in source:
+            raise LookupError(f"{mutant.step}/kernel.cu no longer has the text '{mutant.old}'")
+        changed = folder / "kernel.cu"
+        changed.write_text(only_variant(source.replace(mutant.old, mutant.new), mutant.variant), encoding="utf-8")
+        command = self.compile[mutant.step]
+        kept, skip = [], False
+        for word in command:  # without the outputs, the dependency file and the host's optimisation
+            if skip or word in ("-c", "-MD", "-O3"):
+                skip = False
+            elif word in ("-MT", "-MF", "-o"):
+                skip = True
+            elif not word.endswith("kernel.cu"):
+                kept.append(word)
+        executable = folder / "steps" / mutant.step
+        executable.parent.mkdir()
+        libraries = [f"common/libharness{part}.a" for part in ("_main", "", "_cuda")]
+        line = [*kept, str(changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
+        done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LookupError(f"it does not compile: {done.stderr.strip()[-500:]}")
+        (folder / "sim").symlink_to(self.simulator.parent)
+        return executable
+
+
+def catches(build: Build, mutant: Mutant) -> set[str]:
+    """Everything that catches a mutant."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        executable = build.make(mutant, folder)
+        counts = folder / "counts.jsonl"
+        line = [str(executable), "--sim", *mutant.arguments, "--json", str(counts)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
+        kinds = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN)
+        found = {kind for kind in kinds if any(text.startswith(f"{kind} in ") for text in done.stderr.splitlines())}
+        if done.returncode == 1 and not found:
+            found.add(WRONG)
+        if done.returncode not in (0, 1):
+            raise LookupError(f"exit code {done.returncode}: {done.stderr.strip()}")
+        if counts.exists():
+            found |= {COUNTS for record in _records(counts) if not _as_recorded(record)}
+        return found
+
+
+def _records(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _as_recorded(record: dict) -> bool:
+    """Whether shared memory was used as the committed record says. A size without a record is nothing to go by."""
+    key = ("variant", "m", "n", "k", "alpha", "beta")
+    for expected in _records(EXPECTED / f"{record['step']}.jsonl"):
+        if all(expected[part] == record[part] for part in key):
+            names = [name for name in expected["counts"] if name.startswith("shared_")]
+            return all(expected["counts"][name] == record["counts"][name] for name in names)
+    return True
+
+
+def main() -> int:
+    """Runs the mutants and prints what caught each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path, help="the build directory, with the steps and the simulator built")
+    parser.add_argument("--only", default="", help="mutants of the steps whose name begins like this")
+    parser.add_argument("--jobs", type=int, default=2, help="how many are compiled at a time (default 2)")
+    asked = parser.parse_args()
+    build = Build(asked.build)
+    mutants = [mutant for mutant in MUTANTS if mutant.step.startswith(asked.only)]
+
+    def judge(mutant: Mutant) -> tuple[Mutant, set[str], str]:
+        try:
+            return mutant, catches(build, mutant), ""
+        except (LookupError, subprocess.TimeoutExpired) as problem:
+            return mutant, set(), str(problem)
+
+    missed = 0
+    print(f"{'step':<20}{'mistake':<23}{'has to be caught by':<21}caught by")
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        for mutant, found, problem in pool.map(judge, mutants):
+            caught = mutant.caught_by in found
+            missed += not caught
+            verdict = problem or ", ".join(sorted(found)) or "nothing"
+            print(
+                f"{mutant.step:<20}{mutant.kind:<23}{mutant.caught_by:<21}{verdict}{'' if caught else '  MISSED'}",
+                flush=True,
+            )
+    print(f"{len(mutants) - missed} passed, {missed} failed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
