@@ -28,7 +28,7 @@ Record = dict
 
 def counted(executable: Path, folder: Path) -> list[Record]:
     """What a step's variants count at every size. Exits where the simulator finds something wrong."""
-    listing, out = folder / "variants.jsonl", folder / f"{executable.name}.jsonl"
+    listing, out = folder / f"{executable.name}.variants.jsonl", folder / f"{executable.name}.jsonl"
     run([executable, "--list", "--json", listing])
     for variant in read(listing):
         any_size = all(variant[f"multiple_{dimension}"] == 1 for dimension in "mnk")
