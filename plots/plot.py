@@ -133,7 +133,8 @@ def main(arguments: list[str] | None = None) -> int:
     for path in left_over:
         path.unlink()
     print(
-        f"{len(files)} files from the records, {len(changed)} of them new or changed; charts: {root / 'plots' / 'charts'}"
+        f"{len(files)} files from the records, {len(changed)} of them new or changed; "
+        f"charts: {root / 'plots' / 'charts'}"
     )
     return 0
 

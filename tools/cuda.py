@@ -59,8 +59,9 @@ def find(with_cublas: bool = True) -> Toolkit | list[Unsuitable]:
 
 
 def ensure(setup: bool) -> Toolkit:
-    """A toolkit to build with. Where there is none, installs one into .venv, if `setup` allows it; without `setup`, cuBLAS
-    may be elsewhere on this machine, where only its owner knows.
+    """A toolkit to build with. Where there is none, installs one into .venv, if `setup` allows it.
+
+    Without `setup`, cuBLAS may be elsewhere on this machine, where only its owner knows.
     """
     found = find(with_cublas=setup)
     if isinstance(found, Toolkit):

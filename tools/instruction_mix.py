@@ -1,7 +1,7 @@
 """Counts the instructions of each kernel's inner loop: `python -m tools.instruction_mix [STEP …]`.
 
-From each built step it takes the PTX, and, where a disassembler (cuobjdump or nvdisasm) is found, the SASS; a step built
-without machine code for --arch is compiled by ptxas first. Writes plots/data/instruction_mix/<step>.jsonl.
+From each built step it takes the PTX, and, where a disassembler (cuobjdump or nvdisasm) is found, the SASS; a step
+built without machine code for --arch is compiled by ptxas first. Writes plots/data/instruction_mix/<step>.jsonl.
 """
 
 import argparse

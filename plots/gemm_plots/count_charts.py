@@ -58,7 +58,7 @@ def flop_per_byte(record: Record) -> float | None:
 
 
 def shared_parts(record: Record) -> tuple[float, float, float, float]:
-    """Shared-memory wavefronts per 1000 FMAs: loads without conflict, their conflicts, stores without, their conflicts."""
+    """Shared-memory wavefronts per 1000 FMAs: loads and stores, each without conflicts and their conflicts."""
     counts, scale = record["counts"], 1000 / fmas(record)
     load_conflicts = counts.get("shared_load_conflicts", 0)
     store_conflicts = counts.get("shared_store_conflicts", 0)
@@ -122,7 +122,8 @@ def sectors(course: Course, records: Records, name: str, language: str) -> Figur
         say(language, "What each step asks of global memory", "每一步向全局内存要多少数据"),
         say(
             language,
-            f"counted by the simulator at {_size(rows)}; a warp's read of 32 neighbouring floats is 4 sectors, of 32 float4 16",
+            f"counted by the simulator at {_size(rows)}; a warp's read of 32 neighbouring floats is 4 sectors, "
+            "of 32 float4 16",
             f"模拟器计数，{_size(rows)}；一个 warp 读 32 个相邻 float 是 4 个扇区，32 个 float4 是 16 个",
         ),
     )

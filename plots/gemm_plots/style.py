@@ -43,7 +43,7 @@ LADDER = (
     "#8a8f1c",
 )
 
-# Measured with a font that matplotlib ships, so that layouts are the same on every machine; shown with the reader's own.
+# Measured with a font that matplotlib ships, so that layouts are the same everywhere; shown with the reader's own.
 _MEASURE = "DejaVu Sans"
 _SHOW = (
     "-apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "

@@ -158,7 +158,8 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
         drawn,
         say(
             language,
-            "Below the axis: M and N in units of 1024. In brackets: geometric mean of the ratio to cuBLAS. The axis does not start at 0.",
+            "Below the axis: M and N in units of 1024. In brackets: geometric mean of the ratio to cuBLAS. "
+            "The axis does not start at 0.",
             "横轴下方为 M 与 N（单位 1024）。括号内为相对 cuBLAS 的几何平均。纵轴不从 0 开始。",
         ),
     )

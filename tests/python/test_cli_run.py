@@ -27,7 +27,8 @@ if "json" in words:
     size = int(words.get("size", 4096))
     with open(words["json"], "a") as file:
         file.write(json.dumps({"step": name, "variant": "v", "default": True, "m": size, "n": size, "k": size,
-                               "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU", "counts": COUNTS}) + "\\n")
+                               "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU",
+                               "counts": COUNTS}) + "\\n")
 sys.exit(EXIT)
 """
 HERE = gpu.Gpu("NVIDIA Test")

@@ -105,9 +105,11 @@ def test_sass_with_labels_as_nvdisasm_prints_it():
     [
         ("fma.rn.f16x2", "fma"), ("mul.wide.s32", "integer"), ("mul.f32", "float"), ("cvt.rn.f16.f32", "convert"),
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "load_shared"), ("st.global.v4.f32", "store_global"),
-        ("cp.async.commit_group", "other"), ("cp.async.wait_group", "other"), ("wmma.load.a.sync.aligned.row", "load_shared"),
+        ("cp.async.commit_group", "other"), ("cp.async.wait_group", "other"),
+        ("wmma.load.a.sync.aligned.row", "load_shared"),
         ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "tensor"), ("shfl.sync.bfly.b32", "shuffle"),
-        ("HMMA.16816.F32", "tensor"), ("STS.128", "store_shared"), ("LDSM.16.M88.4", "load_shared"), ("LDG.E.128", "load_global"),
+        ("HMMA.16816.F32", "tensor"), ("STS.128", "store_shared"), ("LDSM.16.M88.4", "load_shared"),
+        ("LDG.E.128", "load_global"),
         ("UIADD3", "integer"), ("LEA.HI.X", "integer"), ("FADD", "float"), ("BSSY", "branch"), ("NOP", "other"),
     ],
 )  # fmt: skip
@@ -164,7 +166,8 @@ enum class Map {
 template <int BK, int PAD = 4, bool FLAG = false>
 Variant variant(const char* name) { return Variant(name, launch<BK, PAD, FLAG>); }
 std::vector<Variant> variants() {
-  return {Variant("plain", launch), Variant("typed", launch<unsigned>), Variant("mapped", launch<Map::lane_rows, BM, true>),
+  return {Variant("plain", launch), Variant("typed", launch<unsigned>),
+          Variant("mapped", launch<Map::lane_rows, BM, true>),
           variant<16>("helped"), variant<8, 0, true>("full").covers("x"), Variant("tile", launch<Tile<64, 32>, 4>)};
 }
 """
@@ -184,8 +187,8 @@ std::vector<Variant> variants() {
 
 def test_the_template_arguments_of_variants():
     assert variants_in(SOURCE) == {
-        "plain": (), "typed": ("unsigned",), "mapped": ("1", "128", "1"), "helped": ("16", "4", "0"), "full": ("8", "0", "1"),
-        "tile": ("64", "32", "4"),
+        "plain": (), "typed": ("unsigned",), "mapped": ("1", "128", "1"), "helped": ("16", "4", "0"),
+        "full": ("8", "0", "1"), "tile": ("64", "32", "4"),
     }  # fmt: skip
 
 

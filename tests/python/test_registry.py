@@ -135,7 +135,7 @@ def our_sources() -> list[Path]:
 
 
 def test_there_is_one_list_of_steps():
-    """Facts about single steps may stand elsewhere; a bare list of steps would have to be kept in step with this one."""
+    """Facts about single steps may stand elsewhere; a bare list of steps would be one more to keep."""
     name = r"""["'](?:{})["']""".format("|".join(step.name for step in LADDER))
     bare_list = re.compile(rf"{name}(?:\s*,\s*{name}){{3,}}")
     suspects = [named(path) for path in our_sources() if bare_list.search(path.read_text(encoding="utf-8"))]

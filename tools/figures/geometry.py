@@ -1,4 +1,4 @@
-"""Where the threads of each step's default variant work: the kernels' index arithmetic, written out once for the pictures.
+"""Where the threads of each step's default variant work: the kernels' index arithmetic, once for all pictures.
 
 Everything is counted inside one block's tile. A request is one memory instruction of a warp.
 """
@@ -338,7 +338,7 @@ def double_buffer() -> Kernel:
 
 
 def cp_async() -> Kernel:
-    """Step 10: 128×256×16, 8×16 a thread; A in 4-byte copies that transpose, B in 16-byte ones; warps of 4×8 threads."""
+    """Step 10: 128×256×16, 8×16 a thread; A in 4-byte copies that transpose, B in 16-byte ones; warps of 4×8."""
 
     def row(tid: int) -> int:
         lane = tid % 32

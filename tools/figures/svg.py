@@ -159,7 +159,10 @@ class Canvas:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'font-family="{FONT}" role="img">'
         )
-        panel = f'<rect x="0.5" y="0.5" width="{_n(self.width - 1)}" height="{_n(self.height - 1)}" rx="8" fill="{PANEL}" stroke="{EDGE}"/>'
+        panel = (
+            f'<rect x="0.5" y="0.5" width="{_n(self.width - 1)}" height="{_n(self.height - 1)}" rx="8" '
+            f'fill="{PANEL}" stroke="{EDGE}"/>'
+        )
         return "\n".join([head, f"<title>{escape(self.title)}</title>", panel, *self.parts, "</svg>", ""])
 
 
