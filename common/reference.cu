@@ -23,10 +23,10 @@ struct View {
   double* magnitude;
 
   // Adds what is not a product and stores element (i, j) of the selection.
-  __host__ __device__ void finish(int i, int j, double sum, double size) const {
+  __host__ __device__ void finish(std::size_t i, std::size_t j, double sum, double size) const {
     const double old = beta == 0.0 ? 0.0 : beta * to_double(c[rows[i] * ldc + cols[j]]);
-    value[static_cast<std::size_t>(i) * col_count + j] = alpha * sum + old;
-    magnitude[static_cast<std::size_t>(i) * col_count + j] = fabs(alpha) * size + fabs(old);
+    value[i * col_count + j] = alpha * sum + old;
+    magnitude[i * col_count + j] = fabs(alpha) * size + fabs(old);
   }
 };
 
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(THREADS* THREADS) reference_kernel(View<T, Out
       for (int j = 0; j < EACH; ++j) {
         const long long row = first_row + threadIdx.y + i * THREADS;
         const int col = first_col + threadIdx.x + j * THREADS;
-        if (row < v.row_count && col < v.col_count) v.finish(static_cast<int>(row), col, sum[i][j], size[i][j]);
+        if (row < v.row_count && col < v.col_count) v.finish(row, col, sum[i][j], size[i][j]);
       }
   }
 }
