@@ -36,7 +36,7 @@ void add(nlohmann::json& sum, const nlohmann::json& more) {
 // 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), 1, ',');
   return text;
 }
 
