@@ -250,7 +250,7 @@ def test_alpha_beta_and_leading_dimensions_are_right_in_the_simulator(simulated)
 def test_a_size_that_no_memory_holds_is_refused(simulated):
     said = refused(simulated, "--sim", "--size", 46340, "--verify", "full")
     assert re.fullmatch(
-        r"this size needs 98304 MiB of GPU memory, \d+ MiB are free; choose a smaller size, or --verify sample", said
+        r"this size needs 98299 MiB of GPU memory, \d+ MiB are free; choose a smaller size, or --verify sample", said
     )
 
 
