@@ -205,6 +205,7 @@ void Simulator::reset() {
   const std::scoped_lock lock(mutex_);
   ran_.clear();
   reports.clear();
+  told = 0;
 }
 
 std::string Simulator::report_text() const {

@@ -95,7 +95,7 @@ class Simulator {
   Allocations allocations;
   Reports reports;
   Options options;
-  bool asked = false;  ///< whether gemmSimReport was called after the last report
+  size_t told = 0;  ///< reports that gemmSimReport has handed out
 
  private:
   Simulator();
