@@ -95,7 +95,8 @@ void land(Warp& warp, IsDone is_done) {
     for_lanes(copy.mask & warp.exec, [&](uint32_t lane) {
       if (!is_done(copy, lane)) return;
       std::byte* const to = block.shared.data() + copy.to[lane];
-      std::memcpy(to, reinterpret_cast<const std::byte*>(copy.from[lane]), copy.copied[lane]);
+      const auto* const from = reinterpret_cast<const std::byte*>(copy.from[lane]);
+      if (copy.copied[lane] != 0) std::memcpy(to, from, copy.copied[lane]);
       std::memset(to + copy.copied[lane], 0, copy.bytes - copy.copied[lane]);
       if (block.launch.options.watch) block.shadow.end_copy(warp.index, lane, copy.to[lane], copy.bytes);
       landed |= 1u << lane;
