@@ -23,3 +23,15 @@ __device__ __forceinline__ void store_scaled(float* c, float alpha, const float*
   float4* c4 = reinterpret_cast<float4*>(c);
   *c4 = scaled(alpha, make_float4(acc[0], acc[1], acc[2], acc[3]), beta, c4);
 }
+
+/// The same for the first `count` of four elements. WIDTH 4: count >= 4 and c is aligned; WIDTH 1: any count, any c.
+template <int WIDTH>
+__device__ __forceinline__ void store_scaled(float* c, float alpha, const float* acc, float beta, int count) {
+  if constexpr (WIDTH == 4) {
+    store_scaled(c, alpha, acc, beta);
+  } else {
+#pragma unroll
+    for (int q = 0; q < 4; ++q)
+      if (q < count) c[q] = scaled(alpha, acc[q], beta, c + q);
+  }
+}
