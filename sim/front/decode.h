@@ -1,6 +1,7 @@
 /// From the syntax tree to a program: strictly, by the table of forms.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <unordered_map>
 

@@ -1,6 +1,7 @@
 /// The container in which nvcc embeds PTX and machine code in a binary.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "front/error.h"

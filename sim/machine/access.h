@@ -1,6 +1,8 @@
 /// What every access to memory goes through: the addresses of a warp's lanes, checked and counted.
 #pragma once
 
+#include <cstdint>
+
 #include "machine/block.h"
 #include "watch/pattern.h"
 

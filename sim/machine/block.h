@@ -2,6 +2,7 @@
 /// again.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <set>
 

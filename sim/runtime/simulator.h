@@ -1,6 +1,7 @@
 /// The state behind the runtime's functions: modules, memory, what was counted and found.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
