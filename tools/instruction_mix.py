@@ -40,6 +40,11 @@ BY_HAND = {
     "11_warp_tiling": (128, 6, 16),
 }
 
+# Defaults that choose among kernels by the size of C, and the variant whose kernel they launch for large C.
+FOR_LARGE_C = {("11_warp_tiling", "by_size"): "large_tiles"}
+# Steps that steps/meson.build compiles with another level of ptxas than -O3.
+PTXAS_LEVEL = {"11_warp_tiling": "-O1"}
+
 
 def find_tool(name: str, given: str | None) -> str | None:
     """A tool of the toolkit: as given, on PATH, or beside nvcc."""
@@ -80,7 +85,16 @@ def sass_of(executable: Path, arch: int, disassembler: str) -> tuple[list[disass
                 source = Path(folder) / f"{index}.ptx"
                 source.write_bytes(image.payload)
                 cubins.append(source.with_suffix(".cubin"))
-                _run([ptxas, f"-arch=sm_{arch}", "-O3", "-o", str(cubins[-1]), str(source)])
+                _run(
+                    [
+                        ptxas,
+                        f"-arch=sm_{arch}",
+                        PTXAS_LEVEL.get(executable.name, "-O3"),
+                        "-o",
+                        str(cubins[-1]),
+                        str(source),
+                    ]
+                )
         kernels: list[disassembly.Kernel] = []
         registers: dict[str, int] = {}
         for cubin in cubins:
@@ -134,7 +148,8 @@ def measure(step: registry.Step, build: Path, arch: int, disassembler: str | Non
     for variant in listed(executable):
         name = variant["variant"]
         for level, target, kernels, registers in levels:
-            kernel = kernel_of(known.get(name), [k for k in kernels if "gemm_kernel" in k.name])
+            launched = FOR_LARGE_C.get((step.name, name), name)
+            kernel = kernel_of(known.get(launched), [k for k in kernels if "gemm_kernel" in k.name])
             if kernel is None:
                 print(f"{step.name}: which kernel variant {name} launches cannot be told; left out", file=sys.stderr)
                 break

@@ -43,6 +43,7 @@ class Kernel:
     reads_a: Callable[[int], list[list[Cell]]]  # by request: the floats of A (row, k) taken from global memory
     reads_b: Callable[[int], list[list[Cell]]]  # by request: the floats of B (k, column)
     shared: tuple[SharedAccess, ...] = ()
+    variant: str = ""  # whose tiles these are, where the default chooses by the size of C
 
 
 def block(rows: Sequence[int], cols: Sequence[int]) -> list[Cell]:
@@ -368,38 +369,46 @@ def cp_async() -> Kernel:
     )
 
 
-def lane_row(lane: int) -> int:
-    """Step 11: which of its warp's 4 rows of lanes a lane is in (bits 1 and 4)."""
-    return lane >> 1 & 1 | (lane >> 4 & 1) << 1
+def warp_tiling(*, small: bool = False) -> Kernel:
+    """Step 11: warp tiles of 64×64 in 128×256, 16×8 a thread in pieces of 4×4; small: of 64×32 in 64×128, 8×8."""
+    bm, bn, lanes_m, lanes_n, tm, threads = (64, 128, 8, 4, 8, 128) if small else (128, 256, 4, 8, 16, 256)
+    warps_n = bn // (lanes_n * 8)
 
+    def row(tid: int) -> int:
+        lane = tid % 32
+        lane_row = lane // 2 % 2 + lane // (2 * lanes_n) * 2
+        return tid // 32 // warps_n * 64 + lane_row * 4
 
-def lane_col(lane: int) -> int:
-    """Step 11: which of its warp's 8 columns of lanes a lane is in (bits 0, 2 and 3)."""
-    return lane & 1 | (lane >> 2 & 3) << 1
+    def col(tid: int) -> int:
+        lane_col = tid % 2 + tid // 4 % (lanes_n // 2) * 2
+        return tid // 32 % warps_n * lanes_n * 8 + lane_col * 4
 
-
-def warp_tiling() -> Kernel:
-    """Step 11: 128×128×16, four warps of 64×64, 16×8 a thread in pieces of 4×4."""
-    row = lambda t: t // 32 // 2 * 64 + lane_row(t % 32) * 4  # noqa: E731
-    col = lambda t: t // 32 % 2 * 64 + lane_col(t % 32) * 4  # noqa: E731
+    pitch, b_quads, b_rows = bm + 4, bn // 4, threads // (bn // 4)
     return Kernel(
         "11_warp_tiling",
-        128,
-        128,
+        bm,
+        bn,
         16,
-        128,
+        threads,
         lambda t: block(
-            [row(t) + i * 16 + j for i in range(4) for j in range(4)],
-            [col(t) + i * 32 + j for i in range(2) for j in range(4)],
+            [row(t) + i * 4 * lanes_m + j for i in range(tm // 4) for j in range(4)],
+            [col(t) + i * 4 * lanes_n + j for i in range(2) for j in range(4)],
         ),
-        lambda t: [_run(t // 4 + i, t % 4 * 4, 4) for i in range(0, 128, 32)],
-        lambda t: [_run(t // 32 + k, t % 32 * 4, 4) for k in (0, 4, 8, 12)],
+        lambda t: [_run(t // 4 + i, t % 4 * 4, 4) for i in range(0, bm, threads // 4)],
+        lambda t: [_run(t // b_quads + k, t % b_quads * 4, 4) for k in range(0, 16, b_rows)],
         (
-            SharedAccess(STORE_A, "A", "As[st][t%4*4][t/4]", 4, lambda t: 4 * (t % 4 * 4 * 132 + t // 4)),
-            SharedAccess(COPY_B, "B", "Bs[st][t/32][t%32*4]", 16, lambda t: 4 * (t // 32 * 128 + t % 32 * 4)),
-            SharedAccess(READ_A, "A", "As[st][k][lane_row*4]", 16, lambda t: 4 * row(t)),
-            SharedAccess(READ_B, "B", "Bs[st][k][lane_col*4]", 16, lambda t: 4 * col(t)),
+            SharedAccess(STORE_A, "A", "As[st][t%4*4][t/4]", 4, lambda t: 4 * (t % 4 * 4 * pitch + t // 4)),
+            SharedAccess(
+                COPY_B,
+                "B",
+                f"Bs[st][t/{b_quads}][t%{b_quads}*4]",
+                16,
+                lambda t: 4 * (t // b_quads * bn + t % b_quads * 4),
+            ),
+            SharedAccess(READ_A, "A", "As[st][k][row]", 16, lambda t: 4 * row(t)),
+            SharedAccess(READ_B, "B", "Bs[st][k][col]", 16, lambda t: 4 * col(t)),
         ),
+        "small_tiles" if small else "large_tiles",
     )
 
 

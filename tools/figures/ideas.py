@@ -553,7 +553,9 @@ def cp_async_idea(language: str) -> Canvas:
 
 def warp_tiling_idea(language: str) -> Canvas:
     """Step 11: the shape of a warp's part of C decides what it reads."""
-    canvas = _canvas("11_warp_tiling", 430, language, "a square for each warp", "每个 warp 一个方块")
+    canvas = _canvas(
+        "11_warp_tiling", 430, language, "a square for each warp, 16×8 a thread", "每个 warp 一个方块，每线程 16×8"
+    )
     for x, kernel, heading in (
         (24.0, cp_async(), say(language, "step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),
         (496.0, warp_tiling(), say(language, "step 11: one square", "步骤 11：一个方块")),

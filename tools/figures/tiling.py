@@ -71,10 +71,10 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             say(language, "C", "C"),
             say(language, "a grid of blocks", "由线程块铺满"),
             blocks,
-            blocks,
+            blocks * kernel.bm // kernel.bn,
             1,
-            ((C.middle, ((1, 2),)),),
-            (1, 2, 1, 1),
+            ((C.middle, ((1, 1),)),),
+            (1, 1, 1, 1),
             (say(language, "one block computes one tile", "一个线程块算一块"),),
         )
     ]
@@ -83,8 +83,8 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
         say(language, f"per k: {kernel.bm} + {kernel.bn} floats", f"每个 k：{kernel.bm} + {kernel.bn} 个 float"),
         say(
             language,
-            f"{kernel.bm * kernel.bn / per_k:g} FMAs a float from global memory",
-            f"每个全局 float 用于 {kernel.bm * kernel.bn / per_k:g} 次 FMA",
+            f"{round(kernel.bm * kernel.bn / per_k, 1):g} FMAs a float from global memory",
+            f"每个全局 float 用于 {round(kernel.bm * kernel.bn / per_k, 1):g} 次 FMA",
         ),
     )
     warps = kernel.threads // WARP
@@ -173,8 +173,10 @@ def _panels(heading: str, note: str, found: list[Level], language: str) -> Canva
     for index, level in enumerate(found):
         x = parts.MARGIN + index * (side + gap)
         height, width = side / level.rows, side / level.cols
-        if level.rows > level.cols:
+        if index > 0 and level.rows > level.cols:
             width = height
+        elif index > 0:  # the matrix is a square of whatever blocks
+            height = width
         right = x + width * level.cols
         canvas.text(x, TOP - 12, level.name, 14, INK, bold=True)
         canvas.text(x + side, TOP - 12, level.size, 13, MUTED, "end")
@@ -182,7 +184,7 @@ def _panels(heading: str, note: str, found: list[Level], language: str) -> Canva
         for colour, cells in level.colours:
             parts.fill(canvas, x, TOP, cells, height, width, colour)
         if index == 0:
-            _lines(canvas, x, side, level.rows)
+            _lines(canvas, x, side, level.rows, level.cols)
         else:
             data = "".join(
                 f"M{x + i * width:g} {TOP:g}v{level.rows * height:g}"
@@ -207,8 +209,8 @@ def _panels(heading: str, note: str, found: list[Level], language: str) -> Canva
     return canvas
 
 
-def _lines(canvas: Canvas, x: float, side: float, count: int) -> None:
+def _lines(canvas: Canvas, x: float, side: float, rows: int, cols: int) -> None:
     """The borders of the blocks in the matrix."""
-    step = side / count
-    data = "".join(f"M{x + i * step:g} {TOP:g}v{side:g}M{x:g} {TOP + i * step:g}h{side:g}" for i in range(1, count))
+    data = "".join(f"M{x + i * side / cols:g} {TOP:g}v{side:g}" for i in range(1, cols))
+    data += "".join(f"M{x:g} {TOP + i * side / rows:g}h{side:g}" for i in range(1, rows))
     canvas.path(data, "#c3ccd7", line=0.8)

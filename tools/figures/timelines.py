@@ -157,7 +157,7 @@ def cp_async() -> Line:
 
 
 def warp_tiling() -> Line:
-    """Step 11: slices on their way two ahead, fragments one k ahead, stores spread over the slice."""
+    """Step 11: slices on their way two ahead, fragments one k ahead, A stored late in the slice."""
     width = MULTIPLY / PIECES
     bars = [
         Bar(0, 0, COPY - 4, GLOBAL, Words("slices 0, 1", "切片 0、1")),
@@ -169,8 +169,16 @@ def warp_tiling() -> Line:
     for number in range(3):
         last = number == 2
         if number < 1:
-            bars.append(Bar(0, at, at + COPY, GLOBAL, _slice(number + 2)))
-            bars += [Bar(1, at + 1 + k * width, at + 3 + k * width, STORE, Words("", "")) for k in range(4)]
+            bars.append(Bar(0, at, at + MULTIPLY - 2 * width - 0.5, GLOBAL, _slice(number + 2)))
+            bars.append(
+                Bar(
+                    1,
+                    at + MULTIPLY - 2 * width,
+                    at + MULTIPLY - width - 0.5,
+                    STORE,
+                    Words(f"{number + 2}", f"{number + 2}"),
+                )
+            )
         bars += _fragments(at, PIECES - 1 if last else PIECES)
         bars.append(Bar(3, at, at + MULTIPLY, C.strong, _slice(number)))
         if not last:
@@ -179,8 +187,8 @@ def warp_tiling() -> Line:
     return Line(
         "11_warp_tiling",
         Words(
-            "three stages: slices two ahead, A's stores spread out; the FMAs run on across the barrier",
-            "三级流水：超前两片，A 的写入分散进行；FMA 跨过屏障不停",
+            "three stages: slices two ahead, A stored as late as possible; the FMAs run on across the barrier",
+            "三级流水：超前两片，A 尽可能晚写入；FMA 跨过屏障不停",
         ),
         (
             Words("from global memory", "从全局内存拷贝"),
