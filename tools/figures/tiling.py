@@ -64,6 +64,8 @@ def hierarchy(language: str) -> Canvas:
 def levels(kernel: Kernel, language: str) -> list[Level]:
     """C, the block's tile, the warp's where the kernel has warp tiles, the thread's."""
     blocks = 6
+    across = blocks * kernel.bm // kernel.bn
+    middle = (across - 1) // 2
     thread = sorted(kernel.computes(0))
     rows, cols = len({r for r, _ in thread}), len({c for _, c in thread})
     found = [
@@ -71,10 +73,10 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             say(language, "C", "C"),
             say(language, "a grid of blocks", "由线程块铺满"),
             blocks,
-            blocks * kernel.bm // kernel.bn,
+            across,
             1,
-            ((C.middle, ((1, 1),)),),
-            (1, 1, 1, 1),
+            ((C.middle, ((1, middle),)),),
+            (1, middle, 1, 1),
             (say(language, "one block computes one tile", "一个线程块算一块"),),
         )
     ]
@@ -83,7 +85,7 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
         say(language, f"per k: {kernel.bm} + {kernel.bn} floats", f"每个 k：{kernel.bm} + {kernel.bn} 个 float"),
         say(
             language,
-            f"{round(kernel.bm * kernel.bn / per_k, 1):g} FMAs a float from global memory",
+            f"{round(kernel.bm * kernel.bn / per_k, 1):g} FMAs a float of A and B",
             f"每个全局 float 用于 {round(kernel.bm * kernel.bn / per_k, 1):g} 次 FMA",
         ),
     )
@@ -175,7 +177,7 @@ def _panels(heading: str, note: str, found: list[Level], language: str) -> Canva
         height, width = side / level.rows, side / level.cols
         if index > 0 and level.rows > level.cols:
             width = height
-        elif index > 0:  # the matrix is a square of whatever blocks
+        elif index > 0:  # only the matrix is stretched into a square
             height = width
         right = x + width * level.cols
         canvas.text(x, TOP - 12, level.name, 14, INK, bold=True)
@@ -201,8 +203,10 @@ def _panels(heading: str, note: str, found: list[Level], language: str) -> Canva
             left, top = x + col * width, TOP + row * height
             canvas.rect(left, top, wide * width, high * height, "none", INK, 2)
             edge = left + wide * width
+            magnified = found[index + 1]
+            below = side * min(1.0, magnified.rows / magnified.cols)
             canvas.line(edge, top, x + side + gap, TOP, INK, 0.9, "4 3")
-            canvas.line(edge, top + high * height, x + side + gap, TOP + side, INK, 0.9, "4 3")
+            canvas.line(edge, top + high * height, x + side + gap, TOP + below, INK, 0.9, "4 3")
         elif index + 1 < len(found):
             canvas.arrow(right + 8, TOP + side / 2, x + side + gap - 8, TOP + side / 2, INK, 1.6)
         canvas.lines(x, TOP + side + 24, level.notes, 12.5, fill=INK)
