@@ -103,7 +103,7 @@ MUTANTS = (
     Mutant("09_double_buffer", SWAP, "read = write;", "", RACE),
     Mutant("10_cp_async", SWAP, "stage = stage + 1 == STAGES ? 0 : stage + 1;", "", RACE),
     Mutant("10_cp_async", SWAP, "free_stage = stage;", "", RACE),
-    Mutant("11_warp_tiling", SWAP, "write = write == (STAGES - 1) * T::STAGE ? 0 : write + T::STAGE;", "", RACE),
+    Mutant("11_warp_tiling", SWAP, "write = write == (STAGES - 1) * T::STAGE ? 0 : write + T::STAGE;", ";", RACE),
 )
 
 
