@@ -1,8 +1,9 @@
 """`./gemm validate`: the simulator's counts beside a GPU's own counters, read by Nsight Compute.
 
-Runs every step twice at each size, in the simulator and under ncu, and writes docs/validation-<gpu>.csv: one row for each
-step, size and counter. A row that differs is explained by the machine code, in the column `why`; explanations are kept when
-the table is made anew. Exit code 1 where fewer rows are equal than should be, or a row that differs is not explained.
+Runs every step twice at each size, in the simulator and under ncu, and writes docs/validation-<gpu>.csv: one row for
+each step, size and counter. A row that differs is explained by the machine code, in the column `why`; explanations
+are kept when the table is made anew. Exit code 1 where fewer rows are equal than should be, or a row that differs is
+not explained.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Tells which compiled kernel a variant launches, by the template arguments in the step's source and in the symbol.
 
-A variant is `Variant("name", launch<ARGS>)`, `helper("name", 16, launch<ARGS>)` or `variant<ARGS>("name")`, and `launch`
-hands its arguments on to `gemm_kernel`, so that the arguments of the symbol begin with those of the source.
+A variant is `Variant("name", launch<ARGS>)`, `helper("name", 16, launch<ARGS>)` or `variant<ARGS>("name")`, and
+`launch` hands its arguments on to `gemm_kernel`, so that the arguments of the symbol begin with those of the source.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """How fast the simulator is, and what counting and checking cost: every step's default variant at 256×256×256.
 
-`python tests/sim/benchmark.py build` prints seconds and warp instructions a second, with all checks and without; exit code 1
-where a step takes longer than it may, or the checks cost more than they may.
+`python tests/sim/benchmark.py build` prints seconds and warp instructions a second, with all checks and without; exit
+code 1 where a step takes longer than it may, or the checks cost more than they may.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     python tests/sim/counts.py build            compare
     python tests/sim/counts.py build --update   record anew
 
-A difference is a change of the kernel, of the compiler or of the simulator: look at it, then record anew. Instructions are
-compared only with the compiler that they were recorded with; what happens to memory, always.
+A difference is a change of the kernel, of the compiler or of the simulator: look at it, then record anew. Instructions
+are compared only with the compiler that they were recorded with; what happens to memory, always.
 """
 
 import argparse
