@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -130,6 +131,7 @@ def test_ctrl_c_leaves_cleanly():
         start_new_session=True,
     ) as process:
         assert process.stdout.readline() == "started\n"
+        time.sleep(2)  # a signal before the child is there would end the parent alone
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
