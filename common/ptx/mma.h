@@ -44,7 +44,7 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[
 }
 
 /// TF32 in (FP32 bits, rounded by cvt.rna.tf32), FP32 sums. 16×8 times 8×8, one element a register; place = lane % 4:
-/// a[0]: (group, place)   a[1]: (group + 8, place)   a[2], a[3]: place + 4   b[0]: (place, group)   b[1]: (place + 4, …)
+/// a[0]: (group, place)   a[1]: (group + 8, place)   a[2], a[3]: place + 4   b[0]: (place, group)   b[1]: place + 4
 __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t* b) {
   asm volatile(
       "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
