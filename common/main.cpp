@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "common/also.h"
 #include "common/count.h"
 #include "common/measure.h"
 #include "common/record.h"
@@ -42,7 +43,7 @@ void enter_simulator(const Session& session, char** argv) {
 int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
-  Session session{step_name(argv[0]), std::move(*options), variants()};
+  Session session{step_name(argv[0]), std::move(*options), all_variants()};
   if (!session.options.json.empty()) require_writable(session.options.json);
   if (session.options.list) return list(session);
 

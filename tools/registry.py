@@ -9,6 +9,7 @@ from tools.paths import REGISTRY, STEPS
 
 ENTRY = re.compile(r"^\s*\{(?P<fields>\s*'name'\s*:.*)\}\s*,?\s*(#.*)?$")
 FIELD = re.compile(r"'(?P<key>\w+)'\s*:\s*'(?P<value>[^']*)'")
+LIST = re.compile(r"'(?P<key>\w+)'\s*:\s*\[(?P<values>[^]]*)\]")
 HEADING = re.compile(r"^#\s+(?P<text>.+?)\s*#*\s*$", re.MULTILINE)
 STEP_NUMBER = re.compile(r"^(?:step\s*)?0*(?P<number>\d+)[\s:.·–—-]*", re.IGNORECASE)
 
@@ -21,6 +22,7 @@ class Step:
     arch: str  # the least compute capability it needs, as in compute_80
     ladder: str  # fp32, fp16, wmma, mma
     types: str  # of A and B, the accumulator and C, as shown to people
+    also: tuple[str, ...] = ()  # names of the sources in its folder also/
 
     @property
     def number(self) -> int:
@@ -34,8 +36,13 @@ class Step:
 
     @property
     def kernel(self) -> Path:
-        """The step's one source file."""
+        """The source of the step's own kernel."""
         return self.folder / "kernel.cu"
+
+    @property
+    def sources(self) -> list[Path]:
+        """Every source: the kernel, then published kernels that are built differently."""
+        return [self.kernel, *(self.folder / "also" / f"{name}.cu" for name in self.also)]
 
     def idea(self, language: str = "") -> str:
         """The heading of its chapter, less the number: `language` is "" for English or "zh-CN"."""
@@ -61,8 +68,10 @@ def steps(registry: Path = REGISTRY) -> list[Step]:
         if entry is None:
             continue
         fields = {field["key"]: field["value"] for field in FIELD.finditer(entry["fields"])}
+        lists = {field["key"]: re.findall(r"'([^']*)'", field["values"]) for field in LIST.finditer(entry["fields"])}
+        also = tuple(lists.get("also", ()))
         try:
-            found.append(Step(fields["name"], fields["arch"], fields["ladder"], fields["types"]))
+            found.append(Step(fields["name"], fields["arch"], fields["ladder"], fields["types"], also))
         except KeyError as missing:
             raise UserError(f"{registry}, line {line_number}: the step has no {missing}") from None
     if not found:
