@@ -57,7 +57,7 @@ void add_sizes(CLI::App& app, Options& options, Raw& raw) {
 }
 
 void add_problem(CLI::App& app, Options& options) {
-  app.add_option("--variant", options.variant, "which variant of the step, or all")->check(something());
+  app.add_option("--variant", options.variant, "which variant of the step; all; bottlenecks: those that leave out work")->check(something());
   app.add_flag("--list", options.list, "list the variants and stop")->disable_flag_override();
   app.add_option("--alpha", options.alpha, "factor of A * B (default 1)")->check(factor());
   app.add_option("--beta", options.beta, "factor of the old C (default 0: C is not read)")->check(factor());

@@ -101,13 +101,19 @@ class Variant {
     published_names.push_back(std::move(published));
     return *this;
   }
+  /// Leaves this part of the work out on purpose ("the copy of A", common/leave_out.h): timed and never verified, never
+  /// recorded among the others, not one of `--variant all`.
+  Variant& leaves_out(std::string part) {
+    left_out = std::move(part);
+    return *this;
+  }
   /// What differs from the default variant, in a few words, for --list.
   Variant& note(std::string words) {
     remark = std::move(words);
     return *this;
   }
 
-  std::string name, remark;
+  std::string name, remark, left_out;
   DType ab, acc, out;
   bool b_transposed = false, tensor_cores = false;
   int block_m = 1, block_n = 1, block_k = 1;

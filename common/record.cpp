@@ -83,8 +83,12 @@ ordered_json timing_record(const std::string& step, const Variant& variant, bool
     record["ratio_p20"] = rounded(timing.ratio.p20);
     record["ratio_p80"] = rounded(timing.ratio.p80);
   }
-  record["error"] = rounded(verified.error);
-  record["worst_of_bound"] = rounded(verified.worst_of_bound);
+  if (variant.left_out.empty()) {
+    record["error"] = rounded(verified.error);
+    record["worst_of_bound"] = rounded(verified.worst_of_bound);
+  } else {
+    record["leaves_out"] = variant.left_out;
+  }
   record["options"] = ordered_json::object();
   if (options.swizzle_stride != 0) record["options"]["swizzle_stride"] = options.swizzle_stride;
   record["gpu"] = gpu.name;
@@ -101,21 +105,23 @@ ordered_json timing_record(const std::string& step, const Variant& variant, bool
 }
 
 ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default) {
-  return {{"step", step},
-          {"variant", variant.name},
-          {"default", is_default},
-          {"a", name_of(variant.ab)},
-          {"acc", name_of(variant.acc)},
-          {"c", name_of(variant.out)},
-          {"layout", variant.b_transposed ? "TN" : "NN"},
-          {"multiple_m", variant.multiple_m},
-          {"multiple_n", variant.multiple_n},
-          {"multiple_k", variant.multiple_k},
-          {"min_k", variant.min_k},
-          {"multiple_lda", variant.multiple_lda},
-          {"multiple_ldb", variant.multiple_ldb},
-          {"multiple_ldc", variant.multiple_ldc},
-          {"block", {variant.block_m, variant.block_n, variant.block_k}},
-          {"covers", variant.published_names},
-          {"note", variant.remark}};
+  ordered_json record = {{"step", step},
+                         {"variant", variant.name},
+                         {"default", is_default},
+                         {"a", name_of(variant.ab)},
+                         {"acc", name_of(variant.acc)},
+                         {"c", name_of(variant.out)},
+                         {"layout", variant.b_transposed ? "TN" : "NN"},
+                         {"multiple_m", variant.multiple_m},
+                         {"multiple_n", variant.multiple_n},
+                         {"multiple_k", variant.multiple_k},
+                         {"min_k", variant.min_k},
+                         {"multiple_lda", variant.multiple_lda},
+                         {"multiple_ldb", variant.multiple_ldb},
+                         {"multiple_ldc", variant.multiple_ldc},
+                         {"block", {variant.block_m, variant.block_n, variant.block_k}},
+                         {"covers", variant.published_names},
+                         {"note", variant.remark}};
+  if (!variant.left_out.empty()) record["leaves_out"] = variant.left_out;
+  return record;
 }

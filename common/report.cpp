@@ -65,15 +65,26 @@ void ResultTable::add(const Variant& variant, const Shape& shape, const Timing& 
 }
 
 void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants) {
-  out << step << "\n";
-  for (const Variant& v : variants) {
+  const auto print = [&](const Variant& v) {
     out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", v.name.c_str(), &v == &variants.front() ? "*" : " ",
                 name_of(v.ab), name_of(v.ab), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
         << accepted(v) << "\n";
     if (!v.remark.empty()) out << "                        " << v.remark << "\n";
     for (const std::string& name : v.published_names) out << "                        covers " << name << "\n";
-  }
+  };
+  out << step << "\n";
+  for (const Variant& v : variants)
+    if (v.left_out.empty()) print(v);
   out << "  * the default\n";
+
+  const char* heading = "bottlenecks: these leave out work on purpose; timed, never verified\n";
+  for (const Variant& v : variants) {
+    if (v.left_out.empty()) continue;
+    out << heading;
+    heading = "";
+    print(v);
+    out << "                        leaves out " << v.left_out << "\n";
+  }
 }
 
 bool report_verdict(std::ostream& out, const Work& work, const Comparison& found, const char* when) {

@@ -14,12 +14,22 @@ std::vector<const Variant*> chosen(const Session& session) {
   std::vector<const Variant*> found;
   std::string names;
   for (const Variant& variant : session.variants) {
-    if (name == "all" || name == variant.name || (name.empty() && session.is_default(variant)))
+    const bool complete = variant.left_out.empty();
+    if (name == variant.name || (name == (complete ? "all" : "bottlenecks")) ||
+        (name.empty() && session.is_default(variant)))
       found.push_back(&variant);
     names += " " + variant.name;
   }
+  if (found.empty() && name == "bottlenecks") throw BadInput("no variant of this step leaves out work on purpose");
   if (found.empty()) throw BadInput("no variant is called " + name + "; this step has:" + names);
   return found;
+}
+
+// Shared memory that was never filled, sums that nobody needs: the simulator would report what is on purpose.
+void require_complete(const Variant& variant) {
+  if (!variant.left_out.empty())
+    throw BadInput("variant " + variant.name + " leaves out " + variant.left_out +
+                   ": its result is wrong on purpose, so that it can only be timed, on a GPU");
 }
 
 int rounded_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -38,6 +48,7 @@ std::vector<Work> planned(const Session& session, bool in_simulator) {
   const Options& options = session.options;
   std::vector<Work> work;
   for (const Variant* variant : chosen(session)) {
+    if (in_simulator) require_complete(*variant);
     std::vector<Shape> shapes = options.shapes;
     if (shapes.empty())
       shapes.push_back(in_simulator ? simulated_size(*variant) : Shape{DEFAULT_SIZE, DEFAULT_SIZE, DEFAULT_SIZE});

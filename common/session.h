@@ -29,7 +29,8 @@ struct Work {
 Shape simulated_size(const Variant& variant);
 
 /// Every chosen variant on every size that was asked for. Without one: 4096, or `simulated_size` in the simulator.
-/// Throws BadInput for an unknown variant, and where a variant refuses a size.
+/// Throws BadInput for an unknown variant, where a variant refuses a size, and in the simulator for one that leaves out
+/// work on purpose.
 std::vector<Work> planned(const Session& session, bool in_simulator);
 
 /// Whether the CUDA runtime of this process sees a GPU.
