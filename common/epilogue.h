@@ -1,11 +1,21 @@
 // The last line of every kernel: c = alpha * acc + beta * c, where beta = 0 means that c is not read.
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 /// alpha * acc + beta * *c; with beta = 0, *c is never read (it may be NaN, or not written yet).
 __device__ __forceinline__ float scaled(float alpha, float acc, float beta, const float* c) {
   return beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;
+}
+
+/// The same for half and __nv_bfloat16 outputs (Out) of sums in float or half (Acc): computed in float, rounded once.
+template <typename Out, typename Acc>
+__device__ __forceinline__ Out scaled(float alpha, Acc acc, float beta, const Out* c) {
+  static_assert(sizeof(Out) == 2, "a 16-bit output");
+  const float product = alpha * static_cast<float>(acc);
+  return static_cast<Out>(beta == 0.0f ? product : product + beta * static_cast<float>(*c));
 }
 
 /// Four neighbouring elements at once; c is 16-byte aligned.
@@ -32,6 +42,36 @@ __device__ __forceinline__ void store_scaled(float* c, float alpha, const float*
   } else {
 #pragma unroll
     for (int q = 0; q < 4; ++q)
+      if (q < count) c[q] = scaled(alpha, acc[q], beta, c + q);
+  }
+}
+
+/// Eight 16-bit elements: what one 16-byte access moves.
+template <typename T>
+struct alignas(16) Pack8 {
+  T element[8];
+};
+
+/// c[0 … 7] = alpha * acc[0 … 7] + beta * c[0 … 7] for half or __nv_bfloat16 c, in one 16-byte store; c is 16-byte
+/// aligned, acc is a register array of float or half.
+template <typename Out, typename Acc>
+__device__ __forceinline__ void store_scaled(Out* c, float alpha, const Acc* acc, float beta) {
+  Pack8<Out>* const c8 = reinterpret_cast<Pack8<Out>*>(c);
+  Pack8<Out> out;
+  if (beta != 0.0f) out = *c8;  // one load, before the sums need it
+#pragma unroll
+  for (int q = 0; q < 8; ++q) out.element[q] = scaled(alpha, acc[q], beta, &out.element[q]);
+  *c8 = out;
+}
+
+/// The same for the first `count` of eight elements: element by element where they are fewer, any c then.
+template <typename Out, typename Acc>
+__device__ __forceinline__ void store_scaled(Out* c, float alpha, const Acc* acc, float beta, int count) {
+  if (count >= 8) {
+    store_scaled(c, alpha, acc, beta);
+  } else {
+#pragma unroll
+    for (int q = 0; q < 7; ++q)
       if (q < count) c[q] = scaled(alpha, acc[q], beta, c + q);
   }
 }
