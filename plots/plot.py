@@ -17,11 +17,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 try:
     from gemm_plots import catalogue, markers, records, style, tables
-    from gemm_plots.course import LANGUAGES, Course
+    from gemm_plots.course import Course
 except ModuleNotFoundError as missing:
     sys.exit(print(f"plot.py needs {missing.name}: pip install -r requirements.txt", file=sys.stderr) or 2)
 
 from tools.figures import gallery  # noqa: E402
+from tools.figures.text import LANGUAGES  # noqa: E402
 from tools.variant_kernels import fingerprint  # noqa: E402
 
 

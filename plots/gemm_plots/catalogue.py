@@ -8,7 +8,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from . import count_charts, mix_charts, sweep_charts, timing_charts
+from . import count_charts, ladder_charts, mix_charts, step_charts, sweep_charts
 from .course import Course
 from .records import Records
 
@@ -24,12 +24,12 @@ class Chart:
 def charts(course: Course, records: Records) -> Iterator[Chart]:
     """Every chart there is, whether or not its records exist."""
     for ladder in dict.fromkeys(step.ladder for step in course.steps):
-        yield Chart(f"{ladder}-ladder", partial(_at, timing_charts.ladder, course, records, ladder, 4096))
-        yield Chart(f"{ladder}-ladder-8192", partial(_at, timing_charts.ladder, course, records, ladder, 8192))
+        yield Chart(f"{ladder}-ladder", partial(_at, ladder_charts.ladder, course, records, ladder, 4096))
+        yield Chart(f"{ladder}-ladder-8192", partial(_at, ladder_charts.ladder, course, records, ladder, 8192))
         for name, draw in (
-            ("sizes", timing_charts.sizes),
-            ("relative", timing_charts.relative),
-            ("speedup", timing_charts.speedup),
+            ("sizes", ladder_charts.sizes),
+            ("relative", ladder_charts.relative),
+            ("speedup", ladder_charts.speedup),
             ("roofline", count_charts.roofline),
             ("sectors", count_charts.sectors),
             ("bank-conflicts", count_charts.bank_conflicts),
@@ -40,8 +40,8 @@ def charts(course: Course, records: Records) -> Iterator[Chart]:
         mix_name = "instruction-mix" if ladder == "fp32" else f"{ladder}-instruction-mix"
         yield Chart(mix_name, partial(_of_ladder, mix_charts.fma_share, course, records, ladder))
     for step in course.steps:
-        yield Chart(f"{step.name}-sizes", partial(_of_ladder, timing_charts.step_sizes, course, records, step))
-        yield Chart(f"{step.name}-variants", partial(_of_ladder, timing_charts.variants, course, records, step))
+        yield Chart(f"{step.name}-sizes", partial(_of_ladder, step_charts.step_sizes, course, records, step))
+        yield Chart(f"{step.name}-variants", partial(_of_ladder, step_charts.variants, course, records, step))
         if len(records.counted_variants(step.name)) > 1:
             yield Chart(f"{step.name}-counts", partial(_of_ladder, count_charts.step_counts, course, records, step))
         if any(sweep_charts.swept(records, gpu, step.name) for gpu in records.gpus([step.name])):

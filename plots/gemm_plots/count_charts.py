@@ -238,7 +238,7 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         raise Missing(
             f"the roofline of the {name} ladder needs timings at {size} and simulator counts of the same steps"
         )
-    facts, peak = course.gpu(gpu), course.peak(gpu, steps[0].types)
+    facts, peak = course.gpu(gpu), course.peak(gpu, steps[0])
     if not facts or not peak:
         raise Missing(f"no peak of {gpu} in plots/data/gpus.json")
     height = 5.4
@@ -287,7 +287,7 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         textcoords="offset points",
         fontsize=9,
     )
-    if cublas := records.cublas_at(gpu, [s.name for s in steps], size):
+    if cublas := records.baseline_at(gpu, [s.name for s in steps], size):
         ax.axhline(cublas, color=style.AMBER, ls=(0, (5, 2)), lw=1.4, zorder=1)
         ax.annotate(
             f"cuBLAS {style.number(cublas)}",

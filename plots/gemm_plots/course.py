@@ -9,8 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-LANGUAGES = ("en", "zh-CN")
-LADDERS = ("fp32", "fp16", "wmma", "mma", "hopper")
+from tools.figures.text import Words
+
+LADDERS = {
+    "fp32": Words("FP32 on CUDA cores", "CUDA core 上的 FP32"),
+    "fp16": Words("FP16 on CUDA cores", "CUDA core 上的 FP16"),
+    "wmma": Words("tensor cores through WMMA", "通过 WMMA 使用 Tensor Core"),
+    "mma": Words("tensor cores through PTX mma.sync", "通过 PTX mma.sync 使用 Tensor Core"),
+    "hopper": Words("Hopper", "Hopper"),
+}
+ON_CUDA_CORES = ("fp32", "fp16")
+# The key of a peak in gpus.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
+_PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 
 _STEP_LINE = re.compile(r"\{\s*'name'\s*:\s*'(?P<name>[^']+)'(?P<rest>[^}]*)\}")
 _VARIANT = re.compile(r'\b[Vv]ariant(?:<[^>"]*>)?\(\s*"([^"]+)"|(?<![.\w])\w+\(\s*"([^"]+)"\s*,')
@@ -31,6 +41,16 @@ class Step:
     def number(self) -> str:
         """Its place in the ladder, two digits."""
         return self.name.split("_")[0]
+
+    @property
+    def element(self) -> str:
+        """The element type of A and B: the first of its types."""
+        return self.types.split()[0]
+
+    @property
+    def on_tensor_cores(self) -> bool:
+        """Whether its ladder runs on tensor cores."""
+        return self.ladder not in ON_CUDA_CORES
 
     @property
     def short(self) -> str:
@@ -96,9 +116,9 @@ class Course:
                 return facts
         return {}
 
-    def peak(self, gpu: str, types: str) -> float | None:
-        """Peak TFLOPS of a GPU for the steps' element type."""
-        return self.gpu(gpu).get("peak_tflops", {}).get(types)
+    def peak(self, gpu: str, step: Step) -> float | None:
+        """Peak TFLOPS of a GPU for what a step computes with."""
+        return self.gpu(gpu).get("peak_tflops", {}).get(_PEAK_KEYS.get(step.ladder, step.element))
 
     def published(self) -> dict[str, Any]:
         """Figures that others published, drawn as marks with their source."""

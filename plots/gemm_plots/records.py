@@ -1,4 +1,4 @@
-"""Reads the records: JSON Lines of timings, simulator counts and instruction mixes.
+"""Reads the records: JSON Lines of timings, simulator counts, instruction mixes, limits, profiles and bottlenecks.
 
 A record that cannot be trusted is refused by file and line; nothing is guessed or skipped.
 """
@@ -7,19 +7,30 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
 
+CUBLAS, CUBLASLT = "cublas", "cublaslt"
+BASELINES = {CUBLAS: "cuBLAS", CUBLASLT: "cublasLt"}
+
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
+BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the two files
+LIMITS_FILE = "limits"
+PROFILE_FILE = "profile"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
 _COUNT_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "counts": dict}
 _MIX_FIELDS = {"step": str, "variant": str, "level": str, "loop": dict}
+_BOTTLENECK_FIELDS = {**_TIMING_FIELDS, "leaves_out": str}
+_LIMIT_FIELDS = {"limit": str, "a": str, "acc": str, "tflops": float}
+_PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
 
 class RecordError(Exception):
@@ -28,9 +39,12 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: timings by GPU, simulator counts and instruction mixes."""
+    """Everything recorded: by GPU timings, limits, profiles and bottlenecks; simulator counts and instruction mixes."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
+    limits: dict[str, list[Record]] = field(default_factory=dict)
+    profiles: dict[str, list[Record]] = field(default_factory=dict)
+    bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
 
@@ -45,28 +59,47 @@ class Records:
         rows = [r for r in self.timings.get(gpu, []) if r["step"] == step]
         return [r for r in rows if r.get("alpha", 1) == 1 and r.get("beta", 0) == 0]
 
-    def default_at(self, gpu: str, step: str, m: int, n: int | None = None, k: int | None = None) -> Record | None:
-        """The default variant's timing at one size (square when only m is given), against cuBLAS if there is one."""
+    def default_at(
+        self, gpu: str, step: str, m: int, n: int | None = None, k: int | None = None, baseline: str | None = None
+    ) -> Record | None:
+        """The default variant's timing at one size (square when only m is given), without options.
+
+        Against the baseline asked for; where none is, against cuBLAS if there is one.
+        """
         size = (m, m if n is None else n, m if k is None else k)
         rows = [r for r in self.of_step(gpu, step) if r.get("default") and (r["m"], r["n"], r["k"]) == size]
-        rows.sort(key=lambda r: (r.get("baseline") != "cublas", bool(r.get("options"))))
-        return rows[0] if rows else None
+        rows = [r for r in rows if not r.get("options") and baseline in (None, r.get("baseline"))]
+        return min(rows, key=lambda r: r.get("baseline") != CUBLAS, default=None)
 
     def square_sizes(self, gpu: str, steps: Iterable[str]) -> list[int]:
         """Square sizes at which a default variant of one of the steps was timed."""
         rows = [r for step in steps for r in self.of_step(gpu, step)]
         return sorted({r["m"] for r in rows if r.get("default") and r["m"] == r["n"] == r["k"]})
 
-    def cublas_at(
-        self, gpu: str, steps: Iterable[str], m: int, n: int | None = None, k: int | None = None
+    def baseline_at(
+        self,
+        gpu: str,
+        steps: Iterable[str],
+        m: int,
+        n: int | None = None,
+        k: int | None = None,
+        baseline: str = CUBLAS,
     ) -> float | None:
-        """cuBLAS's TFLOPS at one size: the median of what it did beside each default variant."""
-        rows = (self.default_at(gpu, step, m, n, k) for step in steps)
-        found = sorted(r["baseline_tflops"] for r in rows if r and r.get("baseline_tflops"))
-        if not found:
-            return None
-        middle = len(found) // 2
-        return found[middle] if len(found) % 2 else (found[middle - 1] + found[middle]) / 2
+        """A baseline's TFLOPS at one size: the median of what it did beside each default variant."""
+        rows = (self.default_at(gpu, step, m, n, k, baseline) for step in steps)
+        found = [r["baseline_tflops"] for r in rows if r and r.get("baseline_tflops")]
+        return statistics.median(found) if found else None
+
+    def swizzled(self, gpu: str, step: str) -> list[Record]:
+        """Timings of a step with a swizzle stride given, cuBLAS as baseline where there is one."""
+        rows = [r for r in self.of_step(gpu, step) if (r.get("options") or {}).get("swizzle_stride")]
+        return sorted(rows, key=lambda r: r.get("baseline") != CUBLAS)
+
+    def limit(self, gpu: str, a: str, acc: str, tensor: bool) -> Record | None:
+        """The instruction limit measured for elements and accumulator of these types."""
+        rows = [r for r in self.limits.get(gpu, []) if (r["a"], r["acc"]) == (a, acc)]
+        rows = [r for r in rows if r["limit"].startswith(("mma", "wgmma")) == tensor]
+        return max(rows, key=lambda r: r["tflops"], default=None)
 
     def gpu_name(self, gpu: str) -> str:
         """The GPU's own name as its records give it."""
@@ -107,9 +140,25 @@ def load(data: Path, root: Path) -> Records:
             records.counts = _read_folder(folder, root, _COUNT_FIELDS)
         elif folder.name == MIX_DIR:
             records.mixes = _read_folder(folder, root, _MIX_FIELDS)
-        elif rows := _read_folder(folder, root, _TIMING_FIELDS):
-            records.timings[folder.name] = rows
+        else:
+            _read_gpu(records, folder, root)
     return records
+
+
+def _read_gpu(records: Records, folder: Path, root: Path) -> None:
+    """A GPU's folder: a file of timings per step, and apart from them limits, profiles and bottlenecks."""
+    apart = {LIMITS_FILE: (records.limits, _LIMIT_FIELDS), PROFILE_FILE: (records.profiles, _PROFILE_FIELDS)}
+    timings = []
+    for path in sorted(folder.glob("*.jsonl")):
+        if path.stem in apart:
+            into, fields = apart[path.stem]
+            into[folder.name] = _read_file(path, root, fields)
+        else:
+            timings += _read_file(path, root, _TIMING_FIELDS)
+    if timings:
+        records.timings[folder.name] = timings
+    if bottlenecks := _read_folder(folder / BOTTLENECK_DIR, root, _BOTTLENECK_FIELDS):
+        records.bottlenecks[folder.name] = bottlenecks
 
 
 def _read_folder(folder: Path, root: Path, fields: dict[str, type]) -> list[Record]:
@@ -141,9 +190,10 @@ def _checked(record: Any, fields: dict[str, type]) -> Record:
         if key not in record:
             raise ValueError(f"no field '{key}'")
         value = record[key]
-        if kind is float:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-                raise ValueError(f"field '{key}' is no positive number: {value!r}")
+        if kind in (float, Real):
+            finite = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+            if not finite or (kind is float and value <= 0):
+                raise ValueError(f"field '{key}' is no {'positive ' if kind is float else ''}number: {value!r}")
         elif not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"field '{key}' is no {kind.__name__}: {value!r}")
         elif kind is int and value < 1:

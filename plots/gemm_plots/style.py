@@ -17,15 +17,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-INK = "#1f2733"
-MUTED = "#5b6675"
-GRID = "#e3e8ee"
-PANEL = "#fcfdfe"
-BLUE = "#2f6fbb"  # operand A, and the step a chapter is about
-AMBER = "#e08a1e"  # operand B, and cuBLAS
-GREEN = "#2e9e6b"  # results, FMAs, gains
-RED = "#d1383d"  # conflicts, losses
-VIOLET = "#7b5cc4"  # threads
+from tools.figures.palette import GRID as GRID
+from tools.figures.palette import INK as INK
+from tools.figures.palette import MUTED as MUTED
+from tools.figures.palette import PANEL as PANEL
+from tools.figures.palette import RED as RED
+from tools.figures.palette import THREAD, A, B, C
+from tools.figures.svg import FONT
+from tools.figures.text import say as say
+
+BLUE = A.strong  # operand A, and the step a chapter is about
+AMBER = B.strong  # operand B, and cuBLAS
+GREEN = C.strong  # results, FMAs, gains
+VIOLET = THREAD.strong  # threads, and cublasLt
 GREY = "#a9b4c2"  # the step before, everything else
 
 # Dark to light along a ladder, readable on the panel colour.
@@ -45,11 +49,6 @@ LADDER = (
 
 # Measured with a font that matplotlib ships, so that layouts are the same everywhere; shown with the reader's own.
 _MEASURE = "DejaVu Sans"
-_SHOW = (
-    "-apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
-    "'DejaVu Sans', Helvetica, Arial, sans-serif"
-)
-
 _SETTINGS = {
     "font.family": _MEASURE,
     "font.size": 10,
@@ -84,11 +83,6 @@ class Missing(Exception):
     """A chart or table has no record to stand on; the text says which."""
 
 
-def say(language: str, english: str, chinese: str) -> str:
-    """The text in the reader's language."""
-    return chinese if language == "zh-CN" else english
-
-
 def apply() -> None:
     """Sets the look; quiet about glyphs that the measuring font lacks, for the reader's fonts draw them."""
     plt.rcdefaults()
@@ -109,7 +103,7 @@ def to_svg(drawn: Figure) -> str:
     drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(drawn)
     svg = buffer.getvalue()
-    svg = re.sub(r"'DejaVu Sans'", _SHOW.replace("\\", ""), svg)
+    svg = re.sub(r"'DejaVu Sans'", FONT, svg)
     # Width and height in points become a view box alone: the page decides the size.
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import count_charts, sweep_charts, timing_charts
+from . import count_charts, step_charts, sweep_charts
 from .course import Course, Step
 from .records import Record, Records
 from .style import Missing, number, say
@@ -88,7 +88,7 @@ def _ladder(course: Course, records: Records, name: str, language: str) -> str:
         for step in steps:
             small, large = (records.default_at(gpu, step.name, size) for size in (4096, 8192))
             used += [r for r in (small, large) if r]
-            peak = course.peak(gpu, step.types)
+            peak = course.peak(gpu, step)
             top = max((r["tflops"] for r in (small, large) if r), default=None)
             now = small["tflops"] if small else None
             gain = f"×{now / best:.2f}" if now and best else "–"
@@ -105,9 +105,9 @@ def _ladder(course: Course, records: Records, name: str, language: str) -> str:
                     gain,
                 ]
             )
-        cublas = [records.cublas_at(gpu, names, size) for size in (4096, 8192)]
+        cublas = [records.baseline_at(gpu, names, size) for size in (4096, 8192)]
         if any(cublas):
-            peak = course.peak(gpu, steps[0].types)
+            peak = course.peak(gpu, steps[0])
             share = _percent(max(c for c in cublas if c) / peak) if peak else "–"
             rows.append(["cuBLAS", "", _figure(cublas[0]), "100%", _figure(cublas[1]), "100%", share, ""])
         parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows, 2))
@@ -136,7 +136,7 @@ def _step(course: Course, records: Records, step: Step, language: str) -> str:
             if now is None:
                 continue
             old = records.default_at(gpu, before.name, size) if before else None
-            peak = course.peak(gpu, step.types)
+            peak = course.peak(gpu, step)
             cells = [
                 str(size),
                 *([_figure(old["tflops"] if old else None)] if before else []),
@@ -156,13 +156,13 @@ def _step(course: Course, records: Records, step: Step, language: str) -> str:
 
 
 def _variants(course: Course, records: Records, step: Step, language: str) -> str:
-    gpus = [g for g in records.gpus([step.name]) if timing_charts.variant_rows(records, g, step)]
+    gpus = [g for g in records.gpus([step.name]) if step_charts.variant_rows(records, g, step)]
     if not gpus:
         raise Missing(f"no timing of {step.name} at 4096")
     covers = course.covers(step)
     parts = []
     for gpu in gpus:
-        found = timing_charts.variant_rows(records, gpu, step)
+        found = step_charts.variant_rows(records, gpu, step)
         head = [
             say(language, "variant", "变体"),
             say(language, "published kernel it covers", "对应的已发表内核"),
@@ -173,7 +173,7 @@ def _variants(course: Course, records: Records, step: Step, language: str) -> st
         default = next((r["tflops"] for r in found if r.get("default")), None)
         rows = [
             [
-                f"**`{r['shown']}`**" if r.get("default") else f"`{r['shown']}`",
+                f"**`{r['variant']}`**" if r.get("default") else f"`{r['variant']}`",
                 ", ".join(covers.get(r["variant"], [])),
                 _figure(r["tflops"]),
                 _percent(r.get("ratio")),

@@ -1,0 +1,269 @@
+"""What the charts share: panels per GPU, lines of reference with their names, figures on bars, ends of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from . import style
+from .course import Course, Step
+from .records import BASELINES, CUBLAS, CUBLASLT, Records
+from .style import say
+
+DASHED, DASH_DOT, DOTTED = (0, (5, 2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.5))
+LOOKS = {CUBLAS: (style.AMBER, DASHED), CUBLASLT: (style.VIOLET, DASH_DOT)}  # of the baselines
+_BEYOND = 1.6  # a baseline this many times above all else is named at the edge and not drawn
+
+
+def conditions(records: Records, gpu: str, language: str) -> str:
+    """How the timings were taken, for the foot of a chart."""
+    rows = records.timings.get(gpu, [])
+    cuda = next((r["cuda"] for r in rows if r.get("cuda")), "?")
+    return say(
+        language,
+        f"CUDA {cuda}, random normal data, kernel and baseline in turn, median of rounds; α = 1, β = 0",
+        f"CUDA {cuda}，正态随机数据，内核与基准轮流计时，取各轮中位数；α = 1，β = 0",
+    )
+
+
+def on_gpus(records: Records, gpus: Sequence[str], language: str) -> str:
+    """The GPU's name for a title, or how many GPUs there are."""
+    return records.gpu_name(gpus[0]) if len(gpus) == 1 else say(language, f"{len(gpus)} GPUs", f"{len(gpus)} 种 GPU")
+
+
+def gpu_panels(
+    records: Records,
+    gpus: Sequence[str],
+    height: float,
+    panel: float,
+    left: float,
+    right: float,
+    top: float,
+    bottom: float,
+    **axes_options: object,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel per GPU, each `panel` inches wide between margins in inches."""
+    count = len(gpus)
+    gap = 0.55 if axes_options.get("sharey") else left + right
+    width = left + count * panel + (count - 1) * gap + right
+    top += 0.2 if count > 1 else 0
+    height += 0.2 if count > 1 else 0
+    drawn, axes = style.figure(width, height, columns=count, **axes_options)
+    drawn.subplots_adjust(
+        left=left / width, right=1 - right / width, top=1 - top / height, bottom=bottom / height, wspace=gap / panel
+    )
+    if count > 1:
+        for ax, gpu in zip(axes, gpus, strict=True):
+            place = 1 - 0.8 / height
+            drawn.text(ax.get_position().x0, place, records.gpu_name(gpu), fontsize=11, fontweight="bold")
+    return drawn, axes
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A speed to compare with: a baseline, the instruction's limit, the peak."""
+
+    name: str
+    tflops: float
+    colour: str
+    dashes: tuple[float, tuple[float, ...]]
+    peak: bool = False
+
+    @property
+    def text(self) -> str:
+        """Name and figure."""
+        return f"{self.name} {style.number(self.tflops)}"
+
+
+def baselines(records: Records, gpu: str, steps: Sequence[Step], size: int) -> list[Reference]:
+    """cuBLAS and cublasLt at one size, beside the default variants of these steps."""
+    names = [s.name for s in steps]
+    found = {b: records.baseline_at(gpu, names, size, baseline=b) for b in BASELINES}
+    return [Reference(BASELINES[b], value, *LOOKS[b]) for b, value in found.items() if value]
+
+
+def roofs(course: Course, records: Records, gpu: str, steps: Sequence[Step], language: str) -> list[Reference]:
+    """The measured limit of the instruction that the last step's default uses, and the peak."""
+    found = []
+    step = steps[-1]
+    default = next((r for s in reversed(steps) for r in records.of_step(gpu, s.name) if r.get("default")), {})
+    limit = records.limit(gpu, default.get("a", step.element), default.get("acc", step.element), step.on_tensor_cores)
+    if limit:
+        found.append(Reference(limit["limit"], limit["tflops"], style.RED, (0, (3, 1))))
+    if peak := course.peak(gpu, step):
+        found.append(Reference(say(language, "peak", "峰值"), peak, style.INK, DOTTED, peak=True))
+    return found
+
+
+def axis_top(references: Sequence[Reference], values: Sequence[float]) -> float:
+    """The end of a TFLOPS axis: all values, the roofs, and the baselines that are not far beyond both."""
+    top = max([*values, *(r.tflops for r in references if r.peak)], default=0.0)
+    return max([top, *(r.tflops for r in references if not top or r.tflops <= _BEYOND * top)])
+
+
+def label_rows(references: Sequence[Reference], top: float, inches: float) -> list[tuple[Reference, int, str]]:
+    """Where the names of vertical lines go: the row above the axes and the side of the line, none over another."""
+    taken: list[list[tuple[float, float]]] = []
+    placed = []
+    for reference in sorted(references, key=lambda r: r.tflops):
+        beyond = reference.tflops > top
+        x = inches if beyond else reference.tflops / top * inches
+        width = (style.em(reference.text) + (1.4 if beyond else 0)) * 9 / 72 + 0.1
+        spots = {"right": (x - width, x), "left": (x, x + width)}
+        sides = ("right",) if beyond or reference.peak else ("right", "left")
+        row = 0
+        while True:
+            if row == len(taken):
+                taken.append([])
+            free = [s for s in sides if spots[s][0] > -1.5 and spots[s][1] < inches + 0.6]
+            free = [s for s in free if all(spots[s][1] <= a or spots[s][0] >= b for a, b in taken[row])]
+            if free:
+                taken[row].append(spots[free[0]])
+                placed.append((reference, row, free[0]))
+                break
+            row += 1
+    return placed
+
+
+def vertical_references(ax: Axes, references: Sequence[Reference], top: float, inches: float) -> int:
+    """Lines across horizontal bars with their names above the axes; returns the rows of names."""
+    rows = 0
+    for reference, row, side in label_rows(references, top, inches):
+        beyond = reference.tflops > top
+        if not beyond:
+            ax.axvline(reference.tflops, color=reference.colour, ls=reference.dashes, lw=1.8, zorder=1.5)
+        ax.annotate(
+            f"{reference.text} →" if beyond else reference.text,
+            (1 if beyond else reference.tflops, 1),
+            (-3 if side == "right" else 3, 4 + 12 * row),
+            xycoords=("axes fraction" if beyond else "data", "axes fraction"),
+            textcoords="offset points",
+            ha=side,
+            fontsize=9,
+            color=reference.colour,
+        )
+        rows = max(rows, row + 1)
+    return rows
+
+
+def bar_text(
+    ax: Axes, value: float, row: float, text: str, inside: bool, ink: str = "white", size: float = 9, bold: bool = False
+) -> None:
+    """The figure of a horizontal bar, before its end or after it."""
+    ax.annotate(
+        text,
+        (value, row),
+        (-5 if inside else 5, 0),
+        textcoords="offset points",
+        va="center",
+        ha="right" if inside else "left",
+        fontsize=size,
+        color=ink if inside else style.INK,
+        fontweight="bold" if bold and inside else "normal",
+        zorder=4,
+    )
+
+
+def bar_rows(ax: Axes, names: Sequence[str]) -> None:
+    """The vertical axis of horizontal bars: a name a row, the first on top."""
+    ax.set_ylim(len(names) - 0.45, -0.55)
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+
+
+def with_share(tflops: float, ratio: float | None) -> str:
+    """`48.1  (92.3%)`: speed, and the share of the baseline where there is one."""
+    return style.number(tflops) + (f"  ({ratio:.1%})" if ratio is not None else "")
+
+
+def size_axis(ax: Axes, sizes: Sequence[int], label: str = "M = N = K") -> None:
+    """A logarithmic axis of sizes."""
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(sizes, [str(size) for size in sizes])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(sizes[0] / 1.12, sizes[-1] * 1.12)
+    ax.set_xlabel(label)
+    ax.grid(True)
+
+
+class Lines:
+    """Lines over size whose names stand at their right ends, moved apart."""
+
+    def __init__(self, ax: Axes) -> None:
+        self.ax = ax
+        self.labels: list[tuple[float, float, str, str]] = []
+        self.top = 0.0
+
+    def add(
+        self,
+        points: Sequence[tuple[float, float]],
+        name: str,
+        colour: str,
+        ink: str = "",
+        width: float = 1.8,
+        dashes: object = "-",
+        marker: str = "o",
+        zorder: float = 3,
+    ) -> None:
+        """A line through points (none is no line)."""
+        if points:
+            xs, ys = zip(*points, strict=True)
+            self.ax.plot(xs, ys, color=colour, lw=width, ls=dashes, marker=marker, ms=4.2, zorder=zorder)
+            self.labels.append((*points[-1], name, ink or colour))
+            self.top = max(self.top, *ys)
+
+    def level(self, reference: Reference, at: float) -> None:
+        """A horizontal line, named at `at`."""
+        self.ax.axhline(reference.tflops, color=reference.colour, ls=reference.dashes, lw=1.5, zorder=2)
+        self.labels.append((at, reference.tflops, reference.text, reference.colour))
+        self.top = max(self.top, reference.tflops)
+
+    def finish(self, inches: float, head_room: float = 1.05) -> None:
+        """Sets the vertical axis and writes the names; `inches`: the panel's height."""
+        high = self.top * head_room
+        self.ax.set_ylim(0, high)
+        gap = high * 0.165 / inches
+        for (x, y, text, colour), place in zip(
+            self.labels, style.spread([y for _, y, _, _ in self.labels], gap), strict=True
+        ):
+            self.ax.annotate(
+                text,
+                (x, y),
+                (1.035, place / high),
+                xycoords="data",
+                textcoords="axes fraction",
+                va="center",
+                fontsize=9,
+                color=colour,
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2},
+            )
+
+
+def over_size(
+    lines: Lines, course: Course, records: Records, gpu: str, steps: Sequence[Step], at: Sequence[int], language: str
+) -> None:
+    """The baselines as lines over size, the limit and the peak as levels; a baseline far beyond both in words alone."""
+    levels = roofs(course, records, gpu, steps, language)
+    far = _BEYOND * max((r.tflops for r in levels), default=float("inf"))
+    beyond = []
+    for name, (colour, dashes) in LOOKS.items():
+        speeds = [(s, records.baseline_at(gpu, [x.name for x in steps], s, baseline=name)) for s in at]
+        points = [(s, v) for s, v in speeds if v]
+        if points and points[-1][1] > far:
+            low, high = (style.number(pick(v for _, v in points)) for pick in (min, max))
+            beyond.append(f"{BASELINES[name]} {low}–{high}")
+        else:
+            lines.add(points, BASELINES[name], colour, "", 2.1, dashes, "s", 4)
+    for reference in levels:
+        lines.level(reference, at[-1] * 1.12)
+    if beyond:
+        words = ", ".join(beyond)
+        text = say(language, f"off this axis: {words} (tensor cores)", f"超出纵轴：{words}（Tensor Core）")
+        lines.ax.annotate(
+            text, (0, 1), (2, 18), xycoords="axes fraction", textcoords="offset points", fontsize=9, color=style.AMBER
+        )

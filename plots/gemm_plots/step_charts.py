@@ -1,0 +1,141 @@
+"""Charts of one step as it was timed: over size beside the step before, and its variants."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from . import panels, style
+from .course import Course, Step
+from .records import BASELINES, CUBLAS, Record, Records
+from .style import Missing, say
+
+# How element types are written, and what a record's types come to in a few words.
+TYPE_NAMES = {"f16": "FP16", "bf16": "BF16", "tf32": "TF32", "f32": "FP32"}
+
+
+def kind(record: Record) -> tuple[str, str, str]:
+    """Types and layout of a record, by which speeds may be compared: elements, accumulator, layout."""
+    return record.get("a", ""), record.get("acc", ""), record.get("layout", "NN")
+
+
+def kind_in_words(record: Record, language: str) -> str:
+    """`FP16, FP32 accumulate, TN`."""
+    a, acc, layout = kind(record)
+    words = [TYPE_NAMES.get(a, a)]
+    if acc != a:
+        name = TYPE_NAMES.get(acc, acc)
+        words.append(say(language, f"{name} accumulate", f"{name} 累加"))
+    return say(language, ", ", "，").join(words + ([layout] if layout != "NN" else []))
+
+
+def step_sizes(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """TFLOPS over size for one step, the one before, the baselines, the limit and the peak; a panel per GPU."""
+    gpus = [gpu for gpu in records.gpus([step.name]) if records.square_sizes(gpu, [step.name])]
+    if not gpus:
+        raise Missing(f"no timing of {step.name} at a square size")
+    before = course.before(step)
+    drawn, axes = panels.gpu_panels(records, gpus, 4.2, 5.0 if len(gpus) == 1 else 3.3, 0.62, 2.1, 0.72, 0.77)
+    for ax, gpu in zip(axes, gpus, strict=True):
+        at = records.square_sizes(gpu, [step.name])
+        lines = panels.Lines(ax)
+        points = {
+            one: [(s, r["tflops"]) for s in at if (r := records.default_at(gpu, one.name, s))]
+            for one in (before, step)
+            if one
+        }
+        if before:
+            lines.add(points[before], before.short, style.GREY, style.MUTED, zorder=4)
+        lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
+        panels.over_size(lines, course, records, gpu, [step], at, language)
+        panels.size_axis(ax, at)
+        lines.finish(2.75, 1.1)
+        for x, y in points[step]:  # above the panel, where no line runs through them
+            ax.annotate(
+                style.number(y),
+                (x, 1),
+                (0, 4),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9,
+                fontweight="bold",
+                color=style.BLUE,
+            )
+        ax.set_ylabel("TFLOPS")
+    where = records.gpu_name(gpus[0]) if len(gpus) == 1 else ""
+    style.heading(drawn, f"{step.short} · {where}".rstrip(" ·"))
+    style.footnote(drawn, panels.conditions(records, gpus[0], language))
+    return drawn
+
+
+def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096) -> list[Record]:
+    """The variants of a step at one size without options, best first; `versus`: their ratio to each baseline."""
+    found: dict[str, Record] = {}
+    for record in records.of_step(gpu, step.name):
+        if (record["m"], record["n"], record["k"]) != (size, size, size) or record.get("options"):
+            continue
+        name, baseline = record["variant"], record.get("baseline")
+        versus = found.get(name, {}).get("versus", {})
+        if record.get("ratio") is not None:
+            versus = {**versus, baseline: record["ratio"]}
+        if name not in found or baseline == CUBLAS:
+            found[name] = record
+        found[name] = {**found[name], "versus": versus}
+    return sorted(found.values(), key=lambda r: -r["tflops"])
+
+
+def variants(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """A bar per variant of one step at 4096, cuBLAS and peak as lines; a panel per GPU."""
+    rows = {gpu: found for gpu in records.gpus([step.name]) if len(found := variant_rows(records, gpu, step)) > 1}
+    if not rows:
+        raise Missing(f"fewer than two variants of {step.name} timed at 4096")
+    gpus = list(rows)
+    names = {gpu: [_shown(r, rows[gpu], language) for r in rows[gpu]] for gpu in gpus}
+    longest = max(style.em(name) for gpu in gpus for name in names[gpu])
+    left, inches = max(1.3, longest * 10 / 72 + 0.3), 4.85 if len(gpus) == 1 else 3.6
+    references = {gpu: _references(course, records, gpu, step, rows[gpu], language) for gpu in gpus}
+    tops = {gpu: 1.04 * panels.axis_top(references[gpu], [r["tflops"] for r in rows[gpu]]) for gpu in gpus}
+    levels = max(1 + row for gpu in gpus for _, row, _ in panels.label_rows(references[gpu], tops[gpu], inches))
+    top = 0.68 + 0.17 * levels
+    height = top + 0.5 + (0.34 if len(rows[gpus[0]]) < 16 else 0.27) * max(map(len, rows.values()))
+    drawn, axes = panels.gpu_panels(records, gpus, height, inches, left, 0.75, top, 0.5)
+    for ax, gpu in zip(axes, gpus, strict=True):
+        for row, record in enumerate(rows[gpu]):
+            value = record["tflops"]
+            ax.barh(row, value, 0.66, color=style.BLUE if record.get("default") else style.GREY, zorder=2)
+            ink = "white" if record.get("default") else style.INK
+            panels.bar_text(ax, value, row, panels.with_share(value, record.get("ratio")), value > 0.4 * tops[gpu], ink)
+        panels.vertical_references(ax, references[gpu], tops[gpu], inches)
+        ax.set_xlim(0, tops[gpu])
+        panels.bar_rows(ax, names[gpu])
+        ax.set_xlabel("TFLOPS")
+    where = f" · {records.gpu_name(gpus[0])}" if len(gpus) == 1 else ""
+    style.heading(
+        drawn,
+        say(language, f"Variants of {step.short}, 4096³{where}", f"{step.short} 的各变体，4096³{where}"),
+        say(
+            language,
+            "blue: the default; in brackets: share of cuBLAS in the same types",
+            "蓝色：默认变体；括号内为相对同类型 cuBLAS 的比例",
+        ),
+    )
+    return drawn
+
+
+def _shown(record: Record, rows: list[Record], language: str) -> str:
+    """A variant's name, with its types where they are not the default's."""
+    default = next((r for r in rows if r.get("default")), rows[0])
+    return record["variant"] + ("" if kind(record) == kind(default) else f" ({kind_in_words(record, language)})")
+
+
+def _references(
+    course: Course, records: Records, gpu: str, step: Step, rows: list[Record], language: str
+) -> list[panels.Reference]:
+    """The baselines beside the default; without one beside the fastest; then limit and peak."""
+    found = panels.baselines(records, gpu, [step], 4096)
+    if not found:
+        one = next((r for r in rows if r.get("baseline_tflops") and r.get("baseline") in BASELINES), None)
+        if one:
+            name = one["baseline"]
+            found = [panels.Reference(BASELINES[name], one["baseline_tflops"], *panels.LOOKS[name])]
+    return found + panels.roofs(course, records, gpu, [step], language)
