@@ -56,12 +56,19 @@ class Cublas : public Baseline {
 
 std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const Problem& problem, cudaStream_t stream);
 
+std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant) {
+  switch (choice) {
+    case BaselineChoice::none: return {};
+    case BaselineChoice::cublas: return {BaselineKind::cublas};
+    case BaselineChoice::cublaslt: return {BaselineKind::cublaslt};
+    case BaselineChoice::both: return {BaselineKind::cublas, BaselineKind::cublaslt};
+    case BaselineChoice::standard: break;
+  }
+  return baselines_for(variant.tensor_cores ? BaselineChoice::both : BaselineChoice::cublas, variant);
+}
+
 std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const Problem& problem,
                                         cudaStream_t stream) {
-  switch (kind) {
-    case BaselineKind::none: return nullptr;
-    case BaselineKind::cublas: return std::make_unique<Cublas>(variant);
-    case BaselineKind::cublaslt: return make_cublaslt(variant, problem, stream);
-  }
-  return nullptr;
+  if (kind == BaselineKind::cublaslt) return make_cublaslt(variant, problem, stream);
+  return std::make_unique<Cublas>(variant);
 }

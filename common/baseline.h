@@ -3,10 +3,17 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/gemm.h"
 
-enum class BaselineKind { none, cublas, cublaslt };
+enum class BaselineKind { cublas, cublaslt };
+
+/// What was asked for. standard: cuBLAS, and for tensor-core variants the best of cublasLt's algorithms besides.
+enum class BaselineChoice { standard, none, cublas, cublaslt, both };
+
+/// What a variant is measured against, in the order in which they take turns.
+std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant);
 
 /// A library's GEMM. Loading it takes a second or so; nothing is loaded before make_baseline.
 class Baseline {
@@ -19,6 +26,6 @@ class Baseline {
 };
 
 /// Makes the baseline for a variant's types and layout; `problem` is what a cublasLt search is tried on.
-/// Throws BadInput where the library cannot be loaded. `none` gives nullptr.
+/// Throws BadInput where the library cannot be loaded.
 std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const Problem& problem,
                                         cudaStream_t stream);

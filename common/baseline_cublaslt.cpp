@@ -88,7 +88,7 @@ class CublasLt : public Baseline {
     for (int i = 0; i < count; ++i) {
       if (run(problem, found[i].algo, stream) != CUBLAS_STATUS_SUCCESS) continue;
       const Enqueue enqueue = [&](int, cudaStream_t s) { check(run(problem, found[i].algo, s), "cublasLtMatmul"); };
-      const double ms = time_in_turn({1, TRIAL_SECONDS, 1}, enqueue, nullptr, stream).ms.median;
+      const double ms = time_in_turn({1, TRIAL_SECONDS, 1}, enqueue, {}, stream).ms.median;
       if (best_ms == 0 || ms < best_ms) best_ms = ms, best_ = found[i].algo;
     }
     if (best_ms == 0) throw BadInput("cublasLt has no algorithm for this problem; use --baseline cublas");

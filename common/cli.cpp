@@ -13,8 +13,10 @@ namespace {
 
 constexpr int MOST = std::numeric_limits<int>::max();
 
-const std::map<std::string, BaselineKind> BASELINES = {
-    {"none", BaselineKind::none}, {"cublas", BaselineKind::cublas}, {"cublaslt", BaselineKind::cublaslt}};
+const std::map<std::string, BaselineChoice> BASELINES = {{"none", BaselineChoice::none},
+                                                         {"cublas", BaselineChoice::cublas},
+                                                         {"cublaslt", BaselineChoice::cublaslt},
+                                                         {"both", BaselineChoice::both}};
 const std::map<std::string, VerifyMode> VERIFY_MODES = {
     {"full", VerifyMode::full}, {"sample", VerifyMode::sample}, {"off", VerifyMode::off}};
 
@@ -38,7 +40,7 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& choices) {
 struct Raw {
   std::vector<int> sizes;
   int m = 0, n = 0, k = 0;
-  std::string sweep, baseline = "cublas", verify;
+  std::string sweep, baseline, verify;
 };
 
 void add_sizes(CLI::App& app, Options& options, Raw& raw) {
@@ -57,11 +59,15 @@ void add_sizes(CLI::App& app, Options& options, Raw& raw) {
 }
 
 void add_problem(CLI::App& app, Options& options) {
-  app.add_option("--variant", options.variant, "which variant of the step; all; bottlenecks: those that leave out work")->check(something());
+  app.add_option("--variant", options.variant, "which variant of the step; all; bottlenecks: those that leave out work")
+      ->check(something());
   app.add_flag("--list", options.list, "list the variants and stop")->disable_flag_override();
   app.add_option("--alpha", options.alpha, "factor of A * B (default 1)")->check(factor());
   app.add_option("--beta", options.beta, "factor of the old C (default 0: C is not read)")->check(factor());
-  app.add_option("--swizzle-stride", options.launch.swizzle_stride, "columns of C a block swizzle walks (tensor cores)")
+  app.add_option("--swizzle-stride", options.swizzle_strides,
+                 "rows or columns of C that neighbouring blocks stay within, for the L2 cache; several are measured in "
+                 "turn (default: the step's own)")
+      ->delimiter(',')
       ->check(whole(1, MOST));
   app.add_option("--seed", options.seed, "seed of the random inputs (default 1)")->check(whole(0, MOST));
 }
@@ -73,7 +79,8 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
                        ->check(seconds());
   app.add_option("--rounds", options.timing.rounds, "rounds of kernel and baseline in turn (default 3)")
       ->check(whole(1, 1000));
-  app.add_option("--baseline", raw.baseline, "cublas (default), cublaslt or none")->check(one_of(names_of(BASELINES)));
+  app.add_option("--baseline", raw.baseline, "cublas, cublaslt, both or none (default: cublas; tensor cores: both)")
+      ->check(one_of(names_of(BASELINES)));
   app.add_option("--verify", raw.verify, "full, sample or off (default: full up to 4096^3, then sample)")
       ->check(one_of(names_of(VERIFY_MODES)));
   app.add_option("--cooldown", options.cooldown_seconds, "seconds to rest before each measurement")->check(seconds());
@@ -103,7 +110,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     refuse(error);
   }
 
-  options.baseline = BASELINES.at(raw.baseline);
+  if (!raw.baseline.empty()) options.baseline = BASELINES.at(raw.baseline);
   if (!raw.verify.empty()) options.verify = VERIFY_MODES.at(raw.verify);
   options.min_time_given = min_time->count() > 0;
   if (options.verify == VerifyMode::off && !options.json.empty() && !options.list)

@@ -19,12 +19,12 @@ struct Options {
   bool list = false, show_matrix = false, simulate = false;
   TimingPlan timing;
   bool min_time_given = false;
-  BaselineKind baseline = BaselineKind::cublas;
+  BaselineChoice baseline = BaselineChoice::standard;
   VerifyMode verify = VerifyMode::standard;
   std::string json;
   std::uint64_t seed = 1;
   double cooldown_seconds = 0;
-  LaunchOptions launch;
+  std::vector<int> swizzle_strides;  // each is measured; empty: the step's own
   float alpha = 1.0f, beta = 0.0f;
   LeadingDimensions leading;
 };

@@ -9,15 +9,15 @@
 
 bool count(const Session& session, const Work& work) {
   const Options& options = session.options;
-  const auto& [variant, shape] = work;
+  const auto& [variant, shape, launch] = work;
   require_memory(verification_bytes(*variant, shape, options.verify));
   Verifier verifier(*variant, shape, options.verify, options.seed);
 
   simulated::begin();
-  Comparison found = verifier.check(InputKind::exact, options.launch, session.stream);
+  Comparison found = verifier.check(InputKind::exact, launch, session.stream);
   std::vector<std::string> reports = simulated::end().reports;
   simulated::begin();  // the counts are of one launch
-  if (found.passed) found = verifier.check(InputKind::normal, options.launch, session.stream);
+  if (found.passed) found = verifier.check(InputKind::normal, launch, session.stream);
   const simulated::Outcome counted = simulated::end();
   if (reports.empty()) reports = counted.reports;
 
@@ -31,6 +31,7 @@ bool count(const Session& session, const Work& work) {
   simulated::print(std::cout, counted);
   if (!options.json.empty()) {
     nlohmann::ordered_json record = identity_record(session.step, *variant, session.is_default(*variant), shape);
+    if (launch.swizzle_stride != 0) record["options"] = options_record(launch);
     record["counts"] = counted.counts;
     merge_records(options.json, {record});
   }

@@ -32,7 +32,7 @@ struct Gemm {
 
 /// What a launch may be told beside the problem. 0 = the step's own default.
 struct LaunchOptions {
-  int swizzle_stride = 0;  // columns of C that the block swizzle walks before it returns, in elements
+  int swizzle_stride = 0;  // rows or columns of C that neighbouring blocks stay within, for the L2 cache
 };
 
 /// The problem without its element types: what the harness passes to a variant.

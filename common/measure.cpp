@@ -20,37 +20,41 @@ TimingPlan plan_for(const Options& options, const Variant& variant, const Rotati
   return plan;
 }
 
-Timing timed(const Session& session, const Variant& variant, const RotatingInputs& inputs, Baseline* baseline) {
-  const LaunchOptions& launch = session.options.launch;
-  const Enqueue kernel = [&](int call, cudaStream_t stream) { variant.launch(inputs[call], launch, stream); };
-  const Enqueue other = [&](int call, cudaStream_t stream) { baseline->launch(inputs[call], stream); };
+Timing timed(const Session& session, const Work& work, const RotatingInputs& inputs) {
+  const auto& [variant, shape, launch] = work;
+  const Enqueue kernel = [&](int call, cudaStream_t stream) { variant->launch(inputs[call], launch, stream); };
+  std::vector<std::unique_ptr<Baseline>> libraries;
+  std::vector<Rival> rivals;
+  for (const BaselineKind kind : baselines_for(session.options.baseline, *variant)) {
+    libraries.push_back(make_baseline(kind, *variant, inputs[0], session.stream));
+    Baseline* const library = libraries.back().get();
+    rivals.push_back({library->name(),
+                      [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
+  }
   std::this_thread::sleep_for(std::chrono::duration<double>(session.options.cooldown_seconds));
-  const TimingPlan plan = plan_for(session.options, variant, inputs);
-  return time_in_turn(plan, kernel, baseline != nullptr ? other : Enqueue(), session.stream);
+  return time_in_turn(plan_for(session.options, *variant, inputs), kernel, rivals, session.stream);
 }
 
 }  // namespace
 
 bool measure(const Session& session, ResultTable& table, const Work& work) {
   const Options& options = session.options;
-  const auto& [variant, shape] = work;
+  const auto& [variant, shape, launch] = work;
   const VerifyMode mode = variant->left_out.empty() ? options.verify : VerifyMode::off;
   require_memory(verification_bytes(*variant, shape, mode) + RESERVED_BYTES);
   Verifier verifier(*variant, shape, mode, options.seed);
-  const Comparison before = verifier.run(options.launch, session.stream);
+  const Comparison before = verifier.run(launch, session.stream);
   if (!report_verdict(std::cerr, work, before, "before timing")) return false;
 
   const RotatingInputs inputs(verifier.matrices(), *variant, shape, session.gpu.l2_bytes, options.seed);
-  const auto baseline = make_baseline(options.baseline, *variant, inputs[0], session.stream);
-  const Timing timing = timed(session, *variant, inputs, baseline.get());
+  const Timing timing = timed(session, work, inputs);
 
-  const Comparison after = verifier.run(options.launch, session.stream);
+  const Comparison after = verifier.run(launch, session.stream);
   if (!report_verdict(std::cerr, work, after, "after timing")) return false;
-  const std::string library = baseline ? baseline->name() : "none";
-  table.add(*variant, shape, timing, library, after);
+  table.add(work, timing, after);
   if (options.show_matrix) print_corners(std::cout, verifier.matrices());
   if (!options.json.empty())
-    merge_records(options.json, {timing_record(session.step, *variant, session.is_default(*variant), shape,
-                                               options.launch, timing, library, after, session.gpu)});
+    merge_records(options.json, timing_records(session.step, *variant, session.is_default(*variant), shape, launch,
+                                               timing, after, session.gpu));
   return true;
 }

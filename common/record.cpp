@@ -47,6 +47,12 @@ double rounded(double value) {
 
 }  // namespace
 
+ordered_json options_record(const LaunchOptions& options) {
+  ordered_json record = ordered_json::object();
+  if (options.swizzle_stride != 0) record["swizzle_stride"] = options.swizzle_stride;
+  return record;
+}
+
 ordered_json identity_record(const std::string& step, const Variant& variant, bool is_default, const Shape& shape) {
   ordered_json record = {{"step", step},
                          {"variant", variant.name},
@@ -67,41 +73,46 @@ ordered_json identity_record(const std::string& step, const Variant& variant, bo
   return record;
 }
 
-ordered_json timing_record(const std::string& step, const Variant& variant, bool is_default, const Shape& shape,
-                           const LaunchOptions& options, const Timing& timing, const std::string& baseline,
-                           const Comparison& verified, const Gpu& gpu) {
-  ordered_json record = identity_record(step, variant, is_default, shape);
-  record["ms"] = rounded(timing.ms.median);
-  record["ms_p20"] = rounded(timing.ms.p20);
-  record["ms_p80"] = rounded(timing.ms.p80);
-  record["tflops"] = rounded(tflops(shape, timing.ms.median));
-  record["baseline"] = baseline;
-  if (timing.ratio.median > 0) {
-    record["baseline_ms"] = rounded(timing.other_ms.median);
-    record["baseline_tflops"] = rounded(tflops(shape, timing.other_ms.median));
-    record["ratio"] = rounded(timing.ratio.median);
-    record["ratio_p20"] = rounded(timing.ratio.p20);
-    record["ratio_p80"] = rounded(timing.ratio.p80);
-  }
-  if (variant.left_out.empty()) {
-    record["error"] = rounded(verified.error);
-    record["worst_of_bound"] = rounded(verified.worst_of_bound);
-  } else {
-    record["leaves_out"] = variant.left_out;
-  }
-  record["options"] = ordered_json::object();
-  if (options.swizzle_stride != 0) record["options"]["swizzle_stride"] = options.swizzle_stride;
-  record["gpu"] = gpu.name;
-  record["driver"] = gpu.driver;
-  record["cuda"] = gpu.cuda;
-  if (timing.state) {
-    record["sm_mhz"] = timing.state->sm_mhz;
-    record["power_w"] = rounded(timing.state->power_mw * 1e-3);
-    record["temperature_c"] = timing.state->temperature_c;
-  }
-  record["commit"] = commit();
-  record["date"] = today();
-  return record;
+std::vector<ordered_json> timing_records(const std::string& step, const Variant& variant, bool is_default,
+                                         const Shape& shape, const LaunchOptions& options, const Timing& timing,
+                                         const Comparison& verified, const Gpu& gpu) {
+  const auto record_of = [&](const Against* against) {
+    ordered_json record = identity_record(step, variant, is_default, shape);
+    record["ms"] = rounded(timing.ms.median);
+    record["ms_p20"] = rounded(timing.ms.p20);
+    record["ms_p80"] = rounded(timing.ms.p80);
+    record["tflops"] = rounded(tflops(shape, timing.ms.median));
+    record["baseline"] = against == nullptr ? "none" : against->name;
+    if (against != nullptr) {
+      record["baseline_ms"] = rounded(against->ms.median);
+      record["baseline_tflops"] = rounded(tflops(shape, against->ms.median));
+      record["ratio"] = rounded(against->ratio.median);
+      record["ratio_p20"] = rounded(against->ratio.p20);
+      record["ratio_p80"] = rounded(against->ratio.p80);
+    }
+    if (variant.left_out.empty()) {
+      record["error"] = rounded(verified.error);
+      record["worst_of_bound"] = rounded(verified.worst_of_bound);
+    } else {
+      record["leaves_out"] = variant.left_out;
+    }
+    record["options"] = options_record(options);
+    record["gpu"] = gpu.name;
+    record["driver"] = gpu.driver;
+    record["cuda"] = gpu.cuda;
+    if (timing.state) {
+      record["sm_mhz"] = timing.state->sm_mhz;
+      record["power_w"] = rounded(timing.state->power_mw * 1e-3);
+      record["temperature_c"] = timing.state->temperature_c;
+    }
+    record["commit"] = commit();
+    record["date"] = today();
+    return record;
+  };
+  if (timing.against.empty()) return {record_of(nullptr)};
+  std::vector<ordered_json> records;
+  for (const Against& against : timing.against) records.push_back(record_of(&against));
+  return records;
 }
 
 ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default) {

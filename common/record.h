@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "common/gpu.h"
 #include "common/timing.h"
@@ -12,10 +13,14 @@
 nlohmann::ordered_json identity_record(const std::string& step, const Variant& variant, bool is_default,
                                        const Shape& shape);
 
-/// A timed measurement; the keys are described in CONTRIBUTING.md.
-nlohmann::ordered_json timing_record(const std::string& step, const Variant& variant, bool is_default,
-                                     const Shape& shape, const LaunchOptions& options, const Timing& timing,
-                                     const std::string& baseline, const Comparison& verified, const Gpu& gpu);
+/// What a launch was told beside the problem; empty where it was told nothing.
+nlohmann::ordered_json options_record(const LaunchOptions& options);
+
+/// A timed measurement as records, one for each baseline that it was made against, or one with "none"; the keys are
+/// described in CONTRIBUTING.md.
+std::vector<nlohmann::ordered_json> timing_records(const std::string& step, const Variant& variant, bool is_default,
+                                                   const Shape& shape, const LaunchOptions& options,
+                                                   const Timing& timing, const Comparison& verified, const Gpu& gpu);
 
 /// A variant as `--list --json` writes it.
 nlohmann::ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default);

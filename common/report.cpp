@@ -35,33 +35,43 @@ void print_corner(std::ostream& out, const char* name, const Matrix& matrix) {
 
 }  // namespace
 
-void ResultTable::add(const Variant& variant, const Shape& shape, const Timing& timing, const std::string& baseline,
-                      const Comparison& verified) {
-  if (best_.empty()) {
-    out_ << step_ << " on " << gpu_.name << "\n";
-    out_ << text("%-22s %6s %6s %6s %10s %8s %7s %9s %19s %7s %9s\n", "variant", "m", "n", "k", "ms", "TFLOPS",
-                 "% peak", baseline == "none" ? "baseline" : baseline.c_str(), "x baseline (p20-p80)", "gain", "error");
-  }
-  const double speed = tflops(shape, timing.ms.median);
-  const double peak = gpu_.peak_tflops(variant.ab);
-  auto best = std::find_if(best_.begin(), best_.end(), [&](const Best& b) {
-    return b.type == variant.ab && b.m == shape.m && b.n == shape.n && b.k == shape.k;
+std::string ResultTable::gain(const Work& work, double speed) {
+  const auto& [variant, shape, launch] = work;
+  const auto best = std::find_if(best_.begin(), best_.end(), [&](const Best& b) {
+    return b.type == variant->ab && b.m == shape.m && b.n == shape.n && b.k == shape.k;
   });
-  std::string gain = "-";
   if (best == best_.end()) {
-    best_.push_back({variant.ab, shape.m, shape.n, shape.k, speed});
-  } else {
-    gain = text("%.2fx", speed / best->tflops);
-    best->tflops = std::max(best->tflops, speed);
+    best_.push_back({variant->ab, shape.m, shape.n, shape.k, speed});
+    return "-";
   }
-  const bool compared = timing.ratio.median > 0;
-  out_ << text("%-22s %6d %6d %6d %10.4f %8.2f %7s %9s %19s %7s %9.2g\n", variant.name.c_str(), shape.m, shape.n,
-               shape.k, timing.ms.median, speed, peak > 0 ? text("%.1f", 100 * speed / peak).c_str() : "-",
-               compared ? text("%.2f", tflops(shape, timing.other_ms.median)).c_str() : "-",
-               compared ? text("%.3f (%.3f-%.3f)", timing.ratio.median, timing.ratio.p20, timing.ratio.p80).c_str()
-                        : "-",
-               gain.c_str(), verified.error)
-       << std::flush;
+  const std::string gain = text("%.2fx", speed / best->tflops);
+  best->tflops = std::max(best->tflops, speed);
+  return gain;
+}
+
+void ResultTable::add(const Work& work, const Timing& timing, const Comparison& verified) {
+  const auto& [variant, shape, launch] = work;
+  const double speed = tflops(shape, timing.ms.median), peak = gpu_.peak_tflops(variant->ab);
+  std::string heading = text("%-22s %6s %6s %6s", "variant", "m", "n", "k");
+  std::string line = text("%-22s %6d %6d %6d", variant->name.c_str(), shape.m, shape.n, shape.k);
+  if (launch.swizzle_stride != 0) {
+    heading += text(" %6s", "stride");
+    line += text(" %6d", launch.swizzle_stride);
+  }
+  heading += text(" %10s %8s %7s", "ms", "TFLOPS", "% peak");
+  line += text(" %10.4f %8.2f %7s", timing.ms.median, speed, peak > 0 ? text("%.1f", 100 * speed / peak).c_str() : "-");
+  for (const Against& against : timing.against) {
+    heading += text(" %9s %22s", against.name.c_str(), ("x " + against.name + " (p20-p80)").c_str());
+    line += text(" %9.2f %22s", tflops(shape, against.ms.median),
+                 text("%.3f (%.3f-%.3f)", against.ratio.median, against.ratio.p20, against.ratio.p80).c_str());
+  }
+  heading += text(" %7s %9s\n", "gain", "error");
+  line += text(" %7s", gain(work, speed).c_str());
+  line += variant->left_out.empty() ? text(" %9.2g\n", verified.error) : text(" %9s\n", "-");
+  if (heading_.empty()) out_ << step_ << " on " << gpu_.name << "\n";
+  if (heading_ != heading) out_ << heading;
+  heading_ = heading;
+  out_ << line << std::flush;
 }
 
 void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants) {
@@ -88,9 +98,11 @@ void print_variants(std::ostream& out, const std::string& step, const std::vecto
 }
 
 bool report_verdict(std::ostream& out, const Work& work, const Comparison& found, const char* when) {
+  const int stride = work.launch.swizzle_stride;
   if (!found.passed)
     out << "WRONG RESULT " << when << ": variant " << work.variant->name << ", m " << work.shape.m << " n "
-        << work.shape.n << " k " << work.shape.k << ": " << found.message() << "\n";
+        << work.shape.n << " k " << work.shape.k << (stride == 0 ? "" : " swizzle stride " + std::to_string(stride))
+        << ": " << found.message() << "\n";
   return found.passed;
 }
 

@@ -7,14 +7,13 @@
 
 #include "common/session.h"
 
-/// Prints results as they come, one line each, under a heading that is printed once.
+/// Prints results as they come, one line each, under a heading that is printed again where the columns change.
 class ResultTable {
  public:
   ResultTable(std::ostream& out, std::string step, const Gpu& gpu) : out_(out), step_(std::move(step)), gpu_(gpu) {}
 
-  /// `baseline`: its name, or "none". The gain is over the best result so far of the same size and types.
-  void add(const Variant& variant, const Shape& shape, const Timing& timing, const std::string& baseline,
-           const Comparison& verified);
+  /// The gain is over the best result so far of the same size and types.
+  void add(const Work& work, const Timing& timing, const Comparison& verified);
 
  private:
   struct Best {
@@ -22,8 +21,10 @@ class ResultTable {
     int m, n, k;
     double tflops;
   };
+  std::string gain(const Work& work, double speed);
+
   std::ostream& out_;
-  std::string step_;
+  std::string step_, heading_;
   const Gpu& gpu_;
   std::vector<Best> best_;
 };

@@ -46,6 +46,8 @@ Shape simulated_size(const Variant& v) {
 
 std::vector<Work> planned(const Session& session, bool in_simulator) {
   const Options& options = session.options;
+  const std::vector<int> strides =
+      options.swizzle_strides.empty() ? std::vector{LaunchOptions().swizzle_stride} : options.swizzle_strides;
   std::vector<Work> work;
   for (const Variant* variant : chosen(session)) {
     if (in_simulator) require_complete(*variant);
@@ -57,7 +59,7 @@ std::vector<Work> planned(const Session& session, bool in_simulator) {
       shape.beta = options.beta;
       shape = completed(shape, options.leading, *variant);
       require_accepted(*variant, shape);
-      work.push_back({variant, shape});
+      for (int stride : strides) work.push_back({variant, shape, {stride}});
     }
   }
   return work;

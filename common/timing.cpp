@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "common/check.h"
@@ -127,23 +128,26 @@ Batching batching_for(const TimingPlan& plan, double call_ms) {
   return made;
 }
 
-Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const Enqueue& other, cudaStream_t stream) {
+Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const std::vector<Rival>& rivals,
+                    cudaStream_t stream) {
   Timing timing;
-  Side a(kernel, plan, stream);
-  std::optional<Side> b;
-  if (other) b.emplace(other, plan, stream);
+  Side own(kernel, plan, stream);
+  std::deque<Side> others;  // a Side stays where it is made
+  for (const Rival& rival : rivals) others.emplace_back(rival.enqueue, plan, stream);
 
-  std::vector<double> a_ms, b_ms, ratios;
+  std::vector<double> own_ms;
+  std::vector<std::vector<double>> other_ms(rivals.size()), ratios(rivals.size());
   for (int round = 0; round < plan.rounds; ++round) {
-    const std::vector<double> a_round = a.round(&timing.state);
-    append(a_ms, a_round);
-    if (!b) continue;
-    const std::vector<double> b_round = b->round(nullptr);
-    append(b_ms, b_round);
-    ratios.push_back(spread_of(b_round).median / spread_of(a_round).median);
+    const std::vector<double> own_round = own.round(&timing.state);
+    append(own_ms, own_round);
+    for (std::size_t i = 0; i < rivals.size(); ++i) {
+      const std::vector<double> other_round = others[i].round(nullptr);
+      append(other_ms[i], other_round);
+      ratios[i].push_back(spread_of(other_round).median / spread_of(own_round).median);
+    }
   }
-  timing.ms = spread_of(a_ms);
-  timing.other_ms = spread_of(b_ms);
-  timing.ratio = spread_of(ratios);
+  timing.ms = spread_of(own_ms);
+  for (std::size_t i = 0; i < rivals.size(); ++i)
+    timing.against.push_back({rivals[i].name, spread_of(other_ms[i]), spread_of(ratios[i])});
   return timing;
 }

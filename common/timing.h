@@ -1,10 +1,11 @@
-// Timing with CUDA events, two sides in turn.
+// Timing with CUDA events, several sides in turn.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/gpu.h"
@@ -38,13 +39,24 @@ Batching batching_for(const TimingPlan& plan, double call_ms);
 /// One side of a comparison: `enqueue(i, stream)` puts call number i on the stream; i picks the input set.
 using Enqueue = std::function<void(int, cudaStream_t)>;
 
-/// What timing two sides in turn showed. `other` and `ratio` are empty where there is one side only.
+/// What the kernel is measured against, and how it did.
+struct Rival {
+  std::string name;  // "cublas", "cublaslt"
+  Enqueue enqueue;
+};
+struct Against {
+  std::string name;
+  Spread ms;     // a call of the rival
+  Spread ratio;  // its ms / the kernel's, round by round: > 1 where the kernel is faster
+};
+
+/// What timing in turn showed.
 struct Timing {
   Spread ms;                       // a call of the kernel
-  Spread other_ms;                 // a call of the baseline
-  Spread ratio;                    // other_ms / ms, round by round: > 1 where the kernel is faster
+  std::vector<Against> against;    // one for each rival, in their order
   std::optional<Telemetry> state;  // read while the kernel ran in the last round
 };
 
-/// Times `kernel`, and `other` if given, as A B A B …; each side of a round runs for at least plan.min_seconds.
-Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const Enqueue& other, cudaStream_t stream);
+/// Times the kernel and its rivals as A B C A B C …; each side of a round runs for at least plan.min_seconds.
+Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const std::vector<Rival>& rivals,
+                    cudaStream_t stream);

@@ -18,6 +18,13 @@ def positive(text: str) -> int:
     return _whole(text, 1)
 
 
+def several_positive(text: str) -> str:
+    """One whole number from 1 on, or several with commas between them; passed on as they are."""
+    for part in text.split(","):
+        positive(part)
+    return text
+
+
 def not_negative(text: str) -> int:
     """A whole number from 0 on that fits into 32 bits."""
     return _whole(text, 0)
@@ -73,7 +80,7 @@ STEP_OPTIONS = (
     StepOption("lda", "elements between the starts of two rows of A", positive),
     StepOption("ldb", "elements between the starts of two rows of B", positive),
     StepOption("ldc", "elements between the starts of two rows of C", positive),
-    StepOption("variant", "a variant of the step by its name, or 'all'", str, metavar="NAME"),
+    StepOption("variant", "a variant of the step by its name, 'all', or 'bottlenecks'", str, metavar="NAME"),
     StepOption("list", "show the step's variants"),
     StepOption("sweep", "a set of sizes", str, ("square", "sgemm27", "hgemm125", "hgemm27")),
     StepOption("alpha", "factor of the product", number, metavar="X"),
@@ -81,11 +88,15 @@ STEP_OPTIONS = (
     StepOption("warmup", "launches before timing", not_negative),
     StepOption("min-time", "seconds that each side of a round takes at least", seconds, metavar="S"),
     StepOption("rounds", "rounds of kernel and baseline in turn", positive),
-    StepOption("baseline", "what to compare with", str, ("cublas", "cublaslt", "none")),
+    StepOption("baseline", "what to compare with", str, ("cublas", "cublaslt", "both", "none")),
     StepOption("verify", "which elements of C to check", str, ("full", "sample", "off")),
     StepOption("seed", "seed of the random inputs", seed),
     StepOption("show-matrix", "print the matrices (small sizes)"),
-    StepOption("swizzle-stride", "columns of C that a block swizzle walks (tensor-core steps)", positive),
+    StepOption(
+        "swizzle-stride",
+        "rows or columns of C that neighbouring blocks stay within; several: 512,1024",
+        several_positive,
+    ),
     StepOption("cooldown", "seconds of rest before each measurement", seconds, metavar="S"),
 )
 

@@ -34,7 +34,19 @@ TEST(BaselineTypes, GiveAlphaInTheTypeThatTheLibraryReads) {
   EXPECT_EQ(*static_cast<const double*>(Scalar(0.5f, CUDA_R_64F).get()), 0.5);
 }
 
-TEST(Baseline, OfNoneIsNothing) { EXPECT_EQ(make_baseline(BaselineKind::none, right_variant(), {}, nullptr), nullptr); }
+TEST(Baselines, OfTensorCoresAreBothLibrariesUnlessOneIsAskedFor) {
+  using Kinds = std::vector<BaselineKind>;
+  constexpr BaselineKind cublas = BaselineKind::cublas, cublaslt = BaselineKind::cublaslt;
+  const Variant cores = right_variant<__half>(), tensor_cores = right_variant<__half>().on_tensor_cores();
+  EXPECT_EQ(baselines_for(BaselineChoice::standard, cores), Kinds{cublas});
+  EXPECT_EQ(baselines_for(BaselineChoice::standard, tensor_cores), (Kinds{cublas, cublaslt}));
+  for (const Variant& variant : {cores, tensor_cores}) {
+    EXPECT_EQ(baselines_for(BaselineChoice::none, variant), Kinds{});
+    EXPECT_EQ(baselines_for(BaselineChoice::cublas, variant), Kinds{cublas});
+    EXPECT_EQ(baselines_for(BaselineChoice::cublaslt, variant), Kinds{cublaslt});
+    EXPECT_EQ(baselines_for(BaselineChoice::both, variant), (Kinds{cublas, cublaslt}));
+  }
+}
 
 TEST(Baseline, IsRefusedInOneLineWhereItsLibraryIsMissing) {
   const SharedLibrary missing("libgemm-nowhere.so.13");

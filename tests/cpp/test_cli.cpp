@@ -30,11 +30,12 @@ TEST(CommandLine, HasTheDefaultsThatTheHelpNames) {
   EXPECT_EQ(options.timing.warmup, 2);
   EXPECT_EQ(options.timing.min_seconds, 0.1);
   EXPECT_EQ(options.timing.rounds, 3);
-  EXPECT_EQ(options.baseline, BaselineKind::cublas);
+  EXPECT_EQ(options.baseline, BaselineChoice::standard);
   EXPECT_EQ(options.verify, VerifyMode::standard);
   EXPECT_EQ(options.seed, 1u);
   EXPECT_EQ(options.alpha, 1.0f);
   EXPECT_EQ(options.beta, 0.0f);
+  EXPECT_TRUE(options.swizzle_strides.empty());
   EXPECT_EQ(options.leading.a + options.leading.b + options.leading.c, 0);
 }
 
@@ -59,12 +60,12 @@ TEST(CommandLine, TakesEveryOption) {
   EXPECT_EQ(options.timing.min_seconds, 0.0);
   EXPECT_TRUE(options.min_time_given);
   EXPECT_EQ(options.timing.rounds, 1);
-  EXPECT_EQ(options.baseline, BaselineKind::none);
+  EXPECT_EQ(options.baseline, BaselineChoice::none);
   EXPECT_EQ(options.verify, VerifyMode::sample);
   EXPECT_EQ(options.json, "x.jsonl");
   EXPECT_EQ(options.seed, 9u);
   EXPECT_EQ(options.cooldown_seconds, 1.5);
-  EXPECT_EQ(options.launch.swizzle_stride, 2048);
+  EXPECT_EQ(options.swizzle_strides, std::vector{2048});
   EXPECT_TRUE(options.show_matrix && options.simulate && options.list);
 }
 
@@ -75,9 +76,16 @@ TEST(CommandLine, TakesSeveralSquareSizes) {
   EXPECT_EQ(options.shapes[2].k, 1);
 }
 
+TEST(CommandLine, TakesSeveralSwizzleStridesInEitherWay) {
+  EXPECT_EQ(parsed("--swizzle-stride 512 1024")->swizzle_strides, (std::vector{512, 1024}));
+  EXPECT_EQ(parsed("--swizzle-stride 512,1024,4096 --swizzle-stride 64")->swizzle_strides,
+            (std::vector{512, 1024, 4096, 64}));
+}
+
 TEST(CommandLine, TakesTheOtherBaselinesAndModes) {
-  EXPECT_EQ(parsed("--baseline cublaslt")->baseline, BaselineKind::cublaslt);
-  EXPECT_EQ(parsed("--baseline cublas")->baseline, BaselineKind::cublas);
+  EXPECT_EQ(parsed("--baseline cublaslt")->baseline, BaselineChoice::cublaslt);
+  EXPECT_EQ(parsed("--baseline both")->baseline, BaselineChoice::both);
+  EXPECT_EQ(parsed("--baseline cublas")->baseline, BaselineChoice::cublas);
   EXPECT_EQ(parsed("--verify full")->verify, VerifyMode::full);
   EXPECT_EQ(parsed("--verify off")->verify, VerifyMode::off);
   EXPECT_EQ(parsed("--sweep sgemm27")->shapes.size(), 27u);
@@ -143,7 +151,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"--seed -1", "--seed: '-1' is not a whole number from 0 to 2147483647; --help lists the options"},
         Refusal{"--swizzle-stride 0",
                 "--swizzle-stride: '0' is not a whole number from 1 to 2147483647; --help lists the options"},
-        Refusal{"--baseline mkl", "--baseline: 'mkl' is not one of cublas, cublaslt, none; --help lists the options"},
+        Refusal{"--swizzle-stride 512,x",
+                "--swizzle-stride: 'x' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--baseline mkl",
+                "--baseline: 'mkl' is not one of both, cublas, cublaslt, none; --help lists the options"},
         Refusal{"--verify maybe", "--verify: 'maybe' is not one of full, off, sample; --help lists the options"},
         Refusal{"--verify off --json x.jsonl", "--json records only what was verified; leave out --verify off"}));
 

@@ -28,7 +28,7 @@ Gpu some_gpu() {
 Timing some_timing(bool compared) {
   Timing timing;
   timing.ms = {2.0, 1.9, 2.1};
-  if (compared) timing.other_ms = {1.0, 1.0, 1.0}, timing.ratio = {0.5, 0.49, 0.51};
+  if (compared) timing.against = {{"cublas", {1.0, 1.0, 1.0}, {0.5, 0.49, 0.51}}};
   timing.state = Telemetry{1980, 612345, 55};
   return timing;
 }
@@ -37,8 +37,10 @@ ordered_json some_record(bool compared, const Shape& shape = narrow(1024, 2048, 
   Comparison verified;
   verified.error = 1.23456789e-7;
   verified.worst_of_bound = 0.25;
-  return timing_record("07_step", right_variant(), true, shape, {}, some_timing(compared), compared ? "cublas" : "none",
-                       verified, some_gpu());
+  const auto records =
+      timing_records("07_step", right_variant(), true, shape, {}, some_timing(compared), verified, some_gpu());
+  EXPECT_EQ(records.size(), 1u);
+  return records.front();
 }
 
 TEST(Record, HasTheKeysThatChartsRelyOnInOrder) {
@@ -78,6 +80,17 @@ TEST(Record, HasTheKeysThatChartsRelyOnInOrder) {
                                                                   "date"}));
 }
 
+TEST(Record, OfAVariantThatLeavesOutWorkSaysWhatAndHasNoError) {
+  const Variant variant = right_variant().leaves_out("the copy of B");
+  const ordered_json record =
+      timing_records("16_step", variant, false, narrow(1024, 2048, 512), {}, some_timing(true), {}, some_gpu())[0];
+  EXPECT_EQ(record["leaves_out"], "the copy of B");
+  EXPECT_FALSE(record.contains("error"));
+  EXPECT_FALSE(record.contains("worst_of_bound"));
+  EXPECT_EQ(variant_record("16_step", variant, false)["leaves_out"], "the copy of B");
+  EXPECT_FALSE(variant_record("16_step", right_variant(), false).contains("leaves_out"));
+}
+
 TEST(Record, HoldsTheFigures) {
   setenv("GEMM_COMMIT", "abc1234", 1);
   const ordered_json record = some_record(true);
@@ -100,6 +113,19 @@ TEST(Record, HoldsTheFigures) {
   EXPECT_EQ(record["date"].get<std::string>().size(), 10u);
 }
 
+TEST(Record, IsOneForEachBaselineWithTheSameFiguresOfTheKernel) {
+  Timing timing = some_timing(true);
+  timing.against.push_back({"cublaslt", {0.8, 0.8, 0.8}, {0.4, 0.4, 0.4}});
+  const auto records = timing_records("18_step", right_variant(), true, narrow(8, 8, 8), {}, timing, {}, some_gpu());
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0]["baseline"], "cublas");
+  EXPECT_EQ(records[0]["ratio"], 0.5);
+  EXPECT_EQ(records[1]["baseline"], "cublaslt");
+  EXPECT_EQ(records[1]["baseline_ms"], 0.8);
+  EXPECT_EQ(records[1]["ratio"], 0.4);
+  EXPECT_EQ(records[0]["ms"], records[1]["ms"]);
+}
+
 TEST(Record, HasNoFiguresOfABaselineThatWasNotRun) {
   const ordered_json record = some_record(false);
   EXPECT_EQ(record["baseline"], "none");
@@ -120,8 +146,8 @@ TEST(Record, WritesAlphaAsItWasAsked) {
 }
 
 TEST(Record, KeepsTheSwizzleStride) {
-  const ordered_json record = timing_record("s", right_variant(), false, narrow(1, 1, 1), LaunchOptions{2048},
-                                            some_timing(false), "none", {}, some_gpu());
+  const ordered_json record = timing_records("s", right_variant(), false, narrow(1, 1, 1), LaunchOptions{2048},
+                                             some_timing(false), {}, some_gpu())[0];
   EXPECT_EQ(record["options"], (ordered_json{{"swizzle_stride", 2048}}));
 }
 

@@ -21,7 +21,7 @@ Gpu h200() {
 Timing timing(double ms, double other_ms) {
   Timing made;
   made.ms = {ms, ms, ms};
-  if (other_ms > 0) made.other_ms = {other_ms, other_ms, other_ms}, made.ratio = {other_ms / ms, 0.9, 1.1};
+  if (other_ms > 0) made.against = {{"cublas", {other_ms, other_ms, other_ms}, {other_ms / ms, 0.9, 1.1}}};
   return made;
 }
 
@@ -37,10 +37,10 @@ TEST(ResultTable, ShowsSpeedShareOfPeakRatioAndGain) {
   std::ostringstream out;
   ResultTable table(out, "07_step", gpu);
   Variant variant = right_variant();
-  table.add(variant, narrow(1000, 1000, 1000), timing(0.1, 0.05), "cublas", {});
+  table.add({&variant, narrow(1000, 1000, 1000)}, timing(0.1, 0.05), {});
   variant.name = "faster";
-  table.add(variant, narrow(1000, 1000, 1000), timing(0.05, 0.05), "cublas", {});
-  table.add(variant, narrow(1000, 1000, 2000), timing(0.1, 0), "none", {});
+  table.add({&variant, narrow(1000, 1000, 1000)}, timing(0.05, 0.05), {});
+  table.add({&variant, narrow(1000, 1000, 2000)}, timing(0.1, 0.1), {});
   const std::vector<std::string> lines = lines_of(out.str());
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0], "07_step on NVIDIA H200");
@@ -49,6 +49,37 @@ TEST(ResultTable, ShowsSpeedShareOfPeakRatioAndGain) {
     EXPECT_NE(lines[2].find(figure), std::string::npos) << figure << " in: " << lines[2];
   EXPECT_NE(lines[3].find("2.00x"), std::string::npos) << "gain over the best so far: " << lines[3];
   EXPECT_EQ(lines[4].find('x'), std::string::npos) << "another size has no best yet: " << lines[4];
+}
+
+TEST(ResultTable, ShowsEveryBaselineAndTheStrideWhereThereIsOne) {
+  const Gpu gpu = h200();
+  std::ostringstream out;
+  ResultTable table(out, "18_step", gpu);
+  const Variant variant = right_variant<__half>();
+  Timing both = timing(0.1, 0.05);
+  both.against.push_back({"cublaslt", {0.04, 0.04, 0.04}, {0.4, 0.39, 0.41}});
+  table.add({&variant, narrow(1000, 1000, 1000), {2048}}, both, {});
+  table.add({&variant, narrow(1000, 1000, 1000), {512}}, both, {});
+  table.add({&variant, narrow(1000, 1000, 1000)}, timing(0.1, 0), {});
+  const std::vector<std::string> lines = lines_of(out.str());
+  ASSERT_EQ(lines.size(), 6u) << "a heading, two lines; another heading, a line";
+  for (const char* column : {"stride", "cublas ", "x cublas (p20-p80)", "x cublaslt (p20-p80)"})
+    EXPECT_NE(lines[1].find(column), std::string::npos) << column << " in: " << lines[1];
+  for (const char* figure : {" 2048 ", "0.500 (0.900-1.100)", " 50.00 ", "0.400 (0.390-0.410)"})
+    EXPECT_NE(lines[2].find(figure), std::string::npos) << figure << " in: " << lines[2];
+  EXPECT_EQ(lines[1].size(), lines[2].size()) << "columns stand below their headings";
+  EXPECT_EQ(lines[4].find("stride"), std::string::npos) << lines[4];
+  EXPECT_EQ(lines[4].find("cublas"), std::string::npos) << lines[4];
+}
+
+TEST(ResultTable, ShowsNoErrorOfWhatWasNotVerified) {
+  const Gpu gpu = h200();
+  std::ostringstream out;
+  ResultTable table(out, "16_step", gpu);
+  const Variant variant = right_variant().leaves_out("the copy of A");
+  table.add({&variant, narrow(1000, 1000, 1000)}, timing(0.1, 0.05), {});
+  const std::string line = lines_of(out.str()).back();
+  EXPECT_EQ(line.substr(line.size() - 3), "  -") << line;
 }
 
 TEST(ListOfVariants, SaysWhatEachTakesAndCovers) {
@@ -63,6 +94,21 @@ TEST(ListOfVariants, SaysWhatEachTakesAndCovers) {
                             "ldb, ldc multiples of 8, 8, 4",
                             "covers someone's kernel", "in other words"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " in:\n" << text;
+}
+
+TEST(ListOfVariants, ShowsThoseThatLeaveOutWorkApart) {
+  std::ostringstream out;
+  Variant without = right_variant().leaves_out("the copy of A");
+  without.name = "no_copy_a";
+  Variant last = right_variant();
+  last.name = "last";
+  print_variants(out, "16_step", {right_variant(), without, last});
+  const std::string text = out.str();
+  const std::size_t heading = text.find("bottlenecks: these leave out work on purpose; timed, never verified");
+  ASSERT_NE(heading, std::string::npos);
+  EXPECT_LT(text.find("last"), heading);
+  EXPECT_GT(text.find("no_copy_a"), heading);
+  EXPECT_NE(text.find("leaves out the copy of A"), std::string::npos);
 }
 
 TEST(Verdict, NamesVariantSizeAndPlace) {
@@ -80,6 +126,9 @@ TEST(Verdict, NamesVariantSizeAndPlace) {
       out.str(),
       "WRONG RESULT before timing: variant right, m 3 n 4 k 5: 2 wrong elements, the first at row 1, column 2: got "
       "7, want 8\n");
+  out.str("");
+  EXPECT_FALSE(report_verdict(out, {&variant, narrow(3, 4, 5), {64}}, wrong, "after timing"));
+  EXPECT_NE(out.str().find("k 5 swizzle stride 64: 2 wrong"), std::string::npos) << out.str();
 }
 
 TEST(Corners, ShowTheUpperLeftOfEachMatrix) {

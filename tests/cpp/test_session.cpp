@@ -41,10 +41,64 @@ TEST(Plan, TakesEveryVariantOnEverySize) {
   EXPECT_EQ(work[3].shape.beta, 0.5f);
 }
 
+TEST(Plan, TakesEverySwizzleStrideOnEverySize) {
+  Session s = session();
+  s.options.shapes = {{128, 64, 8}, {256, 64, 16}};
+  EXPECT_EQ(planned(s, false)[1].launch.swizzle_stride, 0) << "the step's own";
+  s.options.swizzle_strides = {512, 1024, 2048};
+  const std::vector<Work> work = planned(s, false);
+  ASSERT_EQ(work.size(), 6u);
+  EXPECT_EQ(work[2].shape.m, 128);
+  EXPECT_EQ(work[2].launch.swizzle_stride, 2048);
+  EXPECT_EQ(work[3].shape.m, 256);
+  EXPECT_EQ(work[3].launch.swizzle_stride, 512);
+}
+
 TEST(Plan, RefusesAnUnknownVariantAndNamesTheOthers) {
   Session s = session();
   s.options.variant = "third";
   EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant is called third; this step has: first second");
+}
+
+Session session_with_bottlenecks() {
+  Session s = session();
+  for (const char* part : {"the copy of A", "the store of C"}) {
+    s.variants.push_back(right_variant().tile(128, 64, 8).leaves_out(part));
+    s.variants.back().name = "without " + std::string(part);
+  }
+  return s;
+}
+
+TEST(Plan, TakesVariantsThatLeaveOutWorkOnlyWhereTheyAreAskedFor) {
+  Session s = session_with_bottlenecks();
+  const auto names = [&](const char* asked) {
+    s.options.variant = asked;
+    std::string all;
+    for (const Work& work : planned(s, false)) all += work.variant->name + "; ";
+    return all;
+  };
+  EXPECT_EQ(names("all"), "first; second; ");
+  EXPECT_EQ(names("bottlenecks"), "without the copy of A; without the store of C; ");
+  EXPECT_EQ(names("without the store of C"), "without the store of C; ");
+  EXPECT_EQ(names(""), "first; ");
+}
+
+TEST(Plan, RefusesToSimulateWhatLeavesOutWork) {
+  Session s = session_with_bottlenecks();
+  for (const char* asked : {"bottlenecks", "without the copy of A"}) {
+    s.options.variant = asked;
+    EXPECT_EQ(refusal([&] { planned(s, true); }),
+              "variant without the copy of A leaves out the copy of A: its result is wrong on purpose, so that it can "
+              "only be timed, on a GPU");
+  }
+  s.options.variant = "all";
+  EXPECT_EQ(planned(s, true).size(), 2u);
+}
+
+TEST(Plan, SaysWhereAStepHasNoBottlenecks) {
+  Session s = session();
+  s.options.variant = "bottlenecks";
+  EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant of this step leaves out work on purpose");
 }
 
 TEST(Plan, RefusesBeforeAnythingRunsWhereOneOfManySizesDoesNotFit) {

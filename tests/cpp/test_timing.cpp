@@ -4,6 +4,12 @@
 
 #include "common/timing.h"
 
+// The simulator has no clock: here a millisecond lies between any two events.
+extern "C" cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 1;
+  return cudaSuccess;
+}
+
 namespace {
 
 TEST(Spread, InterpolatesBetweenOrderStatistics) {
@@ -71,6 +77,24 @@ TEST(Batching, LastsAtLeastAsLongAsThePlanAsks) {
     EXPECT_GE(batching.calls * std::max(ms, 1e-4), 1 - 1e-9) << ms;
   }
   EXPECT_EQ(batching_for(plan(0), 5.0).batches, 1);
+}
+
+TEST(TimingInTurn, LetsTheKernelAndEveryRivalTakeTurnsInEveryRound) {
+  std::string order;
+  const auto side = [&](char letter) {
+    return [&order, letter](int, cudaStream_t) {
+      if (order.empty() || order.back() != letter) order += letter;
+    };
+  };
+  TimingPlan three_rounds = plan(0);
+  three_rounds.warmup = 0;
+  const Timing timing =
+      time_in_turn(three_rounds, side('k'), {{"cublas", side('b')}, {"cublaslt", side('l')}}, nullptr);
+  EXPECT_EQ(order, "kblkblkblkbl") << "calibration, then three rounds";
+  ASSERT_EQ(timing.against.size(), 2u);
+  EXPECT_EQ(timing.against[0].name, "cublas");
+  EXPECT_EQ(timing.against[1].name, "cublaslt");
+  EXPECT_EQ(timing.against[1].ratio.median, 1);
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// The step's table: kernel.cu's variants, then those of the sources beside it.
+
+#include <gtest/gtest.h>
+
+#include "common/also.h"
+#include "tests/cpp/host_gemm.h"
+
+std::vector<Variant> variants() {
+  Variant first = right_variant(), second = right_variant();
+  first.name = "default";
+  second.name = "other";
+  return {first, second};
+}
+
+namespace {
+
+// What a source in also/ holds, twice.
+namespace one_file {
+std::vector<Variant> variants() { return {right_tn_variant()}; }
+const Also added(variants);
+}  // namespace one_file
+namespace another_file {
+std::vector<Variant> variants() { return {right_variant().covers("someone's"), right_variant()}; }
+const Also added(variants);
+}  // namespace another_file
+
+TEST(Also, ComesBehindTheKernelsOwnVariantsInOrder) {
+  std::vector<std::string> names;
+  for (const Variant& variant : all_variants()) names.push_back(variant.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"default", "other", "right_tn", "right", "right"}));
+  EXPECT_EQ(all_variants()[3].published_names, std::vector<std::string>{"someone's"});
+}
+
+TEST(Also, AddsATableOnceHoweverOftenItIsRead) {
+  all_variants();
+  EXPECT_EQ(all_variants().size(), 5u);
+}
+
+}  // namespace
