@@ -10,6 +10,10 @@ __host__ __device__ constexpr int ceil_div(int count, int size) { return (count 
 __device__ __forceinline__ float4& float4_at(float* p) { return *reinterpret_cast<float4*>(p); }
 __device__ __forceinline__ const float4& float4_at(const float* p) { return *reinterpret_cast<const float4*>(p); }
 
+/// The 16 bytes at p, whatever they hold, as one access; p is 16-byte aligned.
+__device__ __forceinline__ uint4& uint4_at(void* p) { return *static_cast<uint4*>(p); }
+__device__ __forceinline__ const uint4& uint4_at(const void* p) { return *static_cast<const uint4*>(p); }
+
 /// The first `count` floats at p, zeros for the rest of the four. WIDTH 4: one access, p is 16-byte aligned, and count
 /// is a multiple of 4. WIDTH 1: four accesses, any p. Nothing is read for count <= 0.
 template <int WIDTH>
