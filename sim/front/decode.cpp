@@ -247,6 +247,8 @@ bool Builder::fits(const Form& form) const {
     const bool is_destination = form.operands[i] < 'a';
     if (operand.kind == Operand::Kind::reg) {
       if (reg(operand).width != width) return false;
+    } else if (operand.kind == Operand::Kind::vector) {
+      return false;
     } else if (is_destination && operand.kind != Operand::Kind::sink) {
       return false;
     }

@@ -291,7 +291,7 @@ class Parser {
       lexer_.take();
     } else if (token.is(".loc")) {
       loc();
-    } else if (token.is(".reg")) {
+    } else if (token.is(".reg") || (token.kind == Token::Kind::directive && token.text.starts_with(".reg."))) {
       registers();
     } else if (token.is(".pragma")) {
       lexer_.take(), lexer_.take(), lexer_.expect(';');
@@ -306,8 +306,8 @@ class Parser {
   }
 
   void registers() {
-    lexer_.take();
-    const std::string_view type = lexer_.take().text;
+    const std::string_view directive = lexer_.take().text;  // `.reg .b32`, or `.reg.b32`
+    const std::string_view type = directive == ".reg" ? lexer_.take().text : directive.substr(4);
     Width width;
     if (type == ".pred")
       width = Width::predicate;

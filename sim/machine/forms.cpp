@@ -10,6 +10,7 @@ const Table& Table::instance() {
     add_integer(filled);
     add_floating(filled);
     add_convert(filled);
+    add_half(filled);
     add_control(filled);
     add_memory(filled);
     add_asynchronous(filled);

@@ -124,6 +124,7 @@ class Table {
 void add_integer(Table& table);
 void add_floating(Table& table);
 void add_convert(Table& table);
+void add_half(Table& table);
 void add_control(Table& table);
 void add_memory(Table& table);
 void add_asynchronous(Table& table);

@@ -30,13 +30,17 @@ std::string register_of(int number) {
   return (sizeof(T) == 2 ? "%h" : sizeof(T) == 4 ? "%r" : "%d") + std::to_string(number);
 }
 
-// Runs `opcode` on arrays of operands; bool stands for a predicate, and lies in memory as 32 bits.
+// Runs `opcode` on as many operands as the vectors hold, a multiple of 32; bool stands for a predicate, and lies in
+// memory as 32 bits.
 template <class Result, class... Operands>
-Warpful<Result> evaluate(const std::string& opcode, const Warpful<Operands>&... operands) {
+std::vector<Result> evaluate_all(const std::string& opcode, const std::vector<Operands>&... operands) {
   evaluated().insert(opcode);
-  std::string body = "mov.u32 %r0, %tid.x;\n", list = register_of<Result>(10);
+  std::string body = "mov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r0, %r1, 32, %r0;\n";
+  std::string list = register_of<Result>(10);
   int number = 0;
-  const auto read = [&]<class T>(const Warpful<T>&) {
+  size_t count = 0;
+  const auto read = [&]<class T>(const std::vector<T>& values) {
+    count = values.size();
     const std::string n = std::to_string(++number), at = "%d" + std::to_string(20 + number);
     constexpr bool truth = std::is_same_v<T, bool>;
     body += "ld.param.u64 " + at + ", [p" + n + "];\nmad.wide.u32 " + at + ", %r0, " +
@@ -55,18 +59,25 @@ Warpful<Result> evaluate(const std::string& opcode, const Warpful<Operands>&... 
   body += "st.global.b" + (truth ? "32" : bits<Result>()) + " [%d20], " + (truth ? "%r10" : register_of<Result>(10)) +
           ";\n";
 
-  std::array<std::conditional_t<truth, u32, Result>, 32> out{};
+  std::vector<std::conditional_t<truth, u32, Result>> out(count);
   const auto stored = [](const auto& values) {
-    using T = std::decay_t<decltype(values[0])>;
-    std::vector<std::conditional_t<std::is_same_v<T, bool>, u32, T>> copy(values.begin(), values.end());
-    return copy;
+    using T = typename std::decay_t<decltype(values)>::value_type;
+    return std::vector<std::conditional_t<std::is_same_v<T, bool>, u32, T>>(values.begin(), values.end());
   };
   auto inputs = std::make_tuple(stored(operands)...);
-  const Ran ran =
-      std::apply([&](auto&... each) { return run(kernel(body, 1 + sizeof...(operands)), {}, out, each...); }, inputs);
+  const LaunchShape shape{.grid = {static_cast<uint32_t>(count / 32), 1, 1}};
+  const Ran ran = std::apply(
+      [&](auto&... each) { return run(kernel(body, 1 + sizeof...(operands)), shape, out, each...); }, inputs);
   EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  return std::vector<Result>(out.begin(), out.end());
+}
+
+// The same with one warp's operands.
+template <class Result, class... Operands>
+Warpful<Result> evaluate(const std::string& opcode, const Warpful<Operands>&... operands) {
+  const auto all = evaluate_all<Result>(opcode, std::vector<Operands>(operands.begin(), operands.end())...);
   Warpful<Result> result;
-  for (size_t i = 0; i < 32; ++i) result[i] = static_cast<Result>(out[i]);
+  std::copy(all.begin(), all.end(), result.begin());
   return result;
 }
 
@@ -152,29 +163,27 @@ bool same(T a, T b) {
 // values. A NaN is expected to be the one that the hardware makes, unless the instruction moves bits only.
 template <class Result, class... Operands, class Expected>
 void expect_like(const std::string& opcode, Expected expected, int batches = 24) {
-  std::tuple<std::vector<Operands>...> values{telling_values<Operands>()...};
+  const std::tuple<std::vector<Operands>...> values{telling_values<Operands>()...};
+  std::tuple<std::vector<Operands>...> lanes;
   uint64_t state = 3;
-  for (int batch = 0; batch < batches; ++batch) {
-    std::tuple<Warpful<Operands>...> lanes;
-    for (size_t lane = 0; lane < 32; ++lane) {
-      [&]<size_t... i>(std::index_sequence<i...>) {
-        (([&] {
-           state = state * 6364136223846793005u + 1442695040888963407u;
-           const auto& choice = std::get<i>(values);
-           std::get<i>(lanes)[lane] = choice[(state >> 33) % choice.size()];
-         }()),
-         ...);
-      }(std::index_sequence_for<Operands...>{});
-    }
-    const auto results = std::apply([&](const auto&... each) { return evaluate<Result>(opcode, each...); }, lanes);
-    for (size_t lane = 0; lane < 32; ++lane) {
-      const Result wanted =
-          std::apply([&](const auto&... each) { return static_cast<Result>(expected(each[lane]...)); }, lanes);
-      std::string shown;
-      std::apply([&](const auto&... each) { ((shown += std::to_string(each[lane]) + " "), ...); }, lanes);
-      ASSERT_TRUE(same(results[lane], wanted))
-          << opcode << " of " << shown << "gave " << +results[lane] << ", not " << +wanted;
-    }
+  for (int lane = 0; lane < 32 * batches; ++lane) {
+    [&]<size_t... i>(std::index_sequence<i...>) {
+      (([&] {
+         state = state * 6364136223846793005u + 1442695040888963407u;
+         const auto& choice = std::get<i>(values);
+         std::get<i>(lanes).push_back(choice[(state >> 33) % choice.size()]);
+       }()),
+       ...);
+    }(std::index_sequence_for<Operands...>{});
+  }
+  const auto results = std::apply([&](const auto&... each) { return evaluate_all<Result>(opcode, each...); }, lanes);
+  for (size_t lane = 0; lane < results.size(); ++lane) {
+    const Result got = results[lane];
+    const Result wanted =
+        std::apply([&](const auto&... each) { return static_cast<Result>(expected(each[lane]...)); }, lanes);
+    std::string shown;
+    std::apply([&](const auto&... each) { ((shown += std::to_string(each[lane]) + " "), ...); }, lanes);
+    ASSERT_TRUE(same(got, wanted)) << opcode << " of " << shown << "gave " << +got << ", not " << +wanted;
   }
 }
 
