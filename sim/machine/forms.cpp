@@ -14,6 +14,8 @@ const Table& Table::instance() {
     add_control(filled);
     add_memory(filled);
     add_asynchronous(filled);
+    add_tensor(filled);
+    add_tensor_memory(filled);
     add_calls(filled);
     return filled;
   }();

@@ -128,6 +128,8 @@ void add_half(Table& table);
 void add_control(Table& table);
 void add_memory(Table& table);
 void add_asynchronous(Table& table);
+void add_tensor(Table& table);
+void add_tensor_memory(Table& table);
 void add_calls(Table& table);
 
 }  // namespace sim

@@ -32,8 +32,8 @@ struct Fragment {
   uint8_t rows = 0, cols = 0;
   uint8_t element_bytes = 2;
   bool lines_are_rows = true;
-  uint8_t per_matrix = 2;          ///< elements of one matrix that a lane holds
-  uint8_t matrices = 0;            ///< different ones
+  uint8_t per_matrix = 2;           ///< elements of one matrix that a lane holds
+  uint8_t matrices = 0;             ///< different ones
   std::array<Cell, 8> origin = {};  ///< of each matrix
 
   constexpr uint32_t elements() const { return uint32_t{matrices} * per_matrix; }  ///< of a lane

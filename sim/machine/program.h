@@ -111,6 +111,8 @@ struct Program {
   std::vector<SpecialRegister> specials;
   std::vector<std::string> messages;  ///< names of what `call` calls
 
+  std::vector<uint32_t> operand_lists;  ///< registers of instructions that have more than fit into them
+
   uint32_t parameter_bytes = 0;
   std::vector<std::pair<uint32_t, uint32_t>> parameters;  ///< offset and bytes of each
   uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned

@@ -70,7 +70,9 @@ json kernel_json(const Kernel& kernel, const Ran& ran) {
     const Site& site = program.sites[i];
     const uint64_t executed = ran.tallies->executed[i];
     if (executed == 0) continue;
-    const bool stores = site.text.starts_with("st") || site.counted_as == Class::atomic;
+    const Class counted_as = site.counted_as;
+    const bool stores =
+        counted_as == Class::store_global || counted_as == Class::store_shared || counted_as == Class::atomic;
     const bool copies = site.text.find(".shared") != std::string::npos;
     total.add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
     lines[line_of(program, site.location)].add(site.counted_as, executed, ran.tallies->of[i], copies, stores);

@@ -55,7 +55,8 @@ Wavefronts wavefronts(const Lanes& lanes, bool store) {
   if (lanes.mask == 0) return {};
   const uint32_t parts = std::max(1u, lanes.bytes / bank_bytes);  // 1, 2 or 4
   const uint32_t part_lanes = warp_size / parts;
-  const bool merges = !store && parts > 1 && (paired(lanes, lanes.mask, 1) || paired(lanes, lanes.mask, 2));
+  const bool merges =
+      !store && !lanes.rows && parts > 1 && (paired(lanes, lanes.mask, 1) || paired(lanes, lanes.mask, 2));
 
   // What goes together: two neighbouring parts where they merge, else each part alone.
   const uint32_t group_lanes = merges ? 2 * part_lanes : part_lanes;

@@ -14,6 +14,7 @@ namespace sim {
 struct Lanes {
   uint32_t mask = 0;
   uint32_t bytes = 4;                       ///< a lane
+  bool rows = false;                        ///< ldmatrix: 8 lanes name the rows of a matrix
   std::array<uint64_t, warp_size> address;  ///< of lanes outside the mask: that of the first within
 };
 
@@ -28,7 +29,8 @@ struct Wavefronts {
 /// Passes that a shared-memory access needs. An access of 64 bits a lane goes in two half-warps, one of 128 bits in
 /// four quarter-warps. Within what goes together, lanes at the same word are served at once, and the passes are as many
 /// as the most distinct words of one bank. For loads, two halves (of the warp at 64 bits, the two quarters of each half
-/// at 128 bits) merge into one when every lane i has the address of lane i^1, or every lane that of lane i^2.
+/// at 128 bits) merge into one when every lane i has the address of lane i^1, or every lane that of lane i^2. The
+/// matrices of ldmatrix go one by one.
 Wavefronts wavefronts(const Lanes& lanes, bool store);
 
 /// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.

@@ -28,8 +28,8 @@ inline std::string fragments_csv() {
     }
   };
   const auto add_shape = [&](const std::string& instruction, MmaShape shape) {
-    const auto dimensions = std::string("m") + std::to_string(shape.m) + "n" + std::to_string(shape.n) + "k" +
-                            std::to_string(shape.k);
+    const auto dimensions =
+        std::string("m") + std::to_string(shape.m) + "n" + std::to_string(shape.n) + "k" + std::to_string(shape.k);
     add_fragment(instruction + "." + dimensions, shape, Role::a, 2);
     add_fragment(instruction + "." + dimensions, shape, Role::b, 2);
     add_fragment(instruction + "." + dimensions, shape, Role::c, 2);

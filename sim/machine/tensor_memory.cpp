@@ -1,0 +1,335 @@
+/// ldmatrix, wmma.load and wmma.store: fragments from and to memory (PTX ISA 9.7.14).
+///
+/// What wmma asks of memory PTX does not say. It is modelled as the machine code that ptxas makes for sm_80 to sm_90:
+/// f16 and bf16 of A and B from `.shared` by ldmatrix, two or four matrices at a time; everything else by loads and
+/// stores of 4 bytes a lane, or of 8 where the two elements of a 32-bit accumulator lie side by side. Matrices whose
+/// lines lie across memory's are turned over between registers.
+#include <cstring>
+
+#include "front/decode.h"
+#include "machine/access.h"
+#include "machine/forms.h"
+#include "machine/tensor.h"
+
+namespace sim {
+namespace {
+
+constexpr uint64_t shared_offset_mask = (uint64_t{1} << 56) - 1;
+
+// --- ldmatrix
+// ---------------------------------------------------------------------------------------------------------------
+
+/// Loads the rows of 16 bytes that `lanes` names into `count` registers: row i of matrix j is at lane 8·j + i.
+void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed) {
+  Block& block = warp.block;
+  lanes.bytes = 16;
+  lanes.rows = true;
+  if (block.launch.options.watch) watch_shared(warp, memo, lanes, false);
+  for (uint32_t i = 0; i < count; ++i) {
+    Matrix& to = *warp.lanes<Matrix>(registers[i]);
+    for (uint32_t row = 0; row < 8; ++row) {
+      const uint32_t lane = 8 * i + row;
+      if (lanes.mask >> lane & 1) std::memcpy(to.at[row], block.shared.data() + lanes.address[lane], 16);
+    }
+    if (transposed) transpose(to, to);
+  }
+}
+
+constexpr uint16_t is_transposed = 0x200, is_generic = 0x400;
+
+/// Operands 0 to 3 the destinations, 4 the address.
+void load_matrix(Warp& warp, const Instruction& instruction) {
+  if (!whole_warp(warp)) return;
+  const uint32_t count = instruction.count;
+  Lanes lanes;
+  // Only the lanes that name a row: 8 for each matrix.
+  const uint32_t naming = count == 4 ? all_lanes : (1u << 8 * count) - 1;
+  read_addresses(warp, naming, instruction.operand[4], instruction.option & wide_address, instruction.immediate, lanes);
+  if (instruction.option & is_generic) {
+    for (uint64_t& address : lanes.address) address -= shared_window;
+  }
+  load_rows(warp, instruction.target, lanes, count, instruction.operand.data(), instruction.option & is_transposed);
+}
+
+void build_load_matrix(Builder& builder) {
+  const auto& operands = builder.operands();
+  Instruction& made = builder.made();
+  made.count = builder.has("x4") ? 4 : builder.has("x2") ? 2 : 1;
+  if (operands.size() != 2) builder.refuse("a list of registers and an address are needed");
+  const bool listed = operands[0].kind == ptx::Operand::Kind::vector;
+  if (listed ? operands[0].parts.size() != made.count : made.count != 1)
+    builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
+  for (size_t i = 0; i < made.count; ++i)
+    made.operand[i] = builder.destination(listed ? operands[0].parts[i] : operands[0], ptx::Width::b32);
+  const auto address = builder.address(operands[1]);
+  made.operand[4] = address.base;
+  made.immediate = address.offset;
+  made.option = static_cast<uint16_t>(address.wide ? wide_address : 0);
+  if (builder.has("trans")) made.option |= is_transposed;
+  if (!builder.has("shared") && !builder.has("shared::cta") && !address.variable) made.option |= is_generic;
+  made.target = builder.memo();
+}
+
+// --- wmma.load and wmma.store
+// ---------------------------------------------------------------------------------------------------------------
+
+/// One access to memory by all lanes.
+struct Request {
+  uint8_t bytes;         ///< a lane; 16: rows, by ldmatrix
+  uint8_t first, count;  ///< registers
+  uint32_t mask = all_lanes;
+  std::array<uint8_t, warp_size> line = {}, along = {};  ///< the lane's element: line of memory, and place in it
+};
+
+/// How a fragment goes to and from memory.
+struct Plan {
+  uint8_t element_bytes = 0;
+  uint8_t line_elements = 0;  ///< of a line of memory: the stride where none is given
+  uint8_t registers = 0;      ///< that differ
+  bool turned = false;        ///< 16-bit matrices whose lines lie across memory's
+  std::vector<Request> requests;
+};
+
+/// `rows`: memory holds the matrix row by row. `by_rows_of_16`: ldmatrix.
+Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
+  Plan result;
+  result.element_bytes = fragment.element_bytes;
+  result.line_elements = rows ? fragment.cols : fragment.rows;
+  result.registers = static_cast<uint8_t>(fragment.registers());
+  const bool along_lines = fragment.lines_are_rows == rows;
+  result.turned = fragment.element_bytes == 2 && !along_lines;
+
+  const auto place = [&](Request& request, uint32_t lane, Cell cell) {
+    request.line[lane] = rows ? cell.row : cell.col;
+    request.along[lane] = rows ? cell.col : cell.row;
+  };
+  // The element at the start of line `line`, place `along` of a matrix as memory has it.
+  const auto in_memory = [&](uint32_t matrix, uint32_t line, uint32_t along) {
+    const Cell origin = fragment.origin[matrix];
+    return Cell{static_cast<uint8_t>(origin.row + (rows ? line : along)),
+                static_cast<uint8_t>(origin.col + (rows ? along : line))};
+  };
+  if (by_rows_of_16) {
+    for (uint32_t first = 0; first < fragment.matrices; first += 4) {
+      Request request{.bytes = 16, .first = static_cast<uint8_t>(first), .count = 0};
+      request.count = static_cast<uint8_t>(std::min(4u, fragment.matrices - first));
+      if (request.count < 4) request.mask = (1u << 8 * request.count) - 1;
+      for (uint32_t lane = 0; lane < 8u * request.count; ++lane)
+        place(request, lane, in_memory(first + lane / 8, lane % 8, 0));
+      result.requests.push_back(request);
+    }
+    return result;
+  }
+  for (uint32_t matrix = 0; matrix < fragment.matrices; ++matrix) {
+    const auto add = [&](uint8_t bytes, uint32_t first, auto cell_of) {
+      Request request{.bytes = bytes, .first = static_cast<uint8_t>(first), .count = static_cast<uint8_t>(bytes / 4)};
+      for (uint32_t lane = 0; lane < warp_size; ++lane) place(request, lane, cell_of(lane));
+      result.requests.push_back(request);
+    };
+    if (fragment.element_bytes == 2) {
+      add(4, matrix, [&](uint32_t lane) { return in_memory(matrix, lane / 4, lane % 4 * 2); });
+    } else if (fragment.per_matrix == 2 && along_lines) {
+      add(8, 2 * matrix, [&](uint32_t lane) { return fragment.cell(lane, 2 * matrix); });
+    } else {
+      for (uint32_t i = 0; i < fragment.per_matrix; ++i) {
+        const uint32_t element = matrix * fragment.per_matrix + i;
+        add(4, element, [&](uint32_t lane) { return fragment.cell(lane, element); });
+      }
+    }
+  }
+  return result;
+}
+
+/// A plan, and the instructions that it is for.
+struct Known {
+  MmaShape shape;
+  Role role;
+  uint8_t element_bytes;
+  bool rows, by_rows_of_16;
+  Plan plan;
+};
+
+/// Every plan; an instruction names its own by its number.
+const std::vector<Known>& plans() {
+  static const std::vector<Known> all = [] {
+    std::vector<Known> made;
+    for (const MmaShape shape : {MmaShape{16, 16, 16}, {32, 8, 16}, {8, 32, 16}, {16, 16, 8}}) {
+      for (const Role role : {Role::a, Role::b, Role::c}) {
+        for (const uint8_t bytes : {uint8_t{2}, uint8_t{4}}) {
+          if (role != Role::c && (bytes == 4) != (shape.k == 8)) continue;
+          for (const bool rows : {true, false}) {
+            const Fragment held = fragment(shape, role, bytes);
+            made.push_back({shape, role, bytes, rows, false, plan(held, rows, false)});
+            if (role != Role::c && bytes == 2) made.push_back({shape, role, bytes, rows, true, plan(held, rows, true)});
+          }
+        }
+      }
+    }
+    return made;
+  }();
+  return all;
+}
+
+/// What lies outside the mask repeats an active lane's address.
+void settle(Lanes& lanes) {
+  const uint64_t first = lanes.address[first_lane(lanes.mask)];
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
+  }
+}
+
+void refuse(Warp& warp, Finding kind, const std::string& why) {
+  Block& block = warp.block;
+  block.report(kind, warp.here(), Block::nowhere, [&] {
+    return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " + block.thread(warp, 0) +
+           ": " + why;
+  });
+}
+
+constexpr uint32_t max_requests = 8;
+
+/// Operands: 0 where the list of registers begins, 1 how many registers PTX names, 4 the address, 5 the stride in
+/// elements. `count` is the plan's number; memos: one for each request, then one for each in shared memory.
+template <bool store>
+void access_matrix(Warp& warp, const Instruction& instruction) {
+  if (!whole_warp(warp)) return;
+  Block& block = warp.block;
+  const Plan& plan = plans()[instruction.count].plan;
+  const uint32_t* const registers = block.program.operand_lists.data() + instruction.operand[0];
+
+  Lanes base;
+  read_addresses(warp, all_lanes, instruction.operand[4], instruction.option & wide_address, instruction.immediate,
+                 base);
+  const u32* const strides = warp.lanes<const u32>(instruction.operand[5]);
+  bool alike = true;
+  for (uint32_t lane = 1; lane < warp_size; ++lane)
+    alike &= base.address[lane] == base.address[0] && strides[lane] == strides[0];
+  if (!alike) return refuse(warp, Finding::unsupported, "its lanes give different addresses or strides");
+  uint64_t address = base.address[0];
+  auto place = static_cast<Place>(instruction.option & 0xff);
+  if (place == Place::generic) {
+    place = address >> 56 == shared_window >> 56 ? Place::shared : Place::global;
+    if (place == Place::shared) address &= shared_offset_mask;
+  }
+  const uint64_t stride_bytes = uint64_t{strides[0]} * plan.element_bytes;
+  if (address % 16 != 0 || stride_bytes % 16 != 0) {
+    return refuse(warp, Finding::misaligned,
+                  "its lines have to begin at multiples of 16 bytes; the address is a multiple of " +
+                      std::to_string(address & -address) + ", the stride " + std::to_string(stride_bytes) + " bytes");
+  }
+
+  const bool shared = place == Place::shared;
+  std::byte* const origin = shared ? block.shared.data() : nullptr;
+  for (uint32_t number = 0; number < plan.requests.size(); ++number) {
+    const Request& request = plan.requests[number];
+    Lanes lanes{.mask = request.mask, .bytes = request.bytes, .address = {}};
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+      lanes.address[lane] = address + request.line[lane] * stride_bytes + request.along[lane] * plan.element_bytes;
+    if (request.mask != all_lanes) settle(lanes);
+    const uint32_t memo = instruction.target + number + (shared ? max_requests : 0);
+    const uint32_t* const of_request = registers + request.first;
+    if (request.bytes == 16) {
+      load_rows(warp, memo, lanes, request.count, of_request, plan.turned);
+      continue;
+    }
+    if (block.launch.options.watch) {
+      if (shared)
+        watch_shared(warp, memo, lanes, store);
+      else
+        watch_global(warp, memo, lanes, store);
+    }
+    const auto at = [&](uint32_t lane) {
+      return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(origin) + lanes.address[lane]);
+    };
+    if constexpr (store) {
+      Matrix turned;
+      for (uint32_t i = 0; i < request.count; ++i) {
+        const auto* from = warp.lanes<const std::byte>(of_request[i]);
+        if (plan.turned) {
+          transpose(*warp.lanes<const Matrix>(of_request[i]), turned);
+          from = reinterpret_cast<const std::byte*>(&turned);
+        }
+        for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(at(lane) + 4 * i, from + 4 * lane, 4); });
+      }
+    } else {
+      for (uint32_t i = 0; i < request.count; ++i) {
+        auto* const to = warp.lanes<std::byte>(of_request[i]);
+        for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(to + 4 * lane, at(lane) + 4 * i, 4); });
+        if (plan.turned) transpose(*warp.lanes<Matrix>(of_request[i]), *warp.lanes<Matrix>(of_request[i]));
+      }
+    }
+  }
+  if constexpr (!store) {  // copies
+    for (uint32_t i = plan.registers; i < instruction.operand[1]; ++i)
+      std::memcpy(warp.registers + registers[i], warp.registers + registers[i % plan.registers], 4 * warp_size);
+  }
+}
+
+template <bool store>
+void build_access_matrix(Builder& builder) {
+  const Role role = builder.has("a") ? Role::a : builder.has("b") ? Role::b : Role::c;
+  const MmaShape shape = builder.has("m16n16k16")  ? MmaShape{16, 16, 16}
+                         : builder.has("m32n8k16") ? MmaShape{32, 8, 16}
+                         : builder.has("m8n32k16") ? MmaShape{8, 32, 16}
+                                                   : MmaShape{16, 16, 8};
+  const uint8_t element_bytes = builder.has("f32") || builder.has("tf32") ? 4 : 2;
+  const bool rows = builder.has("row"), shared = builder.has("shared") || builder.has("shared::cta");
+  const bool by_rows_of_16 = shared && role != Role::c && element_bytes == 2;
+  size_t number = 0;
+  const auto is_it = [&](const Known& known) {
+    return known.shape == shape && known.role == role && known.element_bytes == element_bytes && known.rows == rows &&
+           known.by_rows_of_16 == by_rows_of_16;
+  };
+  while (!is_it(plans()[number])) ++number;
+  const Plan& plan = plans()[number].plan;
+
+  const bool copies = role != Role::c && builder.has("f16");
+  const uint32_t registers = copies ? 8 : plan.registers;
+  const auto& operands = builder.operands();
+  if (operands.size() < 2 || operands.size() > 3) builder.refuse("registers, an address and a stride are needed");
+  const ptx::Operand& list = operands[store ? 1 : 0];
+  if (list.kind != ptx::Operand::Kind::vector || list.parts.size() != registers)
+    builder.refuse("a list of " + std::to_string(registers) + " registers is needed");
+  Instruction& made = builder.made();
+  auto& lists = builder.program().operand_lists;
+  made.operand[0] = static_cast<uint32_t>(lists.size());
+  made.operand[1] = registers;
+  for (const ptx::Operand& part : list.parts)
+    lists.push_back(store ? builder.source(part, ptx::Width::b32) : builder.destination(part, ptx::Width::b32));
+
+  const auto address = builder.address(operands[store ? 0 : 1]);
+  made.operand[4] = address.base;
+  made.immediate = address.offset;
+  const bool in_shared = shared || (address.variable && address.variable->space == ptx::Space::shared);
+  const Place place = in_shared ? Place::shared : builder.has("global") ? Place::global : Place::generic;
+  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
+  made.count = static_cast<uint8_t>(number);
+  made.operand[5] = operands.size() == 3 ? builder.source(operands[2], ptx::Width::b32)
+                                         : builder.constant(ptx::Width::b32, plan.line_elements);
+  made.target = builder.memo();
+  for (uint32_t i = 1; i < 2 * max_requests; ++i) builder.memo();
+}
+
+}  // namespace
+
+void add_tensor_memory(Table& table) {
+  table.add("ldmatrix.sync.aligned.m8n8{.x1,.x2,.x4}{,.trans}{,.shared,.shared::cta}.b16",
+            {"", Class::load_shared, load_matrix, build_load_matrix});
+  const std::string layout = ".sync.aligned.{row,col}.", shapes = "{m16n16k16,m32n8k16,m8n32k16}";
+  const auto add = [&](const std::string& operation, const std::string& shape_and_space, const std::string& types,
+                       const Form& form) { table.add(operation + layout + shape_and_space + types, form); };
+  const auto add_in = [&](const std::string& space, Class load, Class store) {
+    const Form loads{"", load, access_matrix<false>, build_access_matrix<false>};
+    const Form stores{"", store, access_matrix<true>, build_access_matrix<true>};
+    add("wmma.load.{a,b}", shapes + space, ".{f16,bf16}", loads);
+    add("wmma.load.{a,b}", "m16n16k8" + space, ".tf32", loads);
+    add("wmma.load.c", shapes + space, ".{f16,f32}", loads);
+    add("wmma.load.c", "m16n16k8" + space, ".f32", loads);
+    add("wmma.store.d", shapes + space, ".{f16,f32}", stores);
+    add("wmma.store.d", "m16n16k8" + space, ".f32", stores);
+  };
+  add_in("{.shared,.shared::cta}", Class::load_shared, Class::store_shared);
+  add_in("{,.global}", Class::load_global, Class::store_global);  // generic: counted where it goes
+}
+
+}  // namespace sim
