@@ -1,0 +1,367 @@
+"""Pictures of steps 18 and 19: fragments of mma.m16n8k16, banks of ldmatrix's rows, stages, tiles and bands."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tools.figures import banks, parts
+from tools.figures.geometry import Cell
+from tools.figures.palette import INK, MUTED, RED, A, B, C, Tone
+from tools.figures.svg import Canvas
+from tools.figures.text import say, title
+
+Draw = Callable[[str], Canvas]
+
+LANE = 5  # the lane whose registers are shown
+ROW_BYTES = 16  # of an 8×8 matrix
+GROUPS = 8  # columns of 16 bytes that the 32 banks make
+
+
+def pictures() -> Iterable[tuple[str, Draw]]:
+    """File name and drawing function of each picture."""
+    yield "18_mma_naive", fragments
+    yield "18_mma_naive-banks", matrix_banks
+    yield "19_mma_stages", stages
+    yield "19_mma_stages-copies", copies
+
+
+def held(operand: str, lane: int) -> list[tuple[Cell, Cell]]:
+    """The two elements of each register of a lane: `a`, `b` (row k, column n) or `c` of mma.m16n8k16, FP16."""
+    group, pair = lane // 4, lane % 4 * 2
+    if operand == "b":
+        return [((pair + k, group), (pair + k + 1, group)) for k in (0, 8)]
+    columns = (0, 8) if operand == "a" else (0,)
+    return [((group + row, pair + col), (group + row, pair + col + 1)) for col in columns for row in (0, 8)]
+
+
+def matrix_rows(pitch: int) -> list[int]:
+    """Byte addresses of the eight rows of one matrix of an ldmatrix."""
+    return [row * pitch for row in range(8)]
+
+
+def copy_lanes(chunks: int, dealt: bool) -> list[tuple[int, int]]:
+    """(row, chunk) that each lane of a warp copies of a tile with so many chunks a row; `dealt` as step 19 does."""
+    found = []
+    for lane in range(32):
+        row, together = lane // chunks, max(1, 8 // chunks)
+        if dealt:
+            row = row // 8 * 8 + row % together * (8 // together) + row % 8 // together
+        found.append((row, lane % chunks))
+    return found
+
+
+def copy_addresses(chunks: int, dealt: bool) -> list[int]:
+    """Byte addresses that the lanes of a warp write to, in a tile whose rows have one chunk of padding."""
+    return [(row * (chunks + 1) + chunk) * ROW_BYTES for row, chunk in copy_lanes(chunks, dealt)]
+
+
+def in_bands(index: int, tile_rows: int, tile_cols: int, band: int) -> tuple[int, int]:
+    """The tile that a block computes: common/raster.h."""
+    number, inside = divmod(index, band * tile_cols)
+    here = min(band, tile_rows - number * band)
+    return number * band + inside % here, inside // here
+
+
+def _canvas(name: str, height: float, language: str, english: str, chinese: str, note: tuple[str, str]) -> Canvas:
+    canvas = Canvas(960, height, say(language, f"{title(name)}: {english}", f"{title(name)}：{chinese}"))
+    parts.heading(canvas, say(language, *note))
+    return canvas
+
+
+def _operand(
+    canvas: Canvas, x: float, y: float, rows: int, cols: int, tone: Tone, operand: str, cut: Sequence[str]
+) -> None:
+    """A tile cut into 8×8 matrices, with what the shown lane holds of it."""
+    unit = 14.0
+    parts.grid(canvas, x, y, rows, cols, unit, unit)
+    for index, colour in enumerate(cut):
+        top, left = index % 2 * 8, index // 2 * 8
+        parts.fill(canvas, x, y, [(top + r, left + c) for r in range(8) for c in range(8)], unit, unit, colour)
+    for register, cells in enumerate(held(operand, LANE)):
+        parts.fill(canvas, x, y, cells, unit, unit, tone.strong)
+        row, col = cells[0]
+        down, across = (2, 1) if operand == "b" else (1, 2)
+        canvas.text(
+            x + (col + across / 2) * unit, y + (row + down / 2) * unit + 4, str(register), 11, "#ffffff", "middle", True
+        )
+    for line in range(8, rows, 8):
+        canvas.line(x, y + line * unit, x + cols * unit, y + line * unit, "#8793a3", 1)
+    for line in range(8, cols, 8):
+        canvas.line(x + line * unit, y, x + line * unit, y + rows * unit, "#8793a3", 1)
+    parts.frame(canvas, x, y, rows, cols, unit, unit)
+
+
+def fragments(language: str) -> Canvas:
+    """Step 18: what ldmatrix hands to one lane, and the way B's elements turn."""
+    canvas = _canvas(
+        "18_mma_naive",
+        470,
+        language,
+        "8×8 matrices, dealt to the lanes of a warp",
+        "8×8 矩阵，分发给 warp 的各个 lane",
+        (
+            f"what lane {LANE} holds of one mma.m16n8k16: a number is a register with two 16-bit elements",
+            f"一条 mma.m16n8k16 中 lane {LANE} 持有的元素：数字是寄存器编号，每个寄存器放两个 16 位元素",
+        ),
+    )
+    y = 122.0
+    canvas.text(40, 90, say(language, "A  16×16, row-major", "A  16×16，行主序"), 14, A.ink, bold=True)
+    canvas.text(40, 110, "ldmatrix.x4", 12, MUTED, mono=True)
+    _operand(canvas, 40, y, 16, 16, A, "a", (A.pale, "#cfe0f4", "#cfe0f4", A.pale))
+    canvas.rect(40, y + 14, 8 * 14, 14, "none", A.ink, 1.6)
+    canvas.text(330, 90, say(language, "B  16×8, row-major", "B  16×8，行主序"), 14, B.ink, bold=True)
+    canvas.text(330, 110, "ldmatrix.x2.trans", 12, MUTED, mono=True)
+    _operand(canvas, 330, y, 16, 8, B, "b", (B.pale, "#f9dfbc"))
+    canvas.rect(330, y + 2 * 14, 8 * 14, 14, "none", B.ink, 1.6)
+    canvas.text(510, 90, say(language, "sums  16×8", "累加器  16×8"), 14, C.ink, bold=True)
+    canvas.text(510, 110, "mma.sync.m16n8k16", 12, MUTED, mono=True)
+    _operand(canvas, 510, y, 16, 8, C, "c", (C.pale, C.pale))
+    left = 668.0
+    for top, tone, name, registers in ((122.0, A, "a", 4), (224.0, B, "b", 2), (286.0, C, "d", 2)):
+        letter = {"a": "A", "b": "B", "d": "D"}[name]
+        for register, cells in enumerate(held("c" if name == "d" else name, LANE)[:registers]):
+            line = top + register * 25
+            canvas.text(left, line + 15, f"{name}[{register}]", 12, tone.ink, mono=True)
+            for half, (row, col) in enumerate(cells):
+                canvas.rect(left + 44 + half * 92, line, 92, 20, tone.pale, tone.strong)
+                canvas.text(left + 90 + half * 92, line + 14.5, f"{letter}[{row}][{col}]", 12, INK, "middle", mono=True)
+    canvas.text(left + 44, 112, say(language, "low half", "低半"), 11.5, MUTED)
+    canvas.text(left + 136, 112, say(language, "high half", "高半"), 11.5, MUTED)
+    canvas.lines(
+        40,
+        376,
+        [
+            say(
+                language,
+                "framed in A: row 1 of a matrix, 16 bytes; the address comes from one lane, the elements go to four.",
+                "A 中的方框：矩阵的第 1 行，16 字节；地址由一个 lane 给出，元素分给四个 lane。",
+            ),
+            say(
+                language,
+                "framed in B: one k of eight columns, as it lies in memory. The instruction wants two neighbouring k of one column",
+                "B 中的方框：内存中连续的是同一个 k 的八列。指令要的却是同一列上相邻的两个 k，放在一个寄存器里：",
+            ),
+            say(
+                language,
+                "in a register: .trans hands out each 8×8 matrix transposed, in the same instruction and the same wavefronts.",
+                ".trans 把每个 8×8 矩阵转置后再分发，指令数与波前数都不变。",
+            ),
+        ],
+        13,
+    )
+    canvas.text(
+        40,
+        452,
+        say(
+            language,
+            "256 + 128 elements in, 128 sums, 4096 FLOP: one instruction of 32 lanes",
+            "输入 256 + 128 个元素，128 个累加器，4096 FLOP：32 个 lane 的一条指令",
+        ),
+        12.5,
+        MUTED,
+    )
+    return canvas
+
+
+def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], tone: Tone) -> int:
+    """Accesses of 16 bytes in the eight columns that the banks make; a column taken before is red. The passes needed."""
+    wide, high = 24.0, 17.0
+    parts.grid(canvas, x, y, len(rows), GROUPS, high, wide)
+    taken = [0] * GROUPS
+    for line, addresses in enumerate(rows):
+        for address in addresses:
+            column = address // ROW_BYTES % GROUPS
+            parts.fill(canvas, x, y, [(line, column)], high, wide, RED if taken[column] else tone.strong)
+            taken[column] += 1
+    parts.frame(canvas, x, y, len(rows), GROUPS, high, wide)
+    for column in range(GROUPS):
+        canvas.text(x + (column + 0.5) * wide, y + len(rows) * high + 13, str(column), 10, MUTED, "middle")
+    return max(taken)
+
+
+def matrix_banks(language: str) -> Canvas:
+    """Step 18: the eight rows of a matrix, with and without the pad."""
+    canvas = _canvas(
+        "18_mma_naive-banks".replace("-banks", ""),
+        330,
+        language,
+        "the eight rows of an ldmatrix",
+        "一次 ldmatrix 的八行",
+        (
+            "32 banks are eight columns of 16 bytes; a row of a matrix takes one of them. Down: rows 0–7. Red: one more pass",
+            "32 个 bank 合成八列，每列 16 字节；矩阵的一行占一列。纵向：第 0–7 行。红色：多一趟",
+        ),
+    )
+    shown = (
+        ("As", 32, A, "16 + 0"),
+        ("As", 48, A, "16 + 8"),
+        ("Bs", 256, B, "128 + 0"),
+        ("Bs", 272, B, "128 + 8"),
+    )
+    for index, (name, pitch, tone, elements) in enumerate(shown):
+        x = 36 + index * 232.0
+        canvas.text(x, 86, f"{name}: {elements}", 14, tone.ink, bold=True)
+        canvas.text(
+            x,
+            104,
+            say(language, f"pitch {pitch} bytes = 16·{pitch // 16}", f"行距 {pitch} 字节 = 16·{pitch // 16}"),
+            12,
+            MUTED,
+        )
+        addresses = matrix_rows(pitch)
+        passes = _columns(canvas, x, 114, [[address] for address in addresses], tone)
+        canvas.text(x, 302, str(passes), 28, RED if passes > 1 else C.ink, bold=True)
+        words = "wavefront a matrix" if passes == 1 else "wavefronts a matrix"
+        canvas.text(x + 26, 300, say(language, words, "个波前 / 矩阵"), 13)
+    return canvas
+
+
+def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
+    """Four stages over eight slices of time: when each is filled, when it is read."""
+    count, slots, wide, high = 4, 8, 42.0, 26.0
+    for stage in range(count):
+        canvas.text(x, y + stage * 34 + 17, say(language, f"stage {stage}", f"第 {stage} 级"), 12, MUTED)
+    left = x + 62
+    for number in range(slots):
+        stage = number % count
+        start = max(0, number - (count - 1))
+        top = y + stage * 34
+        if number > start:
+            canvas.rect(left + start * wide, top + 5, (number - start) * wide - 1, high - 10, A.middle, A.strong)
+            middle = left + (start + number) / 2 * wide
+            canvas.text(middle, top + 17.5, str(number), 11, A.ink, "middle")
+        canvas.rect(left + number * wide, top, wide - 1, high, C.strong, C.ink)
+        canvas.text(left + (number + 0.5) * wide, top + 17.5, str(number), 12, "#ffffff", "middle", bold=True)
+    for number in range(1, slots):
+        canvas.line(left + number * wide - 0.5, y - 6, left + number * wide - 0.5, y + count * 34, "#8793a3", 1, "3 3")
+    parts.key(
+        canvas,
+        left,
+        y + count * 34 + 22,
+        [
+            (A.middle, say(language, "slice on its way", "切片在途")),
+            (C.strong, say(language, "read and multiplied", "读取并计算")),
+        ],
+    )
+
+
+def _wave(canvas: Canvas, x: float, y: float, band: int, language: str) -> None:
+    """The first wave of blocks of 128×256 on a C of 8192×8192, and what of A and B it reads for each k."""
+    rows, cols, resident = 64, 32, 264
+    high, wide = 1.7, 3.4
+    tiles = [in_bands(index, rows, cols, band) for index in range(resident)]
+    parts.grid(canvas, x, y, rows, cols, high, wide, 8)
+    parts.fill(canvas, x, y, tiles, high, wide, C.strong)
+    parts.frame(canvas, x, y, rows, cols, high, wide)
+    read_rows = len({row for row, _ in tiles}) * 128
+    read_cols = len({col for _, col in tiles}) * 256
+    top = max(row for row, _ in tiles) + 1
+    canvas.rect(x - 8, y, 5, top * high, A.strong)
+    canvas.rect(x, y - 8, len({col for _, col in tiles}) * wide, 5, B.strong)
+    canvas.lines(
+        x,
+        y + rows * high + 18,
+        [f"A {read_rows} + B {read_cols}", f"= {read_rows + read_cols}"],
+        12,
+        fill=RED if band == 1 else C.ink,
+        bold=True,
+    )
+
+
+def stages(language: str) -> Canvas:
+    """Step 19: three memories, three remedies."""
+    canvas = _canvas(
+        "19_mma_stages",
+        344,
+        language,
+        "latency, L2 and DRAM: three remedies",
+        "延迟、L2、DRAM：三处对策",
+        ("", ""),
+    )
+    parts.card(canvas, 24, 56, 430, 266, say(language, "latency: four stages", "延迟：四级流水"))
+    _ring(canvas, 36, 98, language)
+    canvas.text(
+        36,
+        306,
+        say(language, "dashed: a barrier; a copy has three slices' time", "虚线：屏障；每次拷贝有三片的时间"),
+        12.5,
+        MUTED,
+    )
+    parts.card(canvas, 468, 56, 178, 266, say(language, "L2: larger tiles", "L2：更大的块"))
+    for top, wide, flops in ((92.0, 64.0, 64), (192.0, 128.0, 85)):
+        canvas.rect(484, top, wide, 64, C.middle, C.strong)
+        canvas.text(484 + wide / 2, top + 37, f"128×{128 if wide < 70 else 256}", 11.5, C.ink, "middle", bold=True)
+        canvas.text(484, top + 84, say(language, f"{flops} FLOP a byte", f"每字节 {flops} FLOP"), 13, INK)
+    parts.card(canvas, 660, 56, 276, 266, say(language, "DRAM: bands", "DRAM：条带"))
+    _wave(canvas, 684, 108, 1, language)
+    _wave(canvas, 814, 108, 16, language)
+    canvas.text(
+        674,
+        306,
+        say(language, "264 blocks at once; rows, columns read", "同时运行 264 块；读到的行数、列数"),
+        11.5,
+        MUTED,
+    )
+    return canvas
+
+
+def copies(language: str) -> Canvas:
+    """Step 19: which rows eight lanes copy at a time, into rows of five chunks."""
+    canvas = _canvas(
+        "19_mma_stages",
+        318,
+        language,
+        "who copies which row of A",
+        "谁拷贝 A 的哪一行",
+        (
+            "rows of 32 elements, 64 bytes, 80 with the pad; eight lanes write 128 bytes at a time, 4 a row",
+            "每行 32 个元素、64 字节，含填充 80 字节；每次 8 个 lane 写 128 字节，每行 4 个",
+        ),
+    )
+    for x, dealt in ((40.0, False), (508.0, True)):
+        lanes = copy_lanes(4, dealt)
+        addresses = copy_addresses(4, dealt)
+        served = banks.serve(addresses, ROW_BYTES)
+        name = (
+            say(language, "rows in turn", "按行号依次") if not dealt else say(language, "rows four apart", "相隔四行")
+        )
+        canvas.text(x, 88, name, 15, RED if not dealt else C.ink, bold=True)
+        for quarter in range(4):
+            top = 100 + quarter * 46
+            first = lanes[quarter * 8][0]
+            second = lanes[quarter * 8 + 4][0]
+            rows = [addresses[quarter * 8 + at : quarter * 8 + at + 4] for at in (0, 4)]
+            _columns_flat(canvas, x + 70, top, rows, (first, second), language)
+        right = x + 70 + GROUPS * 24 + 20
+        canvas.text(right, 150, str(served.wavefronts), 30, RED if served.conflicts else C.ink, bold=True)
+        canvas.text(right, 172, say(language, "wavefronts", "个波前"), 13)
+        canvas.text(right, 190, say(language, "a copy of a warp", "每个 warp 一次拷贝"), 13)
+    canvas.text(
+        40,
+        304,
+        say(
+            language,
+            "across: the eight 16-byte columns of the banks; red: taken by another lane, one more pass",
+            "横向：bank 合成的八列，每列 16 字节；红色：已被另一个 lane 占用，多一趟",
+        ),
+        12.5,
+        MUTED,
+    )
+    return canvas
+
+
+def _columns_flat(
+    canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], names: tuple[int, int], language: str
+) -> None:
+    """Two rows of one quarter-warp over the eight columns."""
+    wide, high = 24.0, 16.0
+    taken: set[int] = set()
+    parts.grid(canvas, x, y, 2, GROUPS, high, wide)
+    for line, addresses in enumerate(rows):
+        canvas.text(
+            x - 8, y + line * high + 12.5, say(language, f"row {names[line]}", f"第 {names[line]} 行"), 11, A.ink, "end"
+        )
+        for address in addresses:
+            column = address // ROW_BYTES % GROUPS
+            colour = RED if column in taken else A.strong if line == 0 else A.middle
+            parts.fill(canvas, x, y, [(line, column)], high, wide, colour)
+            taken.add(column)
+    parts.frame(canvas, x, y, 2, GROUPS, high, wide)
