@@ -45,6 +45,20 @@ double rounded(double value) {
   return std::strtod(text.data(), nullptr);
 }
 
+// Where, in what state and when it was measured.
+void add_machine(ordered_json& record, const Timing& timing, const Gpu& gpu) {
+  record["gpu"] = gpu.name;
+  record["driver"] = gpu.driver;
+  record["cuda"] = gpu.cuda;
+  if (timing.state) {
+    record["sm_mhz"] = timing.state->sm_mhz;
+    record["power_w"] = rounded(timing.state->power_mw * 1e-3);
+    record["temperature_c"] = timing.state->temperature_c;
+  }
+  record["commit"] = commit();
+  record["date"] = today();
+}
+
 }  // namespace
 
 ordered_json options_record(const LaunchOptions& options) {
@@ -97,22 +111,26 @@ std::vector<ordered_json> timing_records(const std::string& step, const Variant&
       record["leaves_out"] = variant.left_out;
     }
     record["options"] = options_record(options);
-    record["gpu"] = gpu.name;
-    record["driver"] = gpu.driver;
-    record["cuda"] = gpu.cuda;
-    if (timing.state) {
-      record["sm_mhz"] = timing.state->sm_mhz;
-      record["power_w"] = rounded(timing.state->power_mw * 1e-3);
-      record["temperature_c"] = timing.state->temperature_c;
-    }
-    record["commit"] = commit();
-    record["date"] = today();
+    add_machine(record, timing, gpu);
     return record;
   };
   if (timing.against.empty()) return {record_of(nullptr)};
   std::vector<ordered_json> records;
   for (const Against& against : timing.against) records.push_back(record_of(&against));
   return records;
+}
+
+ordered_json limit_record(const std::string& name, DType ab, DType acc, double flop, const Timing& timing,
+                          const Gpu& gpu) {
+  const auto speed = [&](double ms) { return rounded(flop / (ms * 1e9)); };
+  ordered_json record = {{"limit", name},
+                         {"a", name_of(ab)},
+                         {"acc", name_of(acc)},
+                         {"tflops", speed(timing.ms.median)},
+                         {"tflops_p20", speed(timing.ms.p80)},
+                         {"tflops_p80", speed(timing.ms.p20)}};
+  add_machine(record, timing, gpu);
+  return record;
 }
 
 ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default) {

@@ -22,5 +22,9 @@ std::vector<nlohmann::ordered_json> timing_records(const std::string& step, cons
                                                    const Shape& shape, const LaunchOptions& options,
                                                    const Timing& timing, const Comparison& verified, const Gpu& gpu);
 
+/// How fast an instruction is when nothing else is in its way; `flop`: of one timed call.
+nlohmann::ordered_json limit_record(const std::string& name, DType ab, DType acc, double flop, const Timing& timing,
+                                    const Gpu& gpu);
+
 /// A variant as `--list --json` writes it.
 nlohmann::ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default);

@@ -12,6 +12,7 @@ from tools.paths import shown
 IDENTITY = (
     *("step", "variant", "m", "n", "k", "lda", "ldb", "ldc"),
     *("a", "acc", "c", "layout", "alpha", "beta", "baseline", "options"),
+    *("limit", "metric", "swizzle_stride"),  # of limits.jsonl and profile.jsonl
 )
 
 Record = dict[str, Any]

@@ -151,6 +151,17 @@ TEST(Record, KeepsTheSwizzleStride) {
   EXPECT_EQ(record["options"], (ordered_json{{"swizzle_stride", 2048}}));
 }
 
+TEST(LimitRecord, HasTheSpeedOfTheInstructionAndTheMachine) {
+  const ordered_json record =
+      limit_record("mma.sync.m16n8k16", DType::f16, DType::f32, 1e12, some_timing(false), some_gpu());
+  EXPECT_EQ(keys_of(record),
+            (std::vector<std::string>{"limit", "a", "acc", "tflops", "tflops_p20", "tflops_p80", "gpu", "driver",
+                                      "cuda", "sm_mhz", "power_w", "temperature_c", "commit", "date"}));
+  EXPECT_EQ(record["tflops"], 500);
+  EXPECT_LT(record["tflops_p20"], record["tflops"]);
+  EXPECT_GT(record["tflops_p80"], record["tflops"]);
+}
+
 TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
   const Variant variant = right_tn_variant<__half, float, float>()
                               .tile(128, 64, 16)

@@ -78,7 +78,10 @@ TEST(Merge, KeepsMeasurementsApartThatDifferInOneRespect) {
                                                          {"lda", 9},
                                                          {"ldb", 9},
                                                          {"ldc", 9},
-                                                         {"options", {{"swizzle_stride", 1024}}}}) {
+                                                         {"options", {{"swizzle_stride", 1024}}},
+                                                         {"limit", "mma"},
+                                                         {"metric", "lts"},
+                                                         {"swizzle_stride", 512}}) {
     records.push_back(base);
     records.back()[key] = value;
   }
