@@ -40,7 +40,7 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& choices) {
 struct Raw {
   std::vector<int> sizes;
   int m = 0, n = 0, k = 0;
-  std::string sweep, baseline, verify;
+  std::string sweep, part, baseline, verify;
 };
 
 void add_sizes(CLI::App& app, Options& options, Raw& raw) {
@@ -51,6 +51,7 @@ void add_sizes(CLI::App& app, Options& options, Raw& raw) {
   auto* k = app.add_option("--k", raw.k, "columns of A, rows of B")->check(positive);
   auto* sweep = app.add_option("--sweep", raw.sweep, "a list of sizes: square, sgemm27, hgemm125 or hgemm27")
                     ->check(one_of(sweep_names()));
+  app.add_option("--part", raw.part, "2/4: the second of four parts of the sweep")->check(part())->needs(sweep);
   for (CLI::Option* one : {m, n, k}) one->excludes(size)->excludes(sweep);
   size->excludes(sweep);
   app.add_option("--lda", options.leading.a, "elements between two rows of A")->check(positive);
@@ -59,7 +60,10 @@ void add_sizes(CLI::App& app, Options& options, Raw& raw) {
 }
 
 void add_problem(CLI::App& app, Options& options) {
-  app.add_option("--variant", options.variant, "which variant of the step; all; bottlenecks: those that leave out work")
+  app.add_option("--variant", options.variants,
+                 "which variant of the step, or several: a,b; all; bottlenecks: those that leave out work")
+      ->delimiter(',')
+
       ->check(something());
   app.add_flag("--list", options.list, "list the variants and stop")->disable_flag_override();
   app.add_option("--alpha", options.alpha, "factor of A * B (default 1)")->check(factor());
@@ -91,6 +95,16 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
   return min_time;
 }
 
+// "2/4": the second size and every fourth after it, so that large and small ones are shared out evenly.
+std::vector<Shape> part_of(const std::vector<Shape>& all, const std::string& asked) {
+  const std::size_t slash = asked.find('/'), step = std::stoul(asked.substr(slash + 1));
+  std::vector<Shape> part;
+  for (std::size_t i = std::stoul(asked) - 1; i < all.size(); i += step) part.push_back(all[i]);
+  if (part.empty())
+    throw BadInput("--part " + asked + " is empty: the sweep has only " + std::to_string(all.size()) + " sizes");
+  return part;
+}
+
 }  // namespace
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
@@ -117,6 +131,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     throw BadInput("--json records only what was verified; leave out --verify off");
 
   if (!raw.sweep.empty()) options.shapes = sweep_shapes(raw.sweep);
+  if (!raw.part.empty()) options.shapes = part_of(options.shapes, raw.part);
   for (int size : raw.sizes) options.shapes.push_back({size, size, size});
   if (raw.m != 0 || raw.n != 0 || raw.k != 0) {
     if (raw.m == 0 || raw.n == 0 || raw.k == 0) throw BadInput("--m, --n and --k go together; or use --size");

@@ -14,8 +14,8 @@
 
 /// What the user asked for. Defaults are here and nowhere else.
 struct Options {
-  std::vector<Shape> shapes;  // as asked, without the scaling; empty: the default size
-  std::string variant;        // empty: the default; "all": every one but the "bottlenecks", which leave out work
+  std::vector<Shape> shapes;          // as asked, without the scaling; empty: the default size
+  std::vector<std::string> variants;  // empty: the default; "all": all but the "bottlenecks", which leave out work
   bool list = false, show_matrix = false, simulate = false;
   TimingPlan timing;
   bool min_time_given = false;

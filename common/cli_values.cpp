@@ -40,6 +40,15 @@ CLI::Validator factor() {
   });
 }
 
+CLI::Validator part() {
+  return checked("a part such as 2/4", [](const std::string& given) {
+    int which = 0, parts = 0;
+    const char *const end = given.data() + given.size(), *slash = std::from_chars(given.data(), end, which).ptr;
+    if (slash == end || *slash != '/') return false;
+    return std::from_chars(slash + 1, end, parts).ptr == end && 1 <= which && which <= parts;
+  });
+}
+
 CLI::Validator something() {
   return checked("a name", [](const std::string& given) { return !given.empty(); });
 }

@@ -14,6 +14,9 @@ CLI::Validator seconds();
 /// A finite number that a float holds.
 CLI::Validator factor();
 
+/// One of several parts: 2/4.
+CLI::Validator part();
+
 /// Anything but an empty text.
 CLI::Validator something();
 

@@ -9,19 +9,26 @@ namespace {
 constexpr int DEFAULT_SIZE = 4096;
 constexpr int SIMULATED_BLOCKS = 2, SIMULATED_SLICES = 3, SIMULATED_LEAST = 64;
 
+bool is_meant(const Session& session, const Variant& variant, const std::string& asked) {
+  if (asked.empty()) return session.is_default(variant);
+  return asked == variant.name || asked == (variant.left_out.empty() ? "all" : "bottlenecks");
+}
+
 std::vector<const Variant*> chosen(const Session& session) {
-  const std::string& name = session.options.variant;
-  std::vector<const Variant*> found;
+  std::vector<std::string> asked = session.options.variants;
+  if (asked.empty()) asked.emplace_back();
   std::string names;
-  for (const Variant& variant : session.variants) {
-    const bool complete = variant.left_out.empty();
-    if (name == variant.name || (name == (complete ? "all" : "bottlenecks")) ||
-        (name.empty() && session.is_default(variant)))
-      found.push_back(&variant);
-    names += " " + variant.name;
+  for (const Variant& variant : session.variants) names += " " + variant.name;
+  for (const std::string& name : asked) {
+    const auto meant = [&](const Variant& variant) { return is_meant(session, variant, name); };
+    if (std::any_of(session.variants.begin(), session.variants.end(), meant)) continue;
+    throw BadInput(name == "bottlenecks" ? "no variant of this step leaves out work on purpose"
+                                         : "no variant is called " + name + "; this step has:" + names);
   }
-  if (found.empty() && name == "bottlenecks") throw BadInput("no variant of this step leaves out work on purpose");
-  if (found.empty()) throw BadInput("no variant is called " + name + "; this step has:" + names);
+  std::vector<const Variant*> found;
+  for (const Variant& variant : session.variants)
+    if (std::any_of(asked.begin(), asked.end(), [&](const auto& name) { return is_meant(session, variant, name); }))
+      found.push_back(&variant);
   return found;
 }
 

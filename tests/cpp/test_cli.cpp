@@ -25,7 +25,7 @@ std::string refused(const std::string& line) {
 TEST(CommandLine, HasTheDefaultsThatTheHelpNames) {
   const Options options = *parsed("");
   EXPECT_TRUE(options.shapes.empty());
-  EXPECT_EQ(options.variant, "");
+  EXPECT_TRUE(options.variants.empty());
   EXPECT_FALSE(options.list || options.show_matrix || options.simulate || options.min_time_given);
   EXPECT_EQ(options.timing.warmup, 2);
   EXPECT_EQ(options.timing.min_seconds, 0.1);
@@ -53,7 +53,7 @@ TEST(CommandLine, TakesEveryOption) {
   EXPECT_EQ(options.leading.a, 6);
   EXPECT_EQ(options.leading.b, 7);
   EXPECT_EQ(options.leading.c, 8);
-  EXPECT_EQ(options.variant, "all");
+  EXPECT_EQ(options.variants, std::vector<std::string>{"all"});
   EXPECT_EQ(options.alpha, -0.5f);
   EXPECT_EQ(options.beta, 2.0f);
   EXPECT_EQ(options.timing.warmup, 0);
@@ -91,15 +91,49 @@ TEST(CommandLine, TakesTheOtherBaselinesAndModes) {
   EXPECT_EQ(parsed("--sweep sgemm27")->shapes.size(), 27u);
 }
 
+TEST(CommandLine, TakesSeveralVariants) {
+  EXPECT_EQ(parsed("--variant stages_2,stages_3")->variants, (std::vector<std::string>{"stages_2", "stages_3"}));
+}
+
+TEST(CommandLine, SharesOutASweepsSizesInParts) {
+  std::size_t together = 0;
+  for (const char* part : {"1/4", "2/4", "3/4", "4/4"})
+    together += parsed("--sweep hgemm125 --part " + std::string(part))->shapes.size();
+  EXPECT_EQ(together, 125u);
+  const std::vector<Shape> second = parsed("--sweep square --part 2/3")->shapes;
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_EQ(second[0].m, 2048);
+  EXPECT_EQ(second[1].m, 16384);
+}
+
 TEST(CommandLine, PrintsHelpAndStops) {
   testing::internal::CaptureStdout();
   EXPECT_FALSE(parsed("--help").has_value());
   const std::string help = testing::internal::GetCapturedStdout();
-  for (const char* option :
-       {"--size",           "--m ",       "--n ",     "--k ",    "--lda",  "--ldb",         "--ldc",
-        "--variant",        "--list",     "--sweep",  "--alpha", "--beta", "--warmup",      "--min-time",
-        "--rounds",         "--baseline", "--verify", "--json",  "--seed", "--show-matrix", "--cooldown",
-        "--swizzle-stride", "--sim"})
+  for (const char* option : {"--size",
+                             "--m ",
+                             "--n ",
+                             "--k ",
+                             "--lda",
+                             "--ldb",
+                             "--ldc",
+                             "--variant",
+                             "--list",
+                             "--sweep",
+                             "--part",
+                             "--alpha",
+                             "--beta",
+                             "--warmup",
+                             "--min-time",
+                             "--rounds",
+                             "--baseline",
+                             "--verify",
+                             "--json",
+                             "--seed",
+                             "--show-matrix",
+                             "--cooldown",
+                             "--swizzle-stride",
+                             "--sim"})
     EXPECT_NE(help.find(option), std::string::npos) << option;
 }
 
@@ -135,6 +169,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"--size 64 --sweep square", "--size excludes --sweep; --help lists the options"},
         Refusal{"--sweep cube",
                 "--sweep: 'cube' is not one of square, sgemm27, hgemm125, hgemm27; --help lists the options"},
+        Refusal{"--sweep square --part 3/2", "--part: '3/2' is not a part such as 2/4; --help lists the options"},
+        Refusal{"--sweep square --part 0/2", "--part: '0/2' is not a part such as 2/4; --help lists the options"},
+        Refusal{"--sweep square --part 2", "--part: '2' is not a part such as 2/4; --help lists the options"},
+        Refusal{"--sweep square --part 6/6", "--part 6/6 is empty: the sweep has only 5 sizes"},
+        Refusal{"--part 1/2", "--part requires --sweep; --help lists the options"},
         Refusal{"--variant ''", "--variant: '' is not a name; --help lists the options"},
         Refusal{"--json ''", "--json: '' is not a name; --help lists the options"},
         Refusal{"--alpha nan", "--alpha: 'nan' is not a finite number; --help lists the options"},

@@ -28,7 +28,7 @@ TEST(Plan, TakesTheDefaultVariantAt4096WhereNothingIsAsked) {
 
 TEST(Plan, TakesEveryVariantOnEverySize) {
   Session s = session();
-  s.options.variant = "all";
+  s.options.variants = {"all"};
   s.options.shapes = {{128, 64, 8}, {256, 64, 16}};
   s.options.alpha = 2.0f;
   s.options.beta = 0.5f;
@@ -56,8 +56,10 @@ TEST(Plan, TakesEverySwizzleStrideOnEverySize) {
 
 TEST(Plan, RefusesAnUnknownVariantAndNamesTheOthers) {
   Session s = session();
-  s.options.variant = "third";
+  s.options.variants = {"third"};
   EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant is called third; this step has: first second");
+  s.options.variants = {"first", "fourth"};
+  EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant is called fourth; this step has: first second");
 }
 
 Session session_with_bottlenecks() {
@@ -72,7 +74,7 @@ Session session_with_bottlenecks() {
 TEST(Plan, TakesVariantsThatLeaveOutWorkOnlyWhereTheyAreAskedFor) {
   Session s = session_with_bottlenecks();
   const auto names = [&](const char* asked) {
-    s.options.variant = asked;
+    s.options.variants = {asked};
     std::string all;
     for (const Work& work : planned(s, false)) all += work.variant->name + "; ";
     return all;
@@ -81,29 +83,33 @@ TEST(Plan, TakesVariantsThatLeaveOutWorkOnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(names("bottlenecks"), "without the copy of A; without the store of C; ");
   EXPECT_EQ(names("without the store of C"), "without the store of C; ");
   EXPECT_EQ(names(""), "first; ");
+  s.options.variants = {"bottlenecks", "second", "without the copy of A"};
+  const std::vector<Work> several = planned(s, false);
+  ASSERT_EQ(several.size(), 3u) << "in the table's order, each once";
+  EXPECT_EQ(several[0].variant->name, "second");
 }
 
 TEST(Plan, RefusesToSimulateWhatLeavesOutWork) {
   Session s = session_with_bottlenecks();
   for (const char* asked : {"bottlenecks", "without the copy of A"}) {
-    s.options.variant = asked;
+    s.options.variants = {asked};
     EXPECT_EQ(refusal([&] { planned(s, true); }),
               "variant without the copy of A leaves out the copy of A: its result is wrong on purpose, so that it can "
               "only be timed, on a GPU");
   }
-  s.options.variant = "all";
+  s.options.variants = {"all"};
   EXPECT_EQ(planned(s, true).size(), 2u);
 }
 
 TEST(Plan, SaysWhereAStepHasNoBottlenecks) {
   Session s = session();
-  s.options.variant = "bottlenecks";
+  s.options.variants = {"bottlenecks"};
   EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant of this step leaves out work on purpose");
 }
 
 TEST(Plan, RefusesBeforeAnythingRunsWhereOneOfManySizesDoesNotFit) {
   Session s = session();
-  s.options.variant = "all";
+  s.options.variants = {"all"};
   s.options.shapes = {{128, 64, 8}, {128, 64, 9}};
   EXPECT_EQ(refusal([&] { planned(s, false); }),
             "variant first needs k to be a multiple of 8, not 9; the nearest that works is 8");
@@ -111,7 +117,7 @@ TEST(Plan, RefusesBeforeAnythingRunsWhereOneOfManySizesDoesNotFit) {
 
 TEST(Plan, TakesASmallSizeInTheSimulatorThatRunsEveryPartOfAKernel) {
   Session s = session();
-  s.options.variant = "all";
+  s.options.variants = {"all"};
   const std::vector<Work> work = planned(s, true);
   ASSERT_EQ(work.size(), 2u);
   EXPECT_EQ(work[0].shape.m, 256);
