@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from tools import options, registry
+from tools import options, recorded_set, registry
 from tools.errors import Failure, UserError
 
 INTERRUPTED = 130
@@ -88,7 +88,10 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
     record = add("record", "time the complete recorded set on this GPU; goes on where it stopped")
     record.add_argument("--steps", metavar="LIST", help="only these steps: 01-04,07")
-    record.add_argument("--only", choices=("sizes", "variants", "sweep"), help="only this part of the set")
+    record.add_argument("--only", choices=recorded_set.PARTS, help="only this part of the set")
+    record.add_argument("--devices", metavar="LIST", help="share the runs out over these GPUs: 0,1,2,3 or all")
+    record.add_argument("--min-time", type=options.seconds, metavar="S", help="seconds of each side of a round")
+    record.add_argument("--rounds", type=options.positive, metavar="N", help="rounds of kernel and baselines in turn")
     record.add_argument("--data", metavar="FOLDER", help="where the records go, instead of plots/data/")
     record.add_argument("--time-limit", type=options.seconds, metavar="S", help="start nothing more after S seconds")
     record.add_argument("--again", action="store_true", help="measure also what is measured already")

@@ -12,9 +12,10 @@ NOISE = re.compile(r"nvidia|geforce|tesla|quadro|generation|gpu|\d+gb|hbm\d\w*|s
 
 @dataclass(frozen=True)
 class Gpu:
-    """The first GPU that the driver shows."""
+    """The first GPU that the driver shows, and how many there are."""
 
     name: str  # NVIDIA H200
+    count: int = 1
 
     @property
     def folder(self) -> str:
@@ -53,4 +54,4 @@ def detect() -> Gpu | NoGpu:
     name = ctypes.create_string_buffer(256)
     if driver.cuDeviceGetName(name, len(name), 0) != CUDA_SUCCESS:
         return NoGpu("the NVIDIA driver does not say which GPU it has")
-    return Gpu(name.value.decode(errors="replace"))
+    return Gpu(name.value.decode(errors="replace"), count.value)

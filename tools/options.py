@@ -25,6 +25,16 @@ def several_positive(text: str) -> str:
     return text
 
 
+def part(text: str) -> str:
+    """`2/4`: the second of four parts; passed on as it is."""
+    which, _, parts = text.partition("/")
+    if not (
+        which.isascii() and which.isdigit() and parts.isascii() and parts.isdigit() and 1 <= int(which) <= int(parts)
+    ):
+        raise argparse.ArgumentTypeError(f"takes a part such as 2/4, not '{text}'")
+    return text
+
+
 def not_negative(text: str) -> int:
     """A whole number from 0 on that fits into 32 bits."""
     return _whole(text, 0)
@@ -83,6 +93,7 @@ STEP_OPTIONS = (
     StepOption("variant", "a variant of the step by its name, 'all', or 'bottlenecks'", str, metavar="NAME"),
     StepOption("list", "show the step's variants"),
     StepOption("sweep", "a set of sizes", str, ("square", "sgemm27", "hgemm125", "hgemm27")),
+    StepOption("part", "a part of the sweep: 2/4", part, metavar="I/N"),
     StepOption("alpha", "factor of the product", number, metavar="X"),
     StepOption("beta", "factor of the old C", number, metavar="X"),
     StepOption("warmup", "launches before timing", not_negative),
@@ -92,6 +103,7 @@ STEP_OPTIONS = (
     StepOption("verify", "which elements of C to check", str, ("full", "sample", "off")),
     StepOption("seed", "seed of the random inputs", seed),
     StepOption("show-matrix", "print the matrices (small sizes)"),
+    StepOption("fingerprint", "launch once and print a hash of the result's bits; nothing is timed"),
     StepOption(
         "swizzle-stride",
         "rows or columns of C that neighbouring blocks stay within; several: 512,1024",

@@ -1,61 +1,54 @@
-"""`./gemm record`: the complete recorded set of one GPU, in pieces that can be stopped and gone on with."""
+"""`./gemm record`: the complete recorded set of one GPU, on one or several of its kind, in pieces: it can be stopped."""
 
 import argparse
 import hashlib
 import json
+import os
+import shutil
+import subprocess
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools import build, gpu, process, record_files, registry
+from tools import build, gpu, process, record_files, recorded_set, registry
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
 from tools.paths import BUILD, DATA, shown
-from tools.progress import meter, say
-from tools.registry import Step
+from tools.progress import Meter, meter, say
+from tools.recorded_set import Task
 
 STATE = BUILD / "recorded.json"
-SIZES = (1024, 2048, 8192, 16384)  # 4096 comes with the variants, among which is the default
-VARIANTS_SIZE = 4096
-LAST_SLOW_STEP, SLOW_LIMIT = 4, 8192  # steps before register tiling: a size more would take minutes and tell nothing
-SWEEPS = {"fp32": ("sgemm27", (9, 10, 11))}  # ladder: the sweep, and the steps that take it
+PARTIAL = BUILD / "recording"  # each run's own records, until all are done
+LONGEST_SHOWN = 10
 
-
-@dataclass(frozen=True)
-class Task:
-    """One start of a step's executable."""
-
-    step: Step
-    part: str  # sizes, variants, sweep
-    options: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """What is run, for people and for the list of what is done."""
-        return " ".join((self.step.name, *self.options))
+Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to record, and where to."""
+    """What to record, where to, and on which GPUs."""
 
     tasks: list[Task]
     folder: Path
     time_limit: float | None
     again: bool
+    devices: tuple[str, ...]  # as CUDA_VISIBLE_DEVICES names them; "": the one that is there
 
 
-def tasks_of(step: Step) -> list[Task]:
-    """Everything that the recorded set holds of one step. What is measured twice stands as measured last."""
-    tasks = []
-    sweep, steps = SWEEPS.get(step.ladder, ("", ()))
-    if step.number in steps:
-        tasks.append(Task(step, "sweep", (f"--sweep={sweep}",)))
-    sizes = [size for size in SIZES if step.number > LAST_SLOW_STEP or size <= SLOW_LIMIT]
-    tasks += [Task(step, "sizes", (f"--size={size}",)) for size in sizes]
-    tasks.append(Task(step, "variants", ("--variant=all", f"--size={VARIANTS_SIZE}")))
-    return tasks
+@dataclass
+class Progress:
+    """What the GPUs share: what is to be done, what is done, and what came of it."""
+
+    waiting: list[Task]
+    started: float
+    done: dict[str, str]
+    total: int = 0
+    finished: dict[Task, float] = field(default_factory=dict)  # seconds
+    failed: list[str] = field(default_factory=list)
+    stopped: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def plan(arguments: argparse.Namespace) -> Plan | None:
@@ -69,11 +62,7 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
             raise UserError(f"--merge {shown(source)}: there is no such folder")
         say(f"{record_files.merge(source, data)} records of {shown(source)} are now in {shown(data)}")
         return None
-    ladder = registry.steps()
-    chosen = registry.find_many(arguments.steps, ladder) if arguments.steps else ladder
-    tasks = [task for step in chosen for task in tasks_of(step) if arguments.only in (None, task.part)]
-    if not tasks:
-        raise UserError(f"the recorded set has no {arguments.only} of these steps")
+    tasks = _tasks(arguments)
     if arguments.dry_run:
         for task in tasks:
             say(task.title)
@@ -81,16 +70,52 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
     here = gpu.detect()
     if isinstance(here, gpu.NoGpu):
         raise UserError(f"recording takes a GPU: {here.reason}")
-    return Plan(tasks, data / here.folder, arguments.time_limit, arguments.again)
+    devices = _devices(arguments.devices, here.count)
+    return Plan(tasks, data / here.folder, arguments.time_limit, arguments.again, devices)
+
+
+def _tasks(arguments: argparse.Namespace) -> list[Task]:
+    """The part of the recorded set that was asked for."""
+    ladder = registry.steps()
+    chosen = registry.find_many(arguments.steps, ladder) if arguments.steps else ladder
+    tasks = [task for step in chosen for task in recorded_set.tasks_of(step)]
+    if not arguments.steps or arguments.only == "limits":
+        tasks.append(recorded_set.limits())
+    tasks = [task for task in tasks if arguments.only in (None, task.part)]
+    if not tasks:
+        raise UserError(f"the recorded set has no {arguments.only} of these steps")
+    timing = [
+        f"--{name}={value}" for name in ("min-time", "rounds") if (value := vars(arguments)[name.replace("-", "_")])
+    ]
+    return [
+        task
+        if task.part == "limits"
+        else Task(task.part, task.program, task.file, (*task.options, *timing), task.names)
+        for task in tasks
+    ]
+
+
+def _devices(asked: str | None, count: int) -> tuple[str, ...]:
+    """The names that CUDA_VISIBLE_DEVICES takes, of the GPUs that the reader numbers from 0."""
+    if asked is None:
+        return ("",)
+    visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    visible = visible or [str(number) for number in range(count)]
+    chosen = [part.strip() for part in asked.split(",")] if asked != "all" else [str(i) for i in range(len(visible))]
+    for number in chosen:
+        if not (number.isascii() and number.isdigit() and int(number) < len(visible)):
+            raise UserError(f"--devices {asked}: there is no GPU '{number}'; there are 0 to {len(visible) - 1}")
+    if len(set(chosen)) < len(chosen):
+        raise UserError(f"--devices {asked}: each GPU once")
+    return tuple(visible[int(number)] for number in chosen)
 
 
 def run(chosen: Plan, setup: bool) -> None:
     """Measures what is not measured yet by these very executables."""
-    started = time.monotonic()
     environment = ensure_build(setup)
     build.configure(environment)
-    steps = list(dict.fromkeys(task.step.name for task in chosen.tasks))
-    build.compile_targets(environment, [f"steps/{step}" for step in steps], title="Building the steps")
+    programs = list(dict.fromkeys(task.program for task in chosen.tasks))
+    build.compile_targets(environment, programs, title="Building the steps")
     chosen.folder.mkdir(parents=True, exist_ok=True)
     done = {} if chosen.again else _read_state()
     waiting = [task for task in chosen.tasks if done.get(_key(chosen, task)) != _fingerprint(task, chosen)]
@@ -98,36 +123,117 @@ def run(chosen: Plan, setup: bool) -> None:
         say(
             f"{len(chosen.tasks) - len(waiting)} of {len(chosen.tasks)} runs are recorded already; --again repeats them"
         )
+    progress = Progress(waiting, time.monotonic(), done, len(waiting))
+    with meter("Recording", len(waiting)) as bar:
+        workers = [
+            threading.Thread(target=_work, args=(environment, chosen, progress, device, bar), daemon=True)
+            for device in chosen.devices
+        ]
+        for worker in workers:
+            worker.start()
+        try:
+            for worker in workers:
+                worker.join()
+        finally:
+            progress.stopped = True  # Ctrl-C: nothing more is started
+            shutil.rmtree(PARTIAL, ignore_errors=True)
+    _sum_up(chosen, progress)
 
-    failed: list[str] = []
-    finished = 0
-    with meter("Recording", len(waiting)) as progress:
-        for task in waiting:
-            if chosen.time_limit is not None and time.monotonic() - started > chosen.time_limit:
-                break
-            progress.show(finished, detail=task.title)
-            code = _measure(environment, chosen, task, progress.print)
-            finished += 1
-            if code == 0:
-                done[_key(chosen, task)] = _fingerprint(task, chosen)
-                _write_state(done)
+
+def _work(environment: Environment, chosen: Plan, progress: Progress, device: str, bar: Meter) -> None:
+    """One GPU's part: takes tasks until none is left."""
+    mark = f"[GPU {device}] " if len(chosen.devices) > 1 else ""
+
+    def show(text: str) -> None:
+        with progress.lock:
+            bar.print(mark + text)
+
+    variables = dict(os.environ if environment.variables is None else environment.variables)
+    if device:
+        variables["CUDA_VISIBLE_DEVICES"] = device
+    while (task := _next(chosen, progress, device)) is not None:
+        show(f"── {task.title}")
+        started = time.monotonic()
+        try:
+            ended = f"exit code {_measure(task, _folder(task), variables, show)}"
+        except (OSError, ValueError, KeyError) as error:
+            ended = str(error)
+        seconds = time.monotonic() - started
+        show(f"   {seconds:.0f} s for {task.title}")
+        with progress.lock:
+            progress.finished[task] = seconds
+            _put_among_the_others(chosen, progress, task)
+            if ended == "exit code 0":
+                progress.done[_key(chosen, task)] = _fingerprint(task, chosen)
+                _write_state(progress.done)
             else:
-                failed.append(f"{task.title} (exit code {code})")
-            progress.show(finished, detail=task.title)
-    left = len(waiting) - finished
-    say(f"{finished - len(failed)} runs recorded in {shown(chosen.folder)}/, {len(failed)} failed, {left} left")
+                progress.failed.append(f"{task.title} ({ended})")
+            bar.show(len(progress.finished), detail=task.title)
+
+
+def _folder(task: Task) -> Path:
+    """Where a run's own records are until all are done."""
+    return PARTIAL / hashlib.sha256(task.title.encode()).hexdigest()[:16]
+
+
+def _put_among_the_others(chosen: Plan, progress: Progress, task: Task) -> None:
+    """Merges a run's records; where parts of the set hold the same measurement, the later part's stands."""
+    for part in recorded_set.PARTS[recorded_set.PARTS.index(task.part) :]:
+        for other in progress.finished:
+            same = other.part == part and other.file == task.file and (other == task or part != task.part)
+            if same and any(_folder(other).rglob("*.jsonl")):
+                record_files.merge(_folder(other), chosen.folder)
+
+
+def _next(chosen: Plan, progress: Progress, device: str) -> Task | None:
+    """The next task for a GPU: the longest first; default variants at all sizes on the first GPU, to be comparable."""
+    first = device == chosen.devices[0]
+    with progress.lock:
+        if progress.stopped or (
+            chosen.time_limit is not None and time.monotonic() - progress.started > chosen.time_limit
+        ):
+            return None
+        mine = [task for task in progress.waiting if first or task.part != "sizes"]
+        if not mine:
+            return None
+        order = [*(["sizes"] if first and len(chosen.devices) > 1 else []), *recorded_set.PARTS]
+        task = min(mine, key=lambda one: order.index(one.part))
+        progress.waiting.remove(task)
+        return task
+
+
+def _measure(task: Task, folder: Path, variables: dict[str, str], show: Show) -> int:
+    """Runs the task; its records go into a folder of its own, so that GPUs do not write to one file."""
+    program = BUILD / task.program
+    file = folder / task.file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    options = [*task.options, f"--json={file}"]
+    if task.names is not None:
+        listing = folder / "variants.list"
+        listed = subprocess.run([program, "--list", f"--json={listing}"], env=variables, check=False)
+        if listed.returncode != 0:
+            return listed.returncode
+        variants = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
+        named = [one["variant"] for one in variants if one["default"] or task.names.fullmatch(one["variant"])]
+        options.append("--variant=" + ",".join(named))
+    return process.follow([program, *options], show, env=variables)
+
+
+def _sum_up(chosen: Plan, progress: Progress) -> None:
+    """Says what was recorded, what took long, what failed and what is left."""
+    longest = sorted(progress.finished.items(), key=lambda item: -item[1])[:LONGEST_SHOWN]
+    for task, seconds in longest:
+        say(f"{seconds:7.0f} s  {task.title}")
+    together, elapsed = sum(progress.finished.values()), time.monotonic() - progress.started
+    left = progress.total - len(progress.finished)
+    say(
+        f"{len(progress.finished) - len(progress.failed)} runs recorded in {shown(chosen.folder)}/, "
+        f"{len(progress.failed)} failed, {left} left; {together:.0f} s of GPU time in {elapsed:.0f} s"
+    )
     if left:
         say("The time limit is reached; the same command goes on from here")
-    if failed:
-        raise Failure("these runs failed: " + "; ".join(failed))
-
-
-def _measure(environment: Environment, chosen: Plan, task: Task, show: Callable[[str], None]) -> int:
-    show(f"── {task.title}")
-    file = chosen.folder / f"{task.step.name}.jsonl"
-    return process.follow(
-        [BUILD / "steps" / task.step.name, *task.options, f"--json={file}"], show, env=environment.variables
-    )
+    if progress.failed:
+        raise Failure("these runs failed: " + "; ".join(progress.failed))
 
 
 def _key(chosen: Plan, task: Task) -> str:
@@ -136,10 +242,9 @@ def _key(chosen: Plan, task: Task) -> str:
 
 def _fingerprint(task: Task, chosen: Plan) -> str:
     """Changes with the executable, and when the file of records has gone."""
-    if not (chosen.folder / f"{task.step.name}.jsonl").exists():
+    if not (chosen.folder / task.file).exists():
         return "nothing recorded"
-    executable = BUILD / "steps" / task.step.name
-    return hashlib.sha256(executable.read_bytes()).hexdigest()[:16]
+    return hashlib.sha256((BUILD / task.program).read_bytes()).hexdigest()[:16]
 
 
 def _read_state() -> dict[str, str]:

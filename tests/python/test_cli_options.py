@@ -59,3 +59,24 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(options.os, "access", lambda *_: False)
     with pytest.raises(UserError, match="may not be written"):
         options.check_writable(target)
+
+
+def test_several_strides_variants_and_a_part_are_passed_on():
+    parsed = cli.parse(
+        ["run", "17", "--swizzle-stride", "512,1024", "--variant", "a,b", "--sweep", "hgemm27", "--part", "2/4"]
+    )
+    assert options.passed_on(parsed) == [
+        "--variant=a,b",
+        "--sweep=hgemm27",
+        "--part=2/4",
+        "--swizzle-stride=512,1024",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--swizzle-stride", "512,,1"], ["--swizzle-stride", "0"], ["--part", "3/2"], ["--part", "x/2"], ["--part", "1"]],
+)
+def test_what_is_no_stride_and_no_part_is_refused(words):
+    with pytest.raises(UserError, match=f"{words[0]} takes"):
+        cli.parse(["run", "17", *words])

@@ -1,12 +1,13 @@
 """./gemm run and ./gemm record, with made-up steps in place of the compiled ones."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tools import build, cli, gpu, measured, plot, record, record_files, registry, run, simulated
+from tools import build, cli, gpu, measured, plot, record, record_files, recorded_set, registry, run, simulated
 from tools.errors import Failure, UserError
 from tools.paths import ROOT
 
@@ -46,6 +47,7 @@ def course(tmp_path, monkeypatch):
     for module in (run, record, measured):
         monkeypatch.setattr(module, "DATA", data)
     monkeypatch.setattr(record, "STATE", tmp_path / "build" / "recorded.json")
+    monkeypatch.setattr(record, "PARTIAL", tmp_path / "build" / "recording")
     monkeypatch.setattr(simulated, "FOLDER", tmp_path / "build" / "simulated")
     monkeypatch.setattr(run, "SIMULATOR", tmp_path / "build" / "sim" / "libcudart.so.13")
     monkeypatch.setattr(gpu, "detect", lambda: HERE)
@@ -173,42 +175,124 @@ def test_a_step_that_crashes_is_said(course, capfd):
 
 
 def recorded(course, *arguments):
+    """Records; returns how many records each file then has."""
     chosen = record.plan(cli.parse(["record", *arguments]))
     record.run(chosen, setup=False)
     return sorted((file.stem, len(file.read_text().splitlines())) for file in course.data.rglob("*.jsonl"))
 
 
-def test_the_recorded_set():
-    ladder = {
-        step.number: [task.title.partition(" ")[2] for task in record.tasks_of(step)] for step in registry.steps()
+def test_the_recorded_set_of_each_step():
+    steps = {step.number: step for step in registry.steps()}
+    titles = {
+        number: [task.title.partition(" ")[2] for task in recorded_set.tasks_of(step)] for number, step in steps.items()
     }
-    assert ladder[1] == ["--size=1024", "--size=2048", "--size=8192", "--variant=all --size=4096"]
-    assert "--size=16384" in ladder[5] and "--sweep=sgemm27" not in ladder[5]
-    for number in (9, 10, 11):
-        if number in ladder:
-            assert "--sweep=sgemm27" in ladder[number]
+    slow = [f"--size={size}" for size in (1024, 2048, 4096, 8192)]
+    assert titles[1] == ["--variant=all --size=4096", *slow]
+    assert titles[5] == ["--variant=all --size=4096", *slow, "--size=16384"]
+    assert titles[9][0] == "--sweep=sgemm27"
+    for number in set(titles) & set(range(12, 21)):
+        assert {"--variant=all --size=4096", "--variant=all --size=8192", "--size=16384"} <= set(titles[number])
+        strides = [title for title in titles[number] if "--swizzle-stride=512,1024,2048,4096,8192" in title]
+        assert bool(strides) == (number in (17, 19, 20)), number
+        bottlenecks = [title for title in titles[number] if title.startswith("--variant=bottlenecks")]
+        assert bool(bottlenecks) == (number in (16, 17, 20)), number
+    if 20 in titles:
+        assert {f"--sweep=hgemm125 --part={part}/4" for part in range(1, 5)} | {"--sweep=hgemm27"} <= set(titles[20])
+        files = {task.file for task in recorded_set.tasks_of(steps[20])}
+        assert files == {f"{steps[20].name}.jsonl", f"bottlenecks/{steps[20].name}.jsonl"}
+
+
+def test_each_title_is_of_one_task():
+    titles = [task.title for step in registry.steps() for task in recorded_set.tasks_of(step)]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("stages2", True), ("warp4x4_stages_3", True), ("mma4x4_warp4x4_stages5", True)]
+    + [(name, False) for name in ("tn", "tf32_stages_2", "tn_stages2", "static_stages_3", "swizzle", "stages")],
+)
+def test_the_variants_of_stages(name, is_one):
+    assert bool(recorded_set.STAGES.fullmatch(name)) == is_one
 
 
 def test_recording_goes_on_where_it_stopped(course, capsys):
-    assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 3)]
-    assert recorded(course, "--steps", "1-2", "--only", "sizes") == [("01_naive", 3), ("02_coalesced", 3)]
-    assert "3 of 6 runs are recorded already" in capsys.readouterr().out
-    assert recorded(course, "--steps", "1", "--only", "sizes", "--again")[0] == ("01_naive", 6)
+    assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 4)]
+    assert recorded(course, "--steps", "1-2", "--only", "sizes") == [("01_naive", 4), ("02_coalesced", 4)]
+    said = capsys.readouterr().out
+    assert "4 of 8 runs are recorded already" in said and "0 failed, 0 left" in said
+    assert recorded(course, "--steps", "1", "--only", "sizes", "--again")[0] == ("01_naive", 4)
+    assert capsys.readouterr().out.count("── 01_naive") == 4
+    assert not (course.root / "build" / "recording").exists()
 
 
-def test_another_kernel_is_measured_again(course):
+def test_another_kernel_is_measured_again(course, capsys):
     recorded(course, "--steps", "1", "--only", "sizes")
     executable = course.root / "build" / "steps" / "01_naive"
     executable.write_text(executable.read_text() + "# changed\n")
-    assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 6)]
+    recorded(course, "--steps", "1", "--only", "sizes")
+    assert capsys.readouterr().out.count("── 01_naive") == 8
 
 
 def test_a_run_that_fails_is_named_and_done_again(course):
     course.make({1: 1})
-    with pytest.raises(Failure, match="01_naive --size=1024"):
+    with pytest.raises(Failure, match=r"01_naive --size=1024 \(exit code 1\)"):
         recorded(course, "--steps", "1", "--only", "sizes")
     course.make()
     recorded(course, "--steps", "1", "--only", "sizes")
+
+
+def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 4))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
+    for step in course.ladder:
+        executable = course.root / "build" / "steps" / step.name
+        where = 'print("on", os.environ["CUDA_VISIBLE_DEVICES"]); time.sleep(0.05)\n'
+        executable.write_text(executable.read_text().replace("name =", f"import os, time\n{where}name =", 1))
+    files = recorded(course, "--steps", "1-4", "--devices", "0,2")
+    assert files == [(step.name, 4) for step in course.ladder[:4]]
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split("]")[0] for line in lines if "] on " in line} == {"[GPU 4", "[GPU 6"}
+    assert all(line[:6] == f"[GPU {line[-1]}" for line in lines if "] on " in line)
+    sizes = [line for line in lines if "── " in line and "--variant" not in line]
+    assert len(sizes) == 16 and all(line.startswith("[GPU 4] ") for line in sizes), "comparable: all on one GPU"
+    assert any("s of GPU time in" in line for line in lines)
+
+
+@pytest.mark.parametrize("devices", ["4", "0,x", "", "0,0", "-1"])
+def test_gpus_that_are_not_there_are_refused(course, devices):
+    with pytest.raises(UserError, match=f"--devices {devices}: "):
+        record.plan(cli.parse(["record", f"--devices={devices}"]))
+
+
+def test_timing_options_reach_every_step(capsys):
+    assert record.plan(cli.parse(["record", "--dry-run", "--min-time", "0.2", "--rounds", "5"])) is None
+    titles = capsys.readouterr().out.splitlines()
+    assert titles[-1] == "mma_limit"
+    assert all(title.endswith("--min-time=0.2 --rounds=5") for title in titles[:-1] if "those of" not in title)
+
+
+def test_the_limits_are_recorded_without_a_step(course, capsys):
+    program = course.root / "build" / "micro" / "mma_limit"
+    program.parent.mkdir()
+    program.write_text((course.root / "build" / "steps" / "01_naive").read_text())
+    program.chmod(0o755)
+    assert recorded(course, "--only", "limits") == [("limits", 1)]
+    assert course.built == [["micro/mma_limit"]]
+
+
+def test_variants_of_stages_are_asked_of_the_executable(course, capsys):
+    program = course.root / "build" / "steps" / "17_wmma_stages"
+    listed = [{"variant": name, "default": name == "best"} for name in ("best", "stages_2", "tn_stages_2", "stages_5")]
+    listing = "\n".join(json.dumps(one) for one in listed)
+    source = (course.root / "build" / "steps" / "01_naive").read_text()
+    wanted = f'if "list" in words: Path(words["json"]).write_text({listing!r}); sys.exit(0)\nprint('
+    program.write_text(source.replace("print(", wanted, 1))
+    program.chmod(0o755)
+    task = recorded_set.Task("strides", "steps/17_wmma_stages", "x.jsonl", ("--size=1",), recorded_set.STAGES)
+    said = []
+    assert record._measure(task, course.root / "parts", dict(os.environ), said.append) == 0
+    assert "--variant=best,stages_2,stages_5" in said[0]
 
 
 def test_the_time_limit(course, capsys):
