@@ -35,7 +35,7 @@ T larger(T a, T b) {
 }
 
 /// The loop that a GEMM spends its time in: with the host's own fused multiply-add where it has one.
-[[gnu::target_clones("default", "arch=haswell", "arch=skylake-avx512")]]
+[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 void fma_warp(f32* d, const f32* a, const f32* b, const f32* c) {
   const f32 nan = std::bit_cast<f32>(0x7fffffffu);
 #pragma GCC ivdep

@@ -119,13 +119,13 @@ void add_ternary(Table& table, const std::string& opcode, const std::string& typ
 
 // --- the loops that a GEMM in 16 bits spends its time in: a packed register of a warp is 64 values one after the other
 
-[[gnu::target_clones("default", "arch=haswell", "arch=skylake-avx512")]]
+[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 void fma_halves(u16* d, const u16* a, const u16* b, const u16* c, uint32_t count) {
 #pragma GCC ivdep
   for (uint32_t i = 0; i < count; ++i) d[i] = Half::fma(a[i], b[i], c[i]);
 }
 
-[[gnu::target_clones("default", "arch=haswell", "arch=skylake-avx512")]]
+[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 void fma_bfloats(u16* d, const u16* a, const u16* b, const u16* c, uint32_t count) {
 #pragma GCC ivdep
   for (uint32_t i = 0; i < count; ++i) d[i] = Bfloat::fma(a[i], b[i], c[i]);

@@ -20,27 +20,33 @@ struct Matrix {
 /// Lines to columns. `from` and `to` may be the same.
 void transpose(const Matrix& from, Matrix& to);
 
-/// D = A·B + C of m16n8k16 and m16n8k8, on lines as the registers hold them: each product exact, all of them and C
-/// added in double precision in the order of k, rounded once.
-struct Product {
-  static constexpr uint32_t m = 16, n = 8, max_k = 16;
-  alignas(64) float a[m][max_k];  ///< rows
-  alignas(64) float b[n][max_k];  ///< columns
-  alignas(64) double c[m][n];     ///< in and out
-
-  void multiply(uint32_t k);
+/// The tiles of an m16n8 product, in double precision: every number that a tensor core takes is exact there.
+struct TileA {
+  static constexpr uint32_t pitch = 16;
+  alignas(64) double at[16][pitch];
+};
+struct TileB {
+  static constexpr uint32_t pitch = 8;
+  alignas(64) double at[16][pitch];
+};
+struct TileC {
+  alignas(64) double at[16][8];
 };
 
-/// 64 elements of an 8×8 matrix to floats, `pitch` floats from line to line.
-void widen_f16(const Matrix& from, float* to, uint32_t pitch);
-void widen_bf16(const Matrix& from, float* to, uint32_t pitch);
-/// 32 elements of an 8×4 matrix; the low 13 bits of a tf32 do not count.
-void widen_tf32(const uint32_t* from, float* to, uint32_t pitch);
+/// c += a·b over k columns of `a`: products one by one in the order of k, each exact, each sum rounded to double.
+void multiply(const TileA& a, const TileB& b, TileC& c, uint32_t k);
 
-/// C's 8×8 matrices: of 16 bits in one register, of 32 bits in two.
-void read_f16(const Matrix& from, double (*to)[Product::n]);
-void write_f16(const double (*from)[Product::n], Matrix& to);
-void read_f32(const uint32_t* first, const uint32_t* second, double (*to)[Product::n]);
-void write_f32(const double (*from)[Product::n], uint32_t* first, uint32_t* second);
+/// An 8×8 matrix of 16 bits, or an 8×4 matrix of 32 bits, to doubles, `pitch` from line to line. The low 13 bits of a
+/// tf32 do not count.
+void widen_f16(const Matrix& from, double* to, uint32_t pitch);
+void widen_bf16(const Matrix& from, double* to, uint32_t pitch);
+void widen_tf32(const uint32_t* from, double* to, uint32_t pitch);
+/// The same with lines as columns.
+void widen_tf32_turned(const uint32_t* from, double* to, uint32_t pitch);
+
+/// C's 8×8 matrices: of 16 bits in one register, of 32 bits in two. Writing rounds to nearest even, once.
+void read_f32(const uint32_t* first, const uint32_t* second, double (*to)[8]);
+void write_f16(const double (*from)[8], Matrix& to);
+void write_f32(const double (*from)[8], uint32_t* first, uint32_t* second);
 
 }  // namespace sim

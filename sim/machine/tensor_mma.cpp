@@ -58,13 +58,13 @@ struct Multiplication {
 };
 
 template <Multiplication what>
-void multiply(Warp& warp, const Instruction& instruction) {
+void execute(Warp& warp, const Instruction& instruction) {
   if (!whole_warp(warp)) return;
   constexpr Registers registers = what.registers();
   constexpr uint32_t matrix_depth = 16 / what.element_bytes();  // elements of k in one register
   constexpr uint32_t depths = what.shape.k / matrix_depth;
   constexpr uint32_t parts = what.parts(), sum_registers = registers.d / parts;
-  constexpr bool tall = what.shape.m == 32 || what.turned();  // the parts lie one below the other: they share B
+  constexpr bool tall = what.shape.m == 32 || what.turned();  // the parts lie one below the other, not side by side
 
   const uint32_t* const d = warp.block.program.operand_lists.data() + instruction.operand[0];
   const uint32_t* const c = d + registers.d + registers.a + registers.b;
@@ -72,47 +72,54 @@ void multiply(Warp& warp, const Instruction& instruction) {
   const uint32_t* b = a + registers.a;
   if constexpr (what.turned()) std::swap(a, b);
 
-  std::array<Product, parts> products;
-  const auto widen = [&](uint32_t offset, float* to) {
+  constexpr uint32_t tiles_a = tall ? parts : 1, tiles_b = tall ? 1 : parts;
+  std::array<TileA, tiles_a> tile_a;
+  std::array<TileB, tiles_b> tile_b;
+  std::array<TileC, parts> tile_c;
+  for (uint32_t i = 0; i < tiles_a * 2 * depths; ++i) {
+    double* const to = &tile_a[i / (2 * depths)].at[i % 2 * 8][i % (2 * depths) / 2 * matrix_depth];
     if constexpr (what.input == Input::f16)
-      widen_f16(*warp.lanes<const Matrix>(offset), to, Product::max_k);
+      widen_f16(*warp.lanes<const Matrix>(a[i]), to, TileA::pitch);
     else if constexpr (what.input == Input::bf16)
-      widen_bf16(*warp.lanes<const Matrix>(offset), to, Product::max_k);
+      widen_bf16(*warp.lanes<const Matrix>(a[i]), to, TileA::pitch);
     else
-      widen_tf32(warp.lanes<const u32>(offset), to, Product::max_k);
-  };
-  for (uint32_t part = 0; part < parts; ++part) {
-    Product& product = products[part];
-    if (part == 0 || tall) {
-      for (uint32_t i = 0; i < 2 * depths; ++i)
-        widen(a[(tall ? part * 2 * depths : 0) + i], &product.a[i % 2 * 8][i / 2 * matrix_depth]);
+      widen_tf32(warp.lanes<const u32>(a[i]), to, TileA::pitch);
+  }
+  for (uint32_t i = 0; i < tiles_b * depths; ++i) {
+    double* const to = tile_b[i / depths].at[i % depths * matrix_depth];
+    if constexpr (what.input == Input::tf32) {
+      widen_tf32_turned(warp.lanes<const u32>(b[i]), to, TileB::pitch);
     } else {
-      std::copy(&products[0].a[0][0], &products[0].a[0][0] + Product::m * Product::max_k, &product.a[0][0]);
-    }
-    for (uint32_t i = 0; i < depths; ++i) widen(b[(tall ? 0 : part * depths) + i], &product.b[0][i * matrix_depth]);
-    const uint32_t* const own = c + part * sum_registers;
-    for (uint32_t half = 0; half < 2; ++half) {
-      if constexpr (what.sum == Sum::f16)
-        read_f16(*warp.lanes<const Matrix>(own[half]), &product.c[8 * half]);
-      else
-        read_f32(warp.lanes<const u32>(own[2 * half]), warp.lanes<const u32>(own[2 * half + 1]), &product.c[8 * half]);
+      Matrix turned;
+      transpose(*warp.lanes<const Matrix>(b[i]), turned);
+      what.input == Input::f16 ? widen_f16(turned, to, TileB::pitch) : widen_bf16(turned, to, TileB::pitch);
     }
   }
   for (uint32_t part = 0; part < parts; ++part) {
-    Product& product = products[part];
-    product.multiply(what.shape.k);
-    const uint32_t* const own = d + part * sum_registers;
+    const uint32_t* const own = c + part * sum_registers;
+    TileC& tile = tile_c[part];
     for (uint32_t half = 0; half < 2; ++half) {
       if constexpr (what.sum == Sum::f16)
-        write_f16(&product.c[8 * half], *warp.lanes<Matrix>(own[half]));
+        widen_f16(*warp.lanes<const Matrix>(own[half]), tile.at[8 * half], 8);
       else
-        write_f32(&product.c[8 * half], warp.lanes<u32>(own[2 * half]), warp.lanes<u32>(own[2 * half + 1]));
+        read_f32(warp.lanes<const u32>(own[2 * half]), warp.lanes<const u32>(own[2 * half + 1]), &tile.at[8 * half]);
+    }
+    multiply(tile_a[tall ? part : 0], tile_b[tall ? 0 : part], tile, what.shape.k);
+  }
+  for (uint32_t part = 0; part < parts; ++part) {
+    const uint32_t* const own = d + part * sum_registers;
+    const TileC& tile = tile_c[part];
+    for (uint32_t half = 0; half < 2; ++half) {
+      if constexpr (what.sum == Sum::f16)
+        write_f16(&tile.at[8 * half], *warp.lanes<Matrix>(own[half]));
+      else
+        write_f32(&tile.at[8 * half], warp.lanes<u32>(own[2 * half]), warp.lanes<u32>(own[2 * half + 1]));
     }
   }
 }
 
 template <Multiplication what>
-void build_multiply(Builder& builder) {
+void build(Builder& builder) {
   constexpr Registers registers = what.registers();
   constexpr uint32_t counts[] = {registers.d, registers.a, registers.b, registers.c};
   const auto& operands = builder.operands();
@@ -129,7 +136,7 @@ void build_multiply(Builder& builder) {
 
 template <Multiplication what>
 void add_multiplication(Table& table, const std::string& opcode) {
-  table.add(opcode, {"", Class::tensor, multiply<what>, build_multiply<what>});
+  table.add(opcode, {"", Class::tensor, execute<what>, build<what>});
 }
 
 constexpr MmaShape m16n8k8{16, 8, 8}, m16n8k16{16, 8, 16};
