@@ -91,6 +91,9 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--json", options.json, "merge the records into this JSON Lines file")->check(something());
   app.add_flag("--show-matrix", options.show_matrix, "print the upper left corners of A, B and C")
       ->disable_flag_override();
+  app.add_flag("--fingerprint", options.fingerprint,
+               "launch once on random inputs and print a hash of C's bits; nothing is timed")
+      ->disable_flag_override();
   app.add_flag("--sim", options.simulate, "run in the simulator and print what it counts")->disable_flag_override();
   return min_time;
 }

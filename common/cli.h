@@ -16,7 +16,7 @@
 struct Options {
   std::vector<Shape> shapes;          // as asked, without the scaling; empty: the default size
   std::vector<std::string> variants;  // empty: the default; "all": all but the "bottlenecks", which leave out work
-  bool list = false, show_matrix = false, simulate = false;
+  bool list = false, show_matrix = false, simulate = false, fingerprint = false;
   TimingPlan timing;
   bool min_time_given = false;
   BaselineChoice baseline = BaselineChoice::standard;

@@ -27,6 +27,7 @@ bool count(const Session& session, const Work& work) {
   std::cout << session.step << " " << variant->name << ", m " << shape.m << " n " << shape.n << " k " << shape.k
             << ", in the simulator: " << verdict << "\n";
   if (options.show_matrix) print_corners(std::cout, verifier.matrices());
+  if (options.fingerprint) print_fingerprint(std::cout, session.step, work, verifier.matrices());
   if (!fine) return false;
   simulated::print(std::cout, counted);
   if (!options.json.empty()) {

@@ -37,6 +37,17 @@ Timing timed(const Session& session, const Work& work, const RotatingInputs& inp
 
 }  // namespace
 
+bool launch_once(const Session& session, const Work& work) {
+  const auto& [variant, shape, launch] = work;
+  const VerifyMode mode = variant->left_out.empty() ? session.options.verify : VerifyMode::off;
+  require_memory(verification_bytes(*variant, shape, mode) + RESERVED_BYTES);
+  Verifier verifier(*variant, shape, mode, session.options.seed);
+  const Comparison found = verifier.check(InputKind::normal, launch, session.stream);
+  if (!report_verdict(std::cerr, work, found, "launched once")) return false;
+  print_fingerprint(std::cout, session.step, work, verifier.matrices());
+  return true;
+}
+
 bool measure(const Session& session, ResultTable& table, const Work& work) {
   const Options& options = session.options;
   const auto& [variant, shape, launch] = work;

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <ostream>
 
+#include "common/fingerprint.h"
+
 namespace {
 
 constexpr int CORNER = 8;
@@ -104,6 +106,12 @@ bool report_verdict(std::ostream& out, const Work& work, const Comparison& found
         << work.shape.n << " k " << work.shape.k << (stride == 0 ? "" : " swizzle stride " + std::to_string(stride))
         << ": " << found.message() << "\n";
   return found.passed;
+}
+
+void print_fingerprint(std::ostream& out, const std::string& step, const Work& work, const Matrices& matrices) {
+  const auto& [variant, shape, launch] = work;
+  out << step << " " << variant->name << ", m " << shape.m << " n " << shape.n << " k " << shape.k << ": C "
+      << text("%016llx", static_cast<unsigned long long>(fingerprint(matrices.c, Part::all))) << "\n";
 }
 
 void print_corners(std::ostream& out, const Matrices& matrices) {

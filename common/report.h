@@ -35,5 +35,8 @@ void print_variants(std::ostream& out, const std::string& step, const std::vecto
 /// Says which variant is wrong, on what and where, if it is. Returns whether all is well.
 bool report_verdict(std::ostream& out, const Work& work, const Comparison& found, const char* when);
 
+/// One line: step, variant, size, and a hash of the bits of C. Equal on two machines if the results are.
+void print_fingerprint(std::ostream& out, const std::string& step, const Work& work, const Matrices& matrices);
+
 /// The upper left 8 x 8 of A, B and C.
 void print_corners(std::ostream& out, const Matrices& matrices);

@@ -26,7 +26,8 @@ TEST(CommandLine, HasTheDefaultsThatTheHelpNames) {
   const Options options = *parsed("");
   EXPECT_TRUE(options.shapes.empty());
   EXPECT_TRUE(options.variants.empty());
-  EXPECT_FALSE(options.list || options.show_matrix || options.simulate || options.min_time_given);
+  EXPECT_FALSE(options.list || options.show_matrix || options.simulate || options.fingerprint ||
+               options.min_time_given);
   EXPECT_EQ(options.timing.warmup, 2);
   EXPECT_EQ(options.timing.min_seconds, 0.1);
   EXPECT_EQ(options.timing.rounds, 3);
@@ -45,7 +46,7 @@ TEST(CommandLine, TakesEveryOption) {
       "1 "
       "--baseline none --verify sample --json x.jsonl --seed 9 --show-matrix --cooldown 1.5 --swizzle-stride 2048 "
       "--sim "
-      "--list");
+      "--list --fingerprint");
   ASSERT_EQ(options.shapes.size(), 1u);
   EXPECT_EQ(options.shapes[0].m, 3);
   EXPECT_EQ(options.shapes[0].n, 4);
@@ -66,7 +67,7 @@ TEST(CommandLine, TakesEveryOption) {
   EXPECT_EQ(options.seed, 9u);
   EXPECT_EQ(options.cooldown_seconds, 1.5);
   EXPECT_EQ(options.swizzle_strides, std::vector{2048});
-  EXPECT_TRUE(options.show_matrix && options.simulate && options.list);
+  EXPECT_TRUE(options.show_matrix && options.simulate && options.list && options.fingerprint);
 }
 
 TEST(CommandLine, TakesSeveralSquareSizes) {
@@ -110,29 +111,10 @@ TEST(CommandLine, PrintsHelpAndStops) {
   testing::internal::CaptureStdout();
   EXPECT_FALSE(parsed("--help").has_value());
   const std::string help = testing::internal::GetCapturedStdout();
-  for (const char* option : {"--size",
-                             "--m ",
-                             "--n ",
-                             "--k ",
-                             "--lda",
-                             "--ldb",
-                             "--ldc",
-                             "--variant",
-                             "--list",
-                             "--sweep",
-                             "--part",
-                             "--alpha",
-                             "--beta",
-                             "--warmup",
-                             "--min-time",
-                             "--rounds",
-                             "--baseline",
-                             "--verify",
-                             "--json",
-                             "--seed",
-                             "--show-matrix",
-                             "--cooldown",
-                             "--swizzle-stride",
+  for (const char* option : {"--size", "--m ",      "--n ",          "--k ",          "--lda",      "--ldb",
+                             "--ldc",  "--variant", "--list",        "--sweep",       "--part",     "--alpha",
+                             "--beta", "--warmup",  "--min-time",    "--rounds",      "--baseline", "--verify",
+                             "--json", "--seed",    "--show-matrix", "--fingerprint", "--cooldown", "--swizzle-stride",
                              "--sim"})
     EXPECT_NE(help.find(option), std::string::npos) << option;
 }
