@@ -12,12 +12,14 @@ using std::to_string;
 
 constexpr long long INT_LIMIT = std::numeric_limits<int>::max();
 
-// The leading dimension to use: the given one, or the matrix's width.
-int leading(const char* option, int given, int width) {
+// The leading dimension to use: the given one, or the least that is as wide as the matrix and a multiple.
+int leading(const char* option, int given, int width, int multiple) {
   if (given != 0 && given < width)
     throw BadInput(std::string(option) + " " + to_string(given) + " is narrower than the matrix's " + to_string(width) +
                    " columns; use at least " + to_string(width));
-  return given == 0 ? width : given;
+  if (given != 0) return given;
+  const long long padded = (width + multiple - 1LL) / multiple * multiple;
+  return static_cast<int>(std::min(padded, INT_LIMIT / multiple * multiple));
 }
 
 void require_indexable(const char* matrix, int rows, int ld) {
@@ -46,12 +48,25 @@ void require(const Variant& variant, const char* what, int value, int multiple, 
                  "; the nearest that works is " + to_string(nearest(value, multiple, least)));
 }
 
+// Dimension `what` is covered by whole tiles of `block`: their end has to be within 32 bits, and the grid has to take
+// as many.
+void require_tiles(const Variant& variant, const char* what, int value, int block, long long most_tiles) {
+  const long long countable = INT_LIMIT / block;
+  const bool by_grid = most_tiles < countable;
+  const long long most = by_grid ? most_tiles * block : block == 1 ? INT_LIMIT : countable * block;
+  if (value <= most) return;
+  throw BadInput(
+      "variant " + variant.name + " takes " + what + " up to " + to_string(most) + ", not " + to_string(value) + ": " +
+      (by_grid ? "its rows of blocks lie along the grid's second axis, which ends at " + to_string(most_tiles)
+               : "whole tiles of " + to_string(block) + " are counted in 32 bits"));
+}
+
 }  // namespace
 
 Shape completed(Shape shape, const LeadingDimensions& given, const Variant& variant) {
-  shape.lda = leading("--lda", given.a, shape.k);
-  shape.ldb = leading("--ldb", given.b, variant.b_transposed ? shape.k : shape.n);
-  shape.ldc = leading("--ldc", given.c, shape.n);
+  shape.lda = leading("--lda", given.a, shape.k, variant.multiple_lda);
+  shape.ldb = leading("--ldb", given.b, variant.b_transposed ? shape.k : shape.n, variant.multiple_ldb);
+  shape.ldc = leading("--ldc", given.c, shape.n, variant.multiple_ldc);
   require_indexable("A", shape.m, shape.lda);
   require_indexable("B", variant.b_transposed ? shape.n : shape.k, shape.ldb);
   require_indexable("C", shape.m, shape.ldc);
@@ -59,6 +74,9 @@ Shape completed(Shape shape, const LeadingDimensions& given, const Variant& vari
 }
 
 void require_accepted(const Variant& variant, const Shape& shape) {
+  require_tiles(variant, "m", shape.m, variant.block_m, variant.most_block_rows);
+  require_tiles(variant, "n", shape.n, variant.block_n, INT_LIMIT);
+  require_tiles(variant, "k", shape.k, variant.block_k, INT_LIMIT);
   require(variant, "m", shape.m, variant.multiple_m);
   require(variant, "n", shape.n, variant.multiple_n);
   require(variant, "k", shape.k, variant.multiple_k, variant.min_k);

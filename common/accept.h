@@ -6,13 +6,13 @@
 #include "common/gemm.h"
 #include "common/shape.h"
 
-/// Leading dimensions as the user gave them, in elements; 0: as narrow as the matrix.
+/// Leading dimensions as the user gave them, in elements; 0: as narrow as the variant takes.
 struct LeadingDimensions {
   int a = 0, b = 0, c = 0;
 };
 
-/// The shape with its leading dimensions filled in. Throws BadInput where a given one is narrower than its matrix, or
-/// where a matrix would have 2^31 elements or more.
+/// The shape with its leading dimensions filled in: as wide as the matrix, rounded up to what the variant takes. Throws
+/// BadInput where a given one is narrower than its matrix, or where a matrix would have 2^31 elements or more.
 Shape completed(Shape shape, const LeadingDimensions& given, const Variant& variant);
 
 /// Throws BadInput, naming the constraint and the nearest size that works, where the variant refuses the shape.

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -76,6 +77,12 @@ class Variant {
     block_m = bm, block_n = bn, block_k = bk;
     return *this;
   }
+  /// Blocks are numbered along the grid's first axis alone, so that there may be 2^31 - 1. Else rows of blocks are on
+  /// the second axis, which ends at 65535.
+  Variant& flat_grid() {
+    most_block_rows = std::numeric_limits<int>::max();
+    return *this;
+  }
   /// k must be at least this (a prologue that fills several stages).
   Variant& at_least_k(int k) {
     min_k = k;
@@ -116,7 +123,7 @@ class Variant {
   std::string name, remark, left_out;
   DType ab, acc, out;
   bool b_transposed = false, tensor_cores = false;
-  int block_m = 1, block_n = 1, block_k = 1;
+  int block_m = 1, block_n = 1, block_k = 1, most_block_rows = 65535;
   int multiple_m = 1, multiple_n = 1, multiple_k = 1, min_k = 1;
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
   std::vector<std::string> published_names;

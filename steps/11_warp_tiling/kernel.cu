@@ -10,7 +10,6 @@
 // filled up with zeros. Source: warp tiles as in CUTLASS (Kerr et al., 2017); register banks and their reuse as in
 // maxas (Gray, 2014).
 
-#include <cmath>
 #include <cstdint>
 
 #include "common/check.h"
@@ -19,6 +18,7 @@
 #include "common/math.h"
 #include "common/ptx/cp_async.h"
 #include "common/raster.h"
+#include "common/waves.h"
 
 constexpr int DEFAULT_BAND = 1024;   // rows of C that neighbouring blocks stay within, for the L2 cache
 constexpr double LARGE_GAIN = 1.03;  // large tiles over small ones where both fill the chip, as measured on an H200
@@ -178,29 +178,26 @@ void launch(const Gemm<float>& g, const LaunchOptions& options, cudaStream_t str
 using Large = Tile<128, 256, 16, 64, 64, 16, 8, 3, 1>;  // one block of 8 warps an SM, 74.5 KB of shared memory
 using Small = Tile<64, 128, 16, 64, 32, 8, 8, 3, 2>;  // a fourth of the area, three blocks an SM: fills the chip sooner
 
-/// Share of the multiprocessors' time that computes C, when every one of them gets whole tiles.
-template <class T>
-double wave_efficiency(const Gemm<float>& g, int multiprocessors) {
-  const double tiles = static_cast<double>(ceil_div(g.m, T::BM)) * ceil_div(g.n, T::BN);
-  const double waves = std::ceil(tiles / multiprocessors);
-  return static_cast<double>(g.m) * g.n / (waves * multiprocessors * T::BM * T::BN);
-}
-
 void launch_by_size(const Gemm<float>& g, const LaunchOptions& options, cudaStream_t stream) {
-  int device = 0, multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  const bool large =
-      LARGE_GAIN * wave_efficiency<Large>(g, multiprocessors) >= wave_efficiency<Small>(g, multiprocessors);
-  (large ? launch<Large> : launch<Small>)(g, options, stream);
+  const int multiprocessors = multiprocessors_here();
+  const double large = wave_efficiency(g.m, g.n, Large::BM, Large::BN, multiprocessors);
+  const double small = wave_efficiency(g.m, g.n, Small::BM, Small::BN, multiprocessors);
+  (LARGE_GAIN * large >= small ? launch<Large> : launch<Small>)(g, options, stream);
 }
 
 std::vector<Variant> variants() {
   return {
       Variant("by_size", launch_by_size)
           .any_size(Small::BM, Small::BN, Small::BK)
+          .flat_grid()
           .note("large or small tiles, by the waves they need"),
-      Variant("large_tiles", launch<Large>).any_size(Large::BM, Large::BN, Large::BK).note("128×256, 16×8 a thread"),
-      Variant("small_tiles", launch<Small>).any_size(Small::BM, Small::BN, Small::BK).note("64×128, 8×8 a thread"),
+      Variant("large_tiles", launch<Large>)
+          .any_size(Large::BM, Large::BN, Large::BK)
+          .flat_grid()
+          .note("128×256, 16×8 a thread"),
+      Variant("small_tiles", launch<Small>)
+          .any_size(Small::BM, Small::BN, Small::BK)
+          .flat_grid()
+          .note("64×128, 8×8 a thread"),
   };
 }

@@ -45,9 +45,29 @@ TEST(Accept, NeverNamesASizeThatOverflows) {
       refused(tiled(), {2147483647, 64, 8}, {}),
       "A would have 17179869176 elements; the kernels index with 32 bits, so at most 2147483647: choose a smaller "
       "size");
-  Variant one_column = right_variant().tile(128, 1, 1);
-  EXPECT_EQ(refused(one_column, {2147483647, 1, 1}),
-            "variant right needs m to be a multiple of 128, not 2147483647; the nearest that works is 2147483520");
+  Variant one_column = right_variant().tile(128, 1, 1).flat_grid();
+  EXPECT_EQ(refused(one_column, {2147483519, 1, 1}),
+            "variant right needs m to be a multiple of 128, not 2147483519; the nearest that works is 2147483520");
+}
+
+TEST(Accept, RefusesTilesThatEndBeyond32Bits) {
+  const Variant variant = right_variant().any_size(128, 64, 1).flat_grid();
+  EXPECT_EQ(refused(variant, {2147483520, 1, 1}), FINE);
+  EXPECT_EQ(refused(variant, {2147483521, 1, 1}),
+            "variant right takes m up to 2147483520, not 2147483521: whole tiles of 128 are counted in 32 bits");
+  EXPECT_EQ(refused(variant, {1, 2147483647, 1}),
+            "variant right takes n up to 2147483584, not 2147483647: whole tiles of 64 are counted in 32 bits");
+  EXPECT_EQ(refused(variant, {1, 1, 2147483647}), FINE);
+}
+
+TEST(Accept, RefusesMoreRowsOfBlocksThanTheGridsSecondAxisHolds) {
+  const Variant variant = right_variant().any_size(32, 32, 1);
+  EXPECT_EQ(refused(variant, {65535 * 32, 1, 1}), FINE);
+  EXPECT_EQ(refused(variant, {65535 * 32 + 1, 1, 1}),
+            "variant right takes m up to 2097120, not 2097121: its rows of blocks lie along the grid's second axis, "
+            "which ends at 65535");
+  EXPECT_EQ(refused(variant, {1, 65535 * 32 + 1, 1}), FINE);
+  EXPECT_EQ(refused(Variant(variant).flat_grid(), {65535 * 32 + 1, 1, 1}), FINE);
 }
 
 TEST(Accept, NamesTheLeastK) {
@@ -83,9 +103,9 @@ TEST(Accept, RefusesALeadingDimensionThatVectorsCannotUse) {
 
 TEST(Accept, NamesNoLeadingDimensionNarrowerThanTheMatrix) {
   const Variant vectors = right_variant().any_size(128, 128, 8).aligned_ld(8, 8, 8);
-  EXPECT_EQ(refused(vectors, {5, 16, 98}),
+  EXPECT_EQ(refused(vectors, {5, 16, 98}, {98, 0, 0}),
             "variant right needs lda to be a multiple of 8, not 98; the nearest that works is 104");
-  EXPECT_EQ(refused(vectors, {5, 1, 8}),
+  EXPECT_EQ(refused(vectors, {5, 1, 8}, {0, 1, 0}),
             "variant right needs ldb to be a multiple of 8, not 1; the nearest that works is 8");
 }
 
@@ -95,6 +115,10 @@ TEST(Accept, FillsInTheLeadingDimensionsThatWereNotGiven) {
   EXPECT_EQ(nn.ldb, 10);
   EXPECT_EQ(nn.ldc, 3);
   EXPECT_EQ(completed({2, 3, 4}, {}, right_tn_variant()).ldb, 4);
+  const Shape padded = completed({127, 129, 136}, {}, right_variant().any_size(128, 128, 8).aligned_ld(8, 8, 4));
+  EXPECT_EQ(padded.lda, 136);
+  EXPECT_EQ(padded.ldb, 136);
+  EXPECT_EQ(padded.ldc, 132);
 }
 
 TEST(Accept, RefusesMatricesThat32BitIndicesCannotReach) {
