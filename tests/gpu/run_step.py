@@ -7,21 +7,21 @@ import argparse
 import sys
 
 from sizes import accepted, refused
-from step import Step, Variant, require_gpu
+from step import Step, Variant, check_all, require_gpu
 
 BAD_INPUT = 2
 QUICK = ["--baseline", "none", "--min-time", "0", "--rounds", "1", "--warmup", "0"]
 
 
-def failures(step: Step, variant: Variant, options: list[str]) -> list[str]:
+def failures(step: Step, variant: Variant, options: list[str], device: str = "") -> list[str]:
     """What went wrong with one variant; each line can be run by hand."""
     found = []
     for size in accepted(variant):
-        done = step.run(["--variant", variant.name, *size.arguments, *options])
+        done = step.run(["--variant", variant.name, *size.arguments, *options], device=device)
         if done.returncode != 0:
             found.append(f"{variant.name}, {size}: exit code {done.returncode}\n    {done.stderr.strip()}")
     for size, words in refused(variant):
-        done = step.run(["--variant", variant.name, *size.arguments, *options])
+        done = step.run(["--variant", variant.name, *size.arguments, *options], device=device)
         one_line = done.stderr.count("\n") == 1 and not done.stdout
         if done.returncode != BAD_INPUT or words not in done.stderr or not one_line:
             found.append(
@@ -36,20 +36,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("executable", help="build/steps/NN_name")
     parser.add_argument("--sim", action="store_true", help="in the simulator instead of on a GPU")
+    parser.add_argument("--devices", default="", help="share the variants out over these GPUs: 0,1,2,3")
     asked = parser.parse_args()
     step = Step(asked.executable)
     if not asked.sim:
         require_gpu()
     options = [*QUICK, "--sim"] if asked.sim else QUICK
-    found: list[str] = []
-    for variant in step.variants:
+
+    def say(variant: Variant, wrong: list[str]) -> None:
         sizes, refusals = len(accepted(variant)), len(refused(variant))
-        wrong = failures(step, variant, options)
-        found += wrong
         print(f"{step.name} {variant.name}: {sizes} sizes, {refusals} refusals, {len(wrong)} failures", flush=True)
-    for failure in found:
-        print(f"FAILED {failure}")
-    return 1 if found else 0
+
+    return check_all(step, asked.devices, lambda variant, device: failures(step, variant, options, device), say)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sizes import Size, smallest, wide_rows
-from step import Step, Variant, require_gpu, skip
+from step import Step, Variant, check_all, require_gpu, skip
 
 BAD_INPUT = 2
 TOOLS = ("memcheck", "racecheck")
@@ -38,13 +38,13 @@ def sizes_of(variant: Variant, slices: int) -> list[Size]:
     return [size, Size(ragged.m, ragged.n, ragged.k, wide_rows(variant, ragged))]
 
 
-def failures(step: Step, variant: Variant, slices: int) -> list[str]:
+def failures(step: Step, variant: Variant, slices: int, device: str = "") -> list[str]:
     """What the tools say of one variant."""
     found = []
     for tool in TOOLS:
         prefix = (sanitizer(), "--tool", tool, "--error-exitcode", str(FOUND_SOMETHING))
         for size in sizes_of(variant, slices):
-            done = step.run(["--variant", variant.name, *size.arguments, *QUICK], prefix)
+            done = step.run(["--variant", variant.name, *size.arguments, *QUICK], prefix, device)
             if done.returncode != 0:
                 said = "\n    ".join((done.stdout + done.stderr).strip().splitlines()[:30])
                 found.append(f"{tool}: {variant.name}, {size}: exit code {done.returncode}\n    {said}")
@@ -56,20 +56,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("executable", help="build/steps/NN_name")
     parser.add_argument("--slices", type=int, default=3, help="slices of K (default 3: prologue, middle, tail)")
+    parser.add_argument("--devices", default="", help="share the variants out over these GPUs: 0,1,2,3")
     asked = parser.parse_args()
     if asked.slices < 1:
         parser.error("--slices takes a number from 1")
     step = Step(asked.executable)
     require_gpu()
     sanitizer()
-    found: list[str] = []
-    for variant in step.variants:
-        wrong = failures(step, variant, asked.slices)
-        found += wrong
+
+    def say(variant: Variant, wrong: list[str]) -> None:
         print(f"{step.name} {variant.name}: {', '.join(TOOLS)}: {len(wrong)} failures", flush=True)
-    for failure in found:
-        print(f"FAILED {failure}")
-    return 1 if found else 0
+
+    return check_all(step, asked.devices, lambda variant, device: failures(step, variant, asked.slices, device), say)
 
 
 if __name__ == "__main__":

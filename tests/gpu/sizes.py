@@ -106,10 +106,5 @@ def _ragged(variant: Variant) -> list[Size]:
     sizes = []
     for m, n, k in raw:
         size = Size(m, n, max(k, variant.min_k))
-        wide = wide_rows(variant, size)
-        fits = all(
-            width % multiple == 0 for width, multiple in zip(_widths(variant, size), variant.ld_multiples, strict=True)
-        )
-        sizes.append(size if fits else Size(size.m, size.n, size.k, wide))
-        sizes.append(Size(size.m, size.n, size.k, (*wide, *SCALED)))
+        sizes += [size, Size(size.m, size.n, size.k, (*wide_rows(variant, size), *SCALED))]
     return sizes

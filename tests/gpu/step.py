@@ -1,9 +1,13 @@
 """A step's executable as the GPU tests see it: its variants, as `--list --json` tells of them, and how it is run."""
 
 import json
+import os
+import queue
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -61,12 +65,41 @@ class Step:
             if listed.returncode != 0:
                 sys.exit(f"{self.name} --list failed: {listed.stderr}")
             records = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
-        self.variants = [_variant(record) for record in records]
+        # those that leave out work are wrong on purpose
+        self.variants = [_variant(record) for record in records if not record.get("leaves_out")]
 
-    def run(self, arguments: list[str], prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        """Runs it, behind another program if asked, and returns what it said."""
+    def run(
+        self, arguments: list[str], prefix: tuple[str, ...] = (), device: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs it, behind another program if asked, on one GPU if named, and returns what it said."""
         command = [*prefix, str(self.executable), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        where = {**os.environ, "CUDA_VISIBLE_DEVICES": device} if device else None
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=where)
+
+
+def check_all(
+    step: Step, devices: str, check: Callable[[Variant, str], list[str]], say: Callable[[Variant, list[str]], None]
+) -> int:
+    """Checks every variant, several at a time where `devices` names several GPUs (0,1,2,3). Returns the exit code."""
+    free: queue.Queue[str] = queue.Queue()
+    for device in devices.split(","):
+        free.put(device)
+
+    def one(variant: Variant) -> tuple[Variant, list[str]]:
+        device = free.get()
+        try:
+            return variant, check(variant, device)
+        finally:
+            free.put(device)
+
+    found: list[str] = []
+    with ThreadPoolExecutor(len(devices.split(","))) as pool:
+        for variant, wrong in pool.map(one, step.variants):
+            found += wrong
+            say(variant, wrong)
+    for failure in found:
+        print(f"FAILED {failure}")
+    return 1 if found else 0
 
 
 def _variant(record: dict[str, Any]) -> Variant:
