@@ -8,7 +8,17 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from . import count_charts, ladder_charts, mix_charts, step_charts, sweep_charts
+from . import (
+    bottleneck_charts,
+    count_charts,
+    error_charts,
+    ladder_charts,
+    mix_charts,
+    roofline,
+    step_charts,
+    sweep_charts,
+    swizzle_charts,
+)
 from .course import Course
 from .records import Records
 
@@ -22,35 +32,43 @@ class Chart:
 
 
 def charts(course: Course, records: Records) -> Iterator[Chart]:
-    """Every chart there is, whether or not its records exist."""
+    """Every chart there is, whether or not its records exist; a step's own where it has records of the kind."""
+
+    def chart(name: str, draw: Callable[..., Figure], *of: object) -> Chart:
+        return Chart(name, partial(draw, course, records, *of))
+
+    for size, ending in ((4096, ""), (8192, "-8192")):
+        if len({step.ladder for step in course.steps}) > 1:
+            yield chart(f"all-ladders{ending}", ladder_charts.all_ladders, size)
+    if any(step.ladder != "fp32" for step in course.steps):
+        yield chart("accumulation-error", error_charts.accumulation)
     for ladder in dict.fromkeys(step.ladder for step in course.steps):
-        yield Chart(f"{ladder}-ladder", partial(_at, ladder_charts.ladder, course, records, ladder, 4096))
-        yield Chart(f"{ladder}-ladder-8192", partial(_at, ladder_charts.ladder, course, records, ladder, 8192))
+        yield chart(f"{ladder}-ladder", ladder_charts.ladder, ladder, 4096)
+        yield chart(f"{ladder}-ladder-8192", ladder_charts.ladder, ladder, 8192)
         for name, draw in (
             ("sizes", ladder_charts.sizes),
             ("relative", ladder_charts.relative),
             ("speedup", ladder_charts.speedup),
-            ("roofline", count_charts.roofline),
+            ("roofline", roofline.roofline),
             ("sectors", count_charts.sectors),
             ("bank-conflicts", count_charts.bank_conflicts),
             ("instructions", count_charts.instructions),
             ("sweep27", sweep_charts.lines),
         ):
-            yield Chart(f"{ladder}-{name}", partial(_of_ladder, draw, course, records, ladder))
-        mix_name = "instruction-mix" if ladder == "fp32" else f"{ladder}-instruction-mix"
-        yield Chart(mix_name, partial(_of_ladder, mix_charts.fma_share, course, records, ladder))
+            yield chart(f"{ladder}-{name}", draw, ladder)
+        yield chart(
+            "instruction-mix" if ladder == "fp32" else f"{ladder}-instruction-mix", mix_charts.fma_share, ladder
+        )
     for step in course.steps:
-        yield Chart(f"{step.name}-sizes", partial(_of_ladder, step_charts.step_sizes, course, records, step))
-        yield Chart(f"{step.name}-variants", partial(_of_ladder, step_charts.variants, course, records, step))
+        yield chart(f"{step.name}-sizes", step_charts.step_sizes, step)
+        yield chart(f"{step.name}-variants", step_charts.variants, step)
         if len(records.counted_variants(step.name)) > 1:
-            yield Chart(f"{step.name}-counts", partial(_of_ladder, count_charts.step_counts, course, records, step))
-        if any(sweep_charts.swept(records, gpu, step.name) for gpu in records.gpus([step.name])):
-            yield Chart(f"{step.name}-sweep27", partial(_of_ladder, sweep_charts.heat_map, course, records, step))
-
-
-def _of_ladder(draw: Callable[..., Figure], course: Course, records: Records, what: object, language: str) -> Figure:
-    return draw(course, records, what, language)
-
-
-def _at(draw: Callable[..., Figure], course: Course, records: Records, ladder: str, size: int, language: str) -> Figure:
-    return draw(course, records, ladder, size, language)
+            yield chart(f"{step.name}-counts", count_charts.step_counts, step)
+        for sweep in sweep_charts.SWEEPS:
+            if sweep_charts.gpu_of(records, step, sweep):
+                yield chart(f"{step.name}-{sweep.name}", sweep_charts.heat_map, step, sweep)
+        if any(records.swizzled(gpu, step.name) for gpu in records.gpus([step.name])):
+            yield chart(f"{step.name}-swizzle", swizzle_charts.over_stride, step)
+            yield chart(f"{step.name}-stages", swizzle_charts.stages, step)
+        if any(r["step"] == step.name for rows in records.bottlenecks.values() for r in rows):
+            yield chart(f"{step.name}-bottlenecks", bottleneck_charts.chart, step)

@@ -23,8 +23,7 @@ ON_CUDA_CORES = ("fp32", "fp16")
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 
 _STEP_LINE = re.compile(r"\{\s*'name'\s*:\s*'(?P<name>[^']+)'(?P<rest>[^}]*)\}")
-_VARIANT = re.compile(r'\b[Vv]ariant(?:<[^>"]*>)?\(\s*"([^"]+)"|(?<![.\w])\w+\(\s*"([^"]+)"\s*,')
-_CALL = re.compile(r'\.(covers|note)\("([^"]+)"\)')
+_COVERED = re.compile(r"(?P<published>[^:;|]+): `(?P<variant>\w+)`")
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
 _FIELD = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 
@@ -97,15 +96,14 @@ class Course:
         return self._json("steps.json").get(step.name, {}).get(language, step.short)
 
     def covers(self, step: Step) -> dict[str, list[str]]:
-        """Published kernels that each variant of a step covers, as its sources list them."""
+        """Published kernels that each variant of a step covers, as docs/ladder.md says: a test holds it to the sources."""
+        page = self.root / "docs" / "ladder.md"
+        lines = page.read_text(encoding="utf-8").splitlines() if page.is_file() else []
         found: dict[str, list[str]] = {}
-        folder = self.root / "steps" / step.name
-        for path in sorted([*folder.glob("*.cu"), *folder.glob("also/*.cu")]):
-            text = path.read_text(encoding="utf-8")
-            starts = list(_VARIANT.finditer(text))
-            for start, following in zip(starts, [*starts[1:], None], strict=True):
-                chain = text[start.end() : following.start() if following else len(text)]
-                found[start[1] or start[2]] = [value for call, value in _CALL.findall(chain) if call == "covers"]
+        for line in lines:
+            if line.startswith(f"| `{step.name}` |"):
+                for pair in _COVERED.finditer(line.split("|")[3]):
+                    found.setdefault(pair["variant"], []).append(pair["published"].strip())
         return found
 
     def gpu(self, gpu: str) -> dict[str, Any]:

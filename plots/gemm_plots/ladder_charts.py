@@ -82,8 +82,9 @@ def all_ladders(course: Course, records: Records, size: int, language: str) -> F
     y, ticks, names, values = 0.0, [], [], []
     kinds: dict[str, tuple[str, str, str]] = {}
     for index, (name, rows) in enumerate(groups):
-        colour = (style.BLUE, style.VIOLET, style.GREEN, style.AMBER, style.RED)[index % 5]
+        colour = (style.BLUE, "#1f8fa3", style.GREEN, "#7a8a1c", style.INK)[index % 5]
         heading = LADDERS[name](language) if name in LADDERS else name
+        heading = heading[0].upper() + heading[1:]
         ax.text(0.004, y - 0.1, heading, fontsize=10, fontweight="bold", color=colour, va="center",
                 transform=ax.get_yaxis_transform(), zorder=5)  # fmt: skip
         first, last = y + 0.55, y + len(rows) + 0.45
@@ -139,7 +140,8 @@ def sizes(course: Course, records: Records, name: str, language: str) -> Figure:
     gpus = [gpu for gpu in records.gpus(names) if len(records.square_sizes(gpu, names)) > 1]
     if not gpus:
         raise Missing(f"no timing of the {name} ladder at two sizes or more")
-    drawn, axes = panels.gpu_panels(records, gpus, 5.7, 5.6 if len(gpus) == 1 else 3.3, 0.62, 2.1, 0.68, 0.78)
+    drawn, axes = panels.gpu_panels(records, gpus, 5.7, 5.5 if len(gpus) == 1 else 3.3, 0.76, 2.1, 0.75, 0.78)
+    beyond = ""
     for ax, gpu in zip(axes, gpus, strict=True):
         at = records.square_sizes(gpu, names)
         lines = panels.Lines(ax)
@@ -148,7 +150,7 @@ def sizes(course: Course, records: Records, name: str, language: str) -> Figure:
             lines.add(
                 [(s, r["tflops"]) for s in at if (r := records.default_at(gpu, step.name, s))], step.short, colour
             )
-        panels.over_size(lines, course, records, gpu, steps, at, language)
+        beyond = panels.over_size(lines, course, records, gpu, steps, at, language)
         panels.size_axis(ax, at)
         lines.finish(4.2)
         ax.set_ylabel("TFLOPS")
@@ -158,6 +160,7 @@ def sizes(course: Course, records: Records, name: str, language: str) -> Figure:
         say(
             language, f"Speed over size, {name.upper()} · {where}", f"速度随尺寸的变化，{name.upper()} · {where}"
         ).rstrip(" ·"),
+        beyond,
     )
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn
@@ -221,9 +224,9 @@ def speedup(course: Course, records: Records, name: str, language: str) -> Figur
         raise Missing(f"fewer than two steps of the {name} ladder timed at {size}")
     rows = [(s, r) for s in steps if (r := records.default_at(gpu, s.name, size))]
     height = 5.2
-    drawn, (ax,) = style.figure(max(6.4, 1.1 + 0.86 * len(rows)), height)
+    drawn, (ax,) = style.figure(max(7.6, 1.2 + 0.86 * len(rows)), height)
     width = drawn.get_figwidth()
-    drawn.subplots_adjust(left=0.62 / width, right=1 - 0.2 / width, top=1 - 0.8 / height, bottom=1.0 / height)
+    drawn.subplots_adjust(left=0.76 / width, right=1 - 0.2 / width, top=1 - 0.8 / height, bottom=1.0 / height)
     low = min(r["tflops"] for _, r in rows) / 2
     before = low
     for x, (_, record) in enumerate(rows):

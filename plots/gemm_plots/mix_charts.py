@@ -1,10 +1,10 @@
-"""Chart of the instruction mix: the share of FMAs among the instructions of each kernel's inner loop."""
+"""Chart of the instruction mix: the share of FMAs, or of mma, among the instructions of each kernel's inner loop."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import style
+from . import panels, style
 from .course import Course, Step
 from .records import Records
 from .style import Missing, say
@@ -28,18 +28,7 @@ def fma_share(course: Course, records: Records, name: str, language: str) -> Fig
         for colour, text, fma, instructions in bars:
             share = fma / instructions
             ax.barh(y, share, 0.19, color=colour, zorder=2)
-            inside = share > 0.35
-            ax.annotate(
-                f"{text}{fma}/{instructions} = {share:.1%}",
-                (share, y),
-                (-5 if inside else 5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8.5,
-                ha="right" if inside else "left",
-                color="white" if inside else style.INK,
-                zorder=4,
-            )
+            panels.bar_text(ax, share, y, f"{text}{fma}/{instructions} = {share:.1%}", share > 0.35, size=8.5)
             y += 0.22
         y += 0.16
     ax.set_xlim(0, 1)
@@ -48,25 +37,33 @@ def fma_share(course: Course, records: Records, name: str, language: str) -> Fig
     ax.set_yticks(ticks, [step.short for step, _ in groups])
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
-    style.heading(drawn, say(language, "FMAs among the inner loop's instructions", "内层循环指令中 FMA 所占比例"))
+    what = "mma" if steps[0].on_tensor_cores else "FMA"
+    among = "mma instructions" if steps[0].on_tensor_cores else "FMAs"
+    style.heading(
+        drawn, say(language, f"{among} among the inner loop's instructions", f"内层循环指令中 {what} 所占比例")
+    )
     entries = [
         ("box", colour, text) for level, colour, text in LEVELS if any(records.mixes_of(s.name, level) for s in steps)
     ]
-    entries.append(("box", style.AMBER, say(language, "published for the V100", "V100 上已发表的数字")))
-    style.legend(drawn, entries, 0.60)
-    source = published.get("source", {}).get(language, "")
     cuda = next((r.get("cuda") for r in records.mixes if r.get("cuda")), "?")
-    style.footnote(drawn, say(language, f"nvcc {cuda}. Amber: {source}.", f"nvcc {cuda}。橙色：{source}。"))
+    note = f"nvcc {cuda}"
+    if any(mark["step"] == step.name for mark in published.get("marks", []) for step in steps):
+        entries.append(("box", style.AMBER, say(language, "published for the V100", "V100 上已发表的数字")))
+        source = published.get("source", {}).get(language, "")
+        note = say(language, f"{note}. Amber: {source}.", f"{note}。橙色：{source}。")
+    style.legend(drawn, entries, 0.60)
+    style.footnote(drawn, note)
     return drawn
 
 
 def _bars(course: Course, records: Records, step: Step) -> list[tuple[str, str, int, int]]:
-    """One step's bars: colour, a word before the figure, FMAs, instructions; ours first, then the published ones."""
+    """One step's bars: colour, a word before the figure, FMAs or mma, instructions; ours first, then the published ones."""
     bars = []
     for level, colour, _ in LEVELS:
         record = next(iter(records.mixes_of(step.name, level)), None)
         if record and record["loop"].get("instructions"):
-            bars.append((colour, "", record["loop"].get("fma", 0), record["loop"]["instructions"]))
+            loop = record["loop"]
+            bars.append((colour, "", loop.get("fma", 0) + loop.get("tensor", 0), loop["instructions"]))
     for mark in course.published().get("fma_share", {}).get("marks", []):
         if mark["step"] == step.name:
             bars.append((style.AMBER, f"{mark['label']}: ", mark["fma"], mark["instructions"]))

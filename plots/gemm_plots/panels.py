@@ -222,18 +222,18 @@ class Lines:
         self.labels.append((at, reference.tflops, reference.text, reference.colour))
         self.top = max(self.top, reference.tflops)
 
-    def finish(self, inches: float, head_room: float = 1.05) -> None:
+    def finish(self, inches: float, head_room: float = 1.05, low: float = 0.0) -> None:
         """Sets the vertical axis and writes the names; `inches`: the panel's height."""
-        high = self.top * head_room
-        self.ax.set_ylim(0, high)
-        gap = high * 0.165 / inches
+        high = low + (self.top - low) * head_room
+        self.ax.set_ylim(low, high)
+        gap = (high - low) * 0.165 / inches
         for (x, y, text, colour), place in zip(
             self.labels, style.spread([y for _, y, _, _ in self.labels], gap), strict=True
         ):
             self.ax.annotate(
                 text,
                 (x, y),
-                (1.035, place / high),
+                (1.035, (place - low) / (high - low)),
                 xycoords="data",
                 textcoords="axes fraction",
                 va="center",
@@ -246,8 +246,8 @@ class Lines:
 
 def over_size(
     lines: Lines, course: Course, records: Records, gpu: str, steps: Sequence[Step], at: Sequence[int], language: str
-) -> None:
-    """The baselines as lines over size, the limit and the peak as levels; a baseline far beyond both in words alone."""
+) -> str:
+    """The baselines as lines over size, the limit and the peak as levels; returns what is too far beyond, in words."""
     levels = roofs(course, records, gpu, steps, language)
     far = _BEYOND * max((r.tflops for r in levels), default=float("inf"))
     beyond = []
@@ -261,9 +261,5 @@ def over_size(
             lines.add(points, BASELINES[name], colour, "", 2.1, dashes, "s", 4)
     for reference in levels:
         lines.level(reference, at[-1] * 1.12)
-    if beyond:
-        words = ", ".join(beyond)
-        text = say(language, f"off this axis: {words} (tensor cores)", f"超出纵轴：{words}（Tensor Core）")
-        lines.ax.annotate(
-            text, (0, 1), (2, 18), xycoords="axes fraction", textcoords="offset points", fontsize=9, color=style.AMBER
-        )
+    words = ", ".join(beyond)
+    return say(language, f"off this axis: {words} (tensor cores)", f"超出纵轴：{words}（Tensor Core）") if words else ""

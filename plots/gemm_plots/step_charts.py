@@ -34,7 +34,8 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
     if not gpus:
         raise Missing(f"no timing of {step.name} at a square size")
     before = course.before(step)
-    drawn, axes = panels.gpu_panels(records, gpus, 4.2, 5.0 if len(gpus) == 1 else 3.3, 0.62, 2.1, 0.72, 0.77)
+    drawn, axes = panels.gpu_panels(records, gpus, 4.2, 4.9 if len(gpus) == 1 else 3.3, 0.76, 2.1, 0.82, 0.77)
+    beyond = ""
     for ax, gpu in zip(axes, gpus, strict=True):
         at = records.square_sizes(gpu, [step.name])
         lines = panels.Lines(ax)
@@ -46,9 +47,9 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
         if before:
             lines.add(points[before], before.short, style.GREY, style.MUTED, zorder=4)
         lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
-        panels.over_size(lines, course, records, gpu, [step], at, language)
+        beyond = panels.over_size(lines, course, records, gpu, [step], at, language)
         panels.size_axis(ax, at)
-        lines.finish(2.75, 1.1)
+        lines.finish(2.6, 1.1)
         for x, y in points[step]:  # above the panel, where no line runs through them
             ax.annotate(
                 style.number(y),
@@ -63,7 +64,7 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
             )
         ax.set_ylabel("TFLOPS")
     where = records.gpu_name(gpus[0]) if len(gpus) == 1 else ""
-    style.heading(drawn, f"{step.short} · {where}".rstrip(" ·"))
+    style.heading(drawn, f"{step.short} · {where}".rstrip(" ·"), beyond)
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn
 

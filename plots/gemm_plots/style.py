@@ -115,6 +115,13 @@ def em(text: str) -> float:
     return sum(1.0 if ord(char) > 0x2E7F else 0.58 for char in text)
 
 
+def blend(colour: str, share: float) -> str:
+    """A colour mixed with white: 0 is nearly white, 1 the colour itself."""
+    share = 0.08 + 0.92 * share
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 + (part - 255) * share):02x}" for part in parts)
+
+
 def heading(drawn: Figure, title: str, note: str = "") -> None:
     """Title and a muted line under it at the top left of the figure."""
     height = drawn.get_figheight()

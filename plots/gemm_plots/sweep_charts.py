@@ -1,100 +1,147 @@
-"""Charts of the 27-size sweep: heat maps of the ratio to cuBLAS, and TFLOPS over all sizes as lines."""
+"""Charts of the sweeps over sizes: heat maps of the ratio to each baseline, and TFLOPS over the 27 sizes as lines."""
 
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from . import style
 from .course import Course, Step
-from .records import Record, Records
+from .records import BASELINES, CUBLAS, Record, Records
 from .style import Missing, say
 
-M_N = (4096, 8192, 16384)
-K = (2048, 4096, 8192)
-SWEEP27 = tuple((m, n, k) for k in K for m in M_N for n in M_N)
-
+Size = tuple[int, int, int]
 _COLOURS = LinearSegmentedColormap.from_list("ratio", ["#d1383d", "#f3c6bd", "#fbfbf7", "#bfe3cf", "#2e9e6b"])
+_ENOUGH = 0.7  # of a sweep's sizes have to be recorded; another sweep may hold some of them
 
 
-def sweep_rows(records: Records, gpu: str, step: str) -> dict[tuple[int, int, int], Record]:
-    """The default variant's record at each of the 27 sizes that were run beside cuBLAS."""
-    rows = {size: records.default_at(gpu, step, *size) for size in SWEEP27}
+@dataclass(frozen=True)
+class Sweep:
+    """M and N each from one list, K from another: as `--sweep` runs them."""
+
+    name: str
+    m_n: tuple[int, ...]
+    k: tuple[int, ...]
+
+    @property
+    def sizes(self) -> list[Size]:
+        """Every size, by K, then M, then N."""
+        return [(m, n, k) for k in self.k for m in self.m_n for n in self.m_n]
+
+
+SGEMM27 = Sweep("sweep27", (4096, 8192, 16384), (2048, 4096, 8192))
+HGEMM125 = Sweep("hgemm125", (1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192))
+HGEMM27 = Sweep("hgemm27", (1024, 2048, 4096), (256, 512, 1024))
+SWEEPS = (SGEMM27, HGEMM125, HGEMM27)
+
+
+def sweep_rows(
+    records: Records, gpu: str, step: str, sweep: Sweep = SGEMM27, baseline: str = CUBLAS
+) -> dict[Size, Record]:
+    """The default variant's record at each size of a sweep that was run beside the baseline."""
+    rows = {size: records.default_at(gpu, step, *size, baseline=baseline) for size in sweep.sizes}
     return {size: r for size, r in rows.items() if r and r.get("ratio")}
 
 
-def geometric_mean(rows: dict[tuple[int, int, int], Record]) -> float:
+def geometric_mean(rows: Iterable[Record]) -> float:
     """Geometric mean of the ratios."""
-    return math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows))
+    return statistics.geometric_mean(r["ratio"] for r in rows)
 
 
-def swept(records: Records, gpu: str, step: str) -> bool:
-    """Whether a sweep was run, not only the square sizes that belong to it."""
-    return any(not m == n == k for m, n, k in sweep_rows(records, gpu, step))
+def swept(records: Records, gpu: str, step: str, sweep: Sweep = SGEMM27) -> bool:
+    """Whether most sizes of a sweep were run, not only those that other sweeps share with it."""
+    return len(sweep_rows(records, gpu, step, sweep)) >= _ENOUGH * len(sweep.sizes)
 
 
-def heat_map(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """Ratio to cuBLAS over M and N, a panel per K (on the GPU with most records)."""
-    gpu = next((g for g in records.gpus([step.name]) if swept(records, g, step.name)), None)
+def gpu_of(records: Records, step: Step, sweep: Sweep) -> str | None:
+    """The GPU with most records among those that the sweep was run on."""
+    return next((g for g in records.gpus([step.name]) if swept(records, g, step.name, sweep)), None)
+
+
+def heat_map(course: Course, records: Records, step: Step, sweep: Sweep, language: str) -> Figure:
+    """Ratio to each baseline, a row per M×N, a column per K."""
+    gpu = gpu_of(records, step, sweep)
     if gpu is None:
-        raise Missing(f"no sweep of {step.name} over the 27 sizes")
-    rows = sweep_rows(records, gpu, step.name)
-    reach = max(0.05, *(abs(r["ratio"] - 1) for r in rows.values()))
-    height = 3.9
-    drawn, axes = style.figure(9.0, height, columns=3, sharey=True)
-    drawn.subplots_adjust(left=0.085, right=0.98, top=1 - 1.05 / height, bottom=0.58 / height, wspace=0.08)
-    for ax, k in zip(axes, K, strict=True):
-        for row, m in enumerate(M_N):
-            for column, n in enumerate(M_N):
-                record = rows.get((m, n, k))
-                shade = _COLOURS(0.5 + (record["ratio"] - 1) / reach / 2) if record else style.GRID
-                ax.add_patch(Rectangle((column, row), 1, 1, facecolor=shade, edgecolor="white", lw=2))
-                text = f"{record['ratio']:.3f}" if record else "–"
-                ax.text(column + 0.5, row + 0.42, text, ha="center", va="center", fontsize=12, fontweight="bold")
-                if record:
-                    ax.text(
-                        column + 0.5,
-                        row + 0.72,
-                        style.number(record["tflops"]),
-                        ha="center",
-                        va="center",
-                        fontsize=8.5,
-                        color="#36414f",
-                    )
-        ax.set_xlim(0, 3)
-        ax.set_ylim(3, 0)
-        ax.set_xticks([0.5, 1.5, 2.5], [str(n) for n in M_N])
-        ax.set_yticks([0.5, 1.5, 2.5], [str(m) for m in M_N])
-        ax.tick_params(length=0)
+        raise Missing(f"no sweep of {step.name} over the {len(sweep.sizes)} sizes")
+    found = {b: rows for b in BASELINES if (rows := sweep_rows(records, gpu, step.name, sweep, b))}
+    pairs = [(m, n) for m in sweep.m_n for n in sweep.m_n]
+    reach = max(0.05, *(abs(math.log(r["ratio"])) for rows in found.values() for r in rows.values()))
+    cell, row_height = 1.0, 0.27
+    panel, left = cell * len(sweep.k), 1.25
+    width = max(left + len(found) * (panel + 0.3), 6.0)
+    height = 1.62 + row_height * len(pairs)
+    drawn, axes = style.figure(width, height, columns=len(found), sharey=True)
+    drawn.subplots_adjust(
+        left=left / width,
+        right=(left + len(found) * panel + (len(found) - 1) * 0.3) / width,
+        top=1 - 1.22 / height,
+        bottom=0.4 / height,
+        wspace=0.3 / panel,
+    )
+    for ax, (baseline, rows) in zip(axes, found.items(), strict=True):
+        for y, (m, n) in enumerate(pairs):
+            for x, k in enumerate(sweep.k):
+                _cell(ax, x, y, rows.get((m, n, k)), reach)
+        for edge in range(len(sweep.m_n), len(pairs), len(sweep.m_n)):
+            ax.axhline(edge, color=style.INK, lw=1.1, zorder=4)
+        ax.set_xlim(0, len(sweep.k))
+        ax.set_ylim(len(pairs), 0)
+        ax.set_xticks([x + 0.5 for x in range(len(sweep.k))], [f"K = {k}" for k in sweep.k])
+        ax.xaxis.tick_top()
+        ax.set_yticks([y + 0.5 for y in range(len(pairs))], [f"{m} × {n}" for m, n in pairs])
+        ax.tick_params(length=0, labelsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        ax.set_xlabel("N")
-        ax.set_title(f"K = {k}", fontsize=10)
-    axes[0].set_ylabel("M")
-    mean = geometric_mean(rows)
+        mean = geometric_mean(rows.values())
+        text = say(
+            language,
+            f"÷ {BASELINES[baseline]}: geometric mean {mean:.3f}",
+            f"÷ {BASELINES[baseline]}：几何平均 {mean:.3f}",
+        )
+        ax.set_title(text, fontsize=10, pad=20)
+    axes[0].annotate("M × N", (0, 1), (-8, 6), xycoords="axes fraction", textcoords="offset points", ha="right",
+                     fontsize=9, color=style.INK)  # fmt: skip
+    count = max(map(len, found.values()))
+    where = records.gpu_name(gpu)
     style.heading(
         drawn,
+        say(language, f"{step.short}, {count} sizes · {where}", f"{step.short}，{count} 种尺寸 · {where}"),
         say(
             language,
-            f"{step.short} against cuBLAS over {len(rows)} sizes · {records.gpu_name(gpu)}",
-            f"{step.short} 与 cuBLAS 在 {len(rows)} 种尺寸上的对比 · {records.gpu_name(gpu)}",
-        ),
-        say(
-            language,
-            f"speed relative to cuBLAS (TFLOPS below it); geometric mean {mean:.3f}",
-            f"相对 cuBLAS 的速度（其下为 TFLOPS）；几何平均 {mean:.3f}",
+            "in each cell: speed relative to the baseline, and TFLOPS",
+            "每格：相对基准的速度，以及 TFLOPS",
         ),
     )
+    style.footnote(
+        drawn,
+        say(language, "green: faster than the baseline; red: slower", "绿色：快于基准；红色：慢于基准"),
+    )  # fmt: skip
     return drawn
+
+
+def _cell(ax: Axes, x: int, y: int, record: Record | None, reach: float) -> None:
+    shade = _COLOURS(0.5 + math.log(record["ratio"]) / reach / 2) if record else style.GRID
+    ax.add_patch(Rectangle((x, y), 1, 1, facecolor=shade, edgecolor="white", lw=1.5))
+    middle = {"va": "center_baseline", "zorder": 5}
+    if record is None:
+        ax.text(x + 0.5, y + 0.5, "–", ha="center", fontsize=9, color=style.MUTED, **middle)
+        return
+    ax.text(x + 0.5, y + 0.5, f"{record['ratio']:.3f}", ha="right", fontsize=9.5, fontweight="bold", **middle)
+    ax.text(x + 0.58, y + 0.5, style.number(record["tflops"]), ha="left", fontsize=8, color="#36414f", **middle)
 
 
 def lines(course: Course, records: Records, name: str, language: str) -> Figure:
     """TFLOPS over the 27 sizes: a line per step that was swept, and cuBLAS."""
     steps = course.ladder(name)
     names = [s.name for s in steps]
+    sizes = SGEMM27.sizes
     gpu = next((g for g in records.gpus(names) if any(swept(records, g, s) for s in names)), None)
     if gpu is None:
         raise Missing(f"no sweep of a step of the {name} ladder over the 27 sizes")
@@ -104,23 +151,19 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
     entries: list[tuple[str, str, str]] = []
     colours = (style.GREY, style.VIOLET, style.GREEN, style.BLUE)
     shown = [s for s in steps if swept(records, gpu, s.name)]
-    cublas: dict[tuple[int, int, int], list[float]] = {}
     for index, step in enumerate(shown):
         rows = sweep_rows(records, gpu, step.name)
         colour = colours[(index + len(colours) - len(shown)) % len(colours)]
-        xs = [SWEEP27.index(size) for size in rows]
+        xs = [sizes.index(size) for size in rows]
         ax.plot(xs, [r["tflops"] for r in rows.values()], color=colour, lw=1.8, marker="o", ms=4, zorder=3)
-        entries.append(("line", colour, f"{step.short} ({geometric_mean(rows):.3f})"))
-        for size, record in rows.items():
-            cublas.setdefault(size, []).append(record["baseline_tflops"])
-    xs = [x for x, size in enumerate(SWEEP27) if size in cublas]
-    middle = [sorted(cublas[SWEEP27[x]])[len(cublas[SWEEP27[x]]) // 2] for x in xs]
-    ax.plot(xs, middle, color=style.AMBER, lw=2, ls=(0, (5, 2)), marker="s", ms=3.5, zorder=2)
+        entries.append(("line", colour, f"{step.short} ({geometric_mean(rows.values()):.3f})"))
+    middle = [(x, records.baseline_at(gpu, [s.name for s in shown], *size)) for x, size in enumerate(sizes)]
+    _cublas(ax, [(x, value) for x, value in middle if value])
     entries.append(("dash", style.AMBER, "cuBLAS"))
     ax.set_xlim(-0.6, 26.6)
     low, high = ax.get_ylim()
     ax.set_ylim(max(0.0, low - (high - low) * 0.15), high)
-    ax.set_xticks(range(27), [f"{m // 1024}\n{n // 1024}" for m, n, _ in SWEEP27], fontsize=8.5)
+    ax.set_xticks(range(27), [f"{m // 1024}\n{n // 1024}" for m, n, _ in sizes], fontsize=8.5)
     ax.annotate(
         "M\nN",
         (-0.012, 0),
@@ -133,7 +176,7 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
     )
     ax.set_ylabel("TFLOPS")
     ax.grid(axis="y")
-    for index, k in enumerate(K):
+    for index, k in enumerate(SGEMM27.k):
         if index:
             ax.axvline(9 * index - 0.5, color="#b8c2ce", lw=1)
         ax.annotate(
@@ -145,13 +188,10 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
             ha="center",
             fontsize=10,
         )
+    where = records.gpu_name(gpu)
     style.heading(
         drawn,
-        say(
-            language,
-            f"The 27-size sweep, {name.upper()} · {records.gpu_name(gpu)}",
-            f"27 种尺寸的扫描，{name.upper()} · {records.gpu_name(gpu)}",
-        ),
+        say(language, f"The 27-size sweep, {name.upper()} · {where}", f"27 种尺寸的扫描，{name.upper()} · {where}"),
     )
     style.legend(drawn, entries, 0.60)
     style.footnote(
@@ -164,3 +204,8 @@ def lines(course: Course, records: Records, name: str, language: str) -> Figure:
         ),
     )
     return drawn
+
+
+def _cublas(ax: Axes, points: Sequence[tuple[int, float]]) -> None:
+    xs, ys = zip(*points, strict=True)
+    ax.plot(xs, ys, color=style.AMBER, lw=2, ls=(0, (5, 2)), marker="s", ms=3.5, zorder=2)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from . import count_charts, step_charts, sweep_charts
+from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
-from .records import Record, Records
+from .records import BASELINES, CUBLASLT, Record, Records
 from .style import Missing, number, say
 
 
@@ -21,11 +22,17 @@ def table(course: Course, records: Records, name: str, language: str) -> str:
         return _ladder(course, records, kind.removeprefix("ladder-"), language)
     if name == "mix":
         return _mix(course, records, list(course.steps), language)
+    if name in ("limits", "error"):
+        return {"limits": _limits, "error": _error}[name](course, records, language)
     step = course.step(rest)
     makers: dict[str, Callable[[Course, Records, Step, str], str]] = {
         "step": _step,
         "variants": _variants,
         "sweep27": _sweep27,
+        "hgemm27": partial(_sweep, sweep=sweep_charts.HGEMM27),
+        "hgemm125": partial(_sweep, sweep=sweep_charts.HGEMM125),
+        "swizzle": _swizzle,
+        "bottlenecks": _bottlenecks,
         "counts": _counts,
         "count-variants": _count_variants,
         "mix": lambda course, records, step, language: _mix(course, records, [step], language, default_only=False),
@@ -73,45 +80,60 @@ def _ladder(course: Course, records: Records, name: str, language: str) -> str:
     if not gpus:
         raise Missing(f"no timing of the {name} ladder")
     parts = []
+    of = say(language, "of {}", "相对 {}")
     for gpu in gpus:
+        bases = _baselines(records.timings[gpu], names)
+        ratios = [of.format(BASELINES[b]) for b in bases]
         head = [
             say(language, "step", "步骤"),
             say(language, "idea", "思路"),
             say(language, "TFLOPS at 4096³", "4096³ TFLOPS"),
-            say(language, "of cuBLAS", "相对 cuBLAS"),
+            *ratios,
             say(language, "at 8192³", "8192³ TFLOPS"),
-            say(language, "of cuBLAS", "相对 cuBLAS"),
+            *ratios,
             say(language, "of peak", "相对峰值"),
             say(language, "gain over the best before", "相对此前最好"),
         ]
         rows, used, best = [], [], 0.0
         for step in steps:
-            small, large = (records.default_at(gpu, step.name, size) for size in (4096, 8192))
-            used += [r for r in (small, large) if r]
+            at = [records.default_at(gpu, step.name, size) for size in (4096, 8192)]
+            used += [r for r in at if r]
             peak = course.peak(gpu, step)
-            top = max((r["tflops"] for r in (small, large) if r), default=None)
-            now = small["tflops"] if small else None
+            top = max((r["tflops"] for r in at if r), default=None)
+            now = at[0]["tflops"] if at[0] else None
             gain = f"×{now / best:.2f}" if now and best else "–"
             best = max(best, now or 0.0)
-            rows.append(
-                [
-                    _link(step, language),
-                    course.idea(step, language),
-                    _figure(now),
-                    _percent(small.get("ratio") if small else None),
-                    _figure(large["tflops"] if large else None),
-                    _percent(large.get("ratio") if large else None),
-                    _percent(top / peak if top and peak else None),
-                    gain,
-                ]
-            )
-        cublas = [records.baseline_at(gpu, names, size) for size in (4096, 8192)]
-        if any(cublas):
-            peak = course.peak(gpu, steps[0])
-            share = _percent(max(c for c in cublas if c) / peak) if peak else "–"
-            rows.append(["cuBLAS", "", _figure(cublas[0]), "100%", _figure(cublas[1]), "100%", share, ""])
+            cells = [_link(step, language), course.idea(step, language)]
+            for record in at:
+                cells += [_figure(record["tflops"] if record else None), *_ratios(records, gpu, record, bases)]
+            rows.append([*cells, _percent(top / peak if top and peak else None), gain])
+        for base in bases:
+            speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
+            if any(speeds):
+                peak = course.peak(gpu, steps[-1])
+                cells = [BASELINES[base], ""]
+                for speed in speeds:
+                    cells += [_figure(speed), *("100%" if b == base else "" for b in bases)]
+                share = max(v for v in speeds if v) / peak if peak else None
+                rows.append([*cells, _percent(share) if share and share <= 1 else "", ""])
         parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows, 2))
     return "\n\n".join(parts)
+
+
+def _baselines(rows: Sequence[Record], steps: Sequence[str]) -> list[str]:
+    """The baselines that timings of these steps were taken beside: cuBLAS, and cublasLt where there is one."""
+    seen = {r.get("baseline") for r in rows if r["step"] in steps}
+    return [b for b in BASELINES if b in seen or b != CUBLASLT]
+
+
+def _ratios(records: Records, gpu: str, record: Record | None, bases: Sequence[str]) -> list[str]:
+    """A default variant's share of each baseline at the size of a record of it."""
+    found = []
+    for base in bases:
+        size = [record[key] for key in ("m", "n", "k")] if record else []
+        beside = records.default_at(gpu, record["step"], *size, baseline=base) if record else None
+        found.append(_percent(beside.get("ratio") if beside else None))
+    return found
 
 
 def _step(course: Course, records: Records, step: Step, language: str) -> str:
@@ -121,12 +143,16 @@ def _step(course: Course, records: Records, step: Step, language: str) -> str:
     before = course.before(step)
     parts = []
     for gpu in gpus:
+        bases = _baselines(records.timings[gpu], [step.name])
         head = [
             "M = N = K",
             *([before.short] if before else []),
             f"**{step.short}**",
-            "cuBLAS",
-            say(language, "of cuBLAS", "相对 cuBLAS"),
+            *(
+                cell
+                for b in bases
+                for cell in (BASELINES[b], say(language, f"of {BASELINES[b]}", f"相对 {BASELINES[b]}"))
+            ),
             say(language, "of peak", "相对峰值"),
             *([say(language, "gain", "提升")] if before else []),
         ]
@@ -141,8 +167,11 @@ def _step(course: Course, records: Records, step: Step, language: str) -> str:
                 str(size),
                 *([_figure(old["tflops"] if old else None)] if before else []),
                 f"**{_figure(now['tflops'])}**",
-                _figure(now.get("baseline_tflops")),
-                _percent(now.get("ratio")),
+                *(
+                    cell
+                    for b, ratio in zip(bases, _ratios(records, gpu, now, bases), strict=True)
+                    for cell in (_figure(records.baseline_at(gpu, [step.name], size, baseline=b)), ratio)
+                ),
                 _percent(now["tflops"] / peak if peak else None),
             ]
             if before:
@@ -163,11 +192,14 @@ def _variants(course: Course, records: Records, step: Step, language: str) -> st
     parts = []
     for gpu in gpus:
         found = step_charts.variant_rows(records, gpu, step)
+        bases = _baselines(records.timings[gpu], [step.name])
+        kinds = len({step_charts.kind(r) for r in found}) > 1
         head = [
             say(language, "variant", "变体"),
             say(language, "published kernel it covers", "对应的已发表内核"),
+            *([say(language, "types", "类型")] if kinds else []),
             say(language, "TFLOPS at 4096³", "4096³ TFLOPS"),
-            say(language, "of cuBLAS", "相对 cuBLAS"),
+            *(say(language, f"of {BASELINES[b]}", f"相对 {BASELINES[b]}") for b in bases),
             say(language, "relative to the default", "相对默认变体"),
         ]
         default = next((r["tflops"] for r in found if r.get("default")), None)
@@ -175,13 +207,14 @@ def _variants(course: Course, records: Records, step: Step, language: str) -> st
             [
                 f"**`{r['variant']}`**" if r.get("default") else f"`{r['variant']}`",
                 ", ".join(covers.get(r["variant"], [])),
+                *([step_charts.kind_in_words(r, language)] if kinds else []),
                 _figure(r["tflops"]),
-                _percent(r.get("ratio")),
+                *(_percent(r["versus"].get(b)) for b in bases),
                 f"{r['tflops'] / default:.3f}" if default else "–",
             ]
             for r in found
         ]
-        parts.append(_where(records, gpu, found, language) + "\n\n" + _markdown(head, rows, 2))
+        parts.append(_where(records, gpu, found, language) + "\n\n" + _markdown(head, rows, 3 if kinds else 2))
     return "\n\n".join(parts)
 
 
@@ -197,10 +230,168 @@ def _sweep27(course: Course, records: Records, step: Step, language: str) -> str
             [str(m), str(n), str(k), _figure(r["tflops"]), _figure(r["baseline_tflops"]), f"{r['ratio']:.3f}"]
             for (m, n, k), r in found.items()
         ]
-        mean = f"**{sweep_charts.geometric_mean(found):.3f}**"
+        mean = f"**{sweep_charts.geometric_mean(found.values()):.3f}**"
         rows.append([say(language, "geometric mean", "几何平均"), "", "", "", "", mean])
         parts.append(_where(records, gpu, list(found.values()), language) + "\n\n" + _markdown(head, rows, 0))
     return "\n\n".join(parts)
+
+
+def _sweep(course: Course, records: Records, step: Step, language: str, sweep: sweep_charts.Sweep) -> str:
+    """The geometric means of a sweep, by K and in all, with the best and the worst size: the heat map has each size."""
+    gpus = [g for g in records.gpus([step.name]) if sweep_charts.swept(records, g, step.name, sweep)]
+    if not gpus:
+        raise Missing(f"no sweep of {step.name} over the {len(sweep.sizes)} sizes")
+    parts = []
+    for gpu in gpus:
+        found = {b: rows for b in BASELINES if (rows := sweep_charts.sweep_rows(records, gpu, step.name, sweep, b))}
+        head = ["K", say(language, "sizes", "尺寸数"), "TFLOPS"]
+        for base in found:
+            name = BASELINES[base]
+            head += [
+                say(language, f"÷ {name}, mean", f"÷ {name}，平均"),
+                say(language, "worst", "最差"),
+                say(language, "best", "最好"),
+            ]
+        rows, first = [], next(iter(found.values()))
+        for k in (*sweep.k, None):
+            chosen = {b: {s: r for s, r in of.items() if k in (None, s[2])} for b, of in found.items()}
+            if not all(chosen.values()):
+                continue
+            speeds = [r["tflops"] for s, r in first.items() if k in (None, s[2])]
+            cells = [
+                str(k) if k else say(language, "all", "全部"),
+                str(len(speeds)),
+                f"{_figure(min(speeds))}–{_figure(max(speeds))}",
+            ]
+            for of in chosen.values():
+                ratios = [r["ratio"] for r in of.values()]
+                mean = f"{sweep_charts.geometric_mean(of.values()):.3f}"
+                cells += [mean if k else f"**{mean}**", f"{min(ratios):.3f}", f"{max(ratios):.3f}"]
+            rows.append(cells)
+        used = [r for of in found.values() for r in of.values()]
+        note = say(language, "geometric means of the ratio", "比值取几何平均")
+        parts.append(
+            _where(records, gpu, used, language) + say(language, "; ", "；") + note + "\n\n" + _markdown(head, rows, 0)
+        )
+    return "\n\n".join(parts)
+
+
+def _swizzle(course: Course, records: Records, step: Step, language: str) -> str:
+    gpus = [g for g in records.gpus([step.name]) if swizzle_charts.default_over_stride(records, g, step.name)]
+    if not gpus:
+        raise Missing(f"{step.name} was not timed at two swizzle strides or more")
+    parts = []
+    for gpu in gpus:
+        rates = swizzle_charts.hit_rates(records, gpu, step.name)
+        rows, used = [], []
+        for size, timed in swizzle_charts.default_over_stride(records, gpu, step.name).items():
+            best = max(r["tflops"] for r in timed.values())
+            for stride, record in timed.items():
+                speed = _figure(record["tflops"])
+                rate = rates.get(size, {}).get(stride)
+                rows.append(
+                    [
+                        str(size),
+                        str(stride) if stride else say(language, "the step's own", "这一步自选"),
+                        f"**{speed}**" if record["tflops"] == best else speed,
+                        _percent(record.get("ratio")),
+                        f"{rate:.1f}%" if rate is not None else "–",
+                    ]
+                )
+                used.append(record)
+        head = [
+            "M = N = K",
+            say(language, "stride", "步长"),
+            "TFLOPS",
+            say(language, "of cuBLAS", "相对 cuBLAS"),
+            say(language, "L2 hit rate", "L2 命中率"),
+        ]
+        parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows, 0))
+    return "\n\n".join(parts)
+
+
+def _bottlenecks(course: Course, records: Records, step: Step, language: str) -> str:
+    gpus = [g for g in records.gpus([step.name]) if bottleneck_charts.left_out(records, g, step.name)]
+    if not gpus:
+        raise Missing(f"no kernel of {step.name} that leaves work out was timed")
+    published = bottleneck_charts.published(course, step.name)
+    parts = []
+    for gpu in gpus:
+        by_size = bottleneck_charts.left_out(records, gpu, step.name)
+        full = {size: rows[0].full for size, rows in by_size.items()}
+        head = [say(language, "left out", "省去的工作")]
+        cells = [say(language, "nothing: the full kernel", "无：完整 kernel")]
+        for size, record in full.items():
+            head += [say(language, f"TFLOPS at {size}³", f"{size}³ TFLOPS"), say(language, "÷ full", "÷ 完整")]
+            cells += [_figure(record["tflops"]), "1.00"]
+        if published:
+            head += [say(language, "A100 notes, % of peak", "A100 笔记，峰值百分比"), say(language, "÷ full", "÷ 完整")]
+            cells += [f"{next(iter(published.values()))[0]:.1f}", "1.00"]
+        rows, used = [cells], [*full.values()]
+        for variant in dict.fromkeys(r.record["variant"] for found in by_size.values() for r in found):
+            at = {
+                size: next((r for r in found if r.record["variant"] == variant), None)
+                for size, found in by_size.items()
+            }
+            one = next(r for r in at.values() if r)
+            cells = [one.words(language)]
+            for found in at.values():
+                cells += [_figure(found.record["tflops"]), f"{found.gain:.2f}"] if found else ["–", "–"]
+                used += [found.record] if found else []
+            if published:
+                whole, value = published.get(variant, (0.0, 0.0))
+                cells += [f"{value:.1f}", f"{value / whole:.2f}"] if value else ["–", "–"]
+            rows.append(cells)
+        parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows))
+    return "\n\n".join(parts)
+
+
+def _limits(course: Course, records: Records, language: str) -> str:
+    if not records.limits:
+        raise Missing("no instruction limit was measured")
+    parts = []
+    for gpu, found in sorted(records.limits.items()):
+        head = [
+            say(language, "instruction, operands in registers", "指令，操作数在寄存器中"),
+            say(language, "elements", "元素"),
+            say(language, "accumulator", "累加器"),
+            "TFLOPS",
+            "20–80 %",
+            "SM MHz",
+            "W",
+        ]
+        rows = [
+            [
+                f"`{r['limit']}`",
+                step_charts.TYPE_NAMES.get(r["a"], r["a"]),
+                step_charts.TYPE_NAMES.get(r["acc"], r["acc"]),
+                _figure(r["tflops"]),
+                f"{_figure(r['tflops_p20'])}–{_figure(r['tflops_p80'])}"
+                if "tflops_p20" in r and "tflops_p80" in r
+                else "–",
+                f"{r['sm_mhz']:.0f}" if r.get("sm_mhz") else "–",
+                f"{r['power_w']:.0f}" if r.get("power_w") else "–",
+            ]
+            for r in found
+        ]
+        name = next((r["gpu"] for r in found if r.get("gpu")), records.gpu_name(gpu))
+        where = _where(records, gpu, found, language).replace(records.gpu_name(gpu), name, 1)
+        parts.append(where + "\n\n" + _markdown(head, rows, 3))
+    return "\n\n".join(parts)
+
+
+def _error(course: Course, records: Records, language: str) -> str:
+    found = error_charts.errors(course, records)
+    found = {kind: rows for kind, rows in found.items() if len(rows) > 1}
+    if not found:
+        raise Missing("no errors at two K or more")
+    depths = sorted({k for rows in found.values() for k in rows})
+    head = [say(language, "elements, accumulator", "元素，累加器"), *(f"K = {k}" for k in depths)]
+    rows = [
+        [error_charts.kind_name(kind, language), *(f"{rows[k]:.1e}" if k in rows else "–" for k in depths)]
+        for kind, rows in found.items()
+    ]
+    return _markdown(head, rows)
 
 
 def _counts(course: Course, records: Records, step: Step, language: str) -> str:

@@ -53,10 +53,11 @@ def make(root: Path) -> Path:
     lines = [f"  {{'name': '{step}', 'arch': '80', 'ladder': 'fp32', 'types': 'f32'}},\n" for step in STEPS]
     (root / "steps").mkdir(parents=True)
     (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
-    kernel = 'std::vector<Variant> variants() {\n  return {variant<8>("plain").covers("LeetCUDA dbuf"),\n'
-    kernel += '          Variant("other", launch<1>).note("n")};\n}\n'
     (root / "steps" / "09_double_buffer").mkdir()
-    (root / "steps" / "09_double_buffer" / "kernel.cu").write_text(kernel, encoding="utf-8")
+    (root / "steps" / "09_double_buffer" / "kernel.cu").write_text("// a kernel\n", encoding="utf-8")
+    (root / "docs").mkdir()
+    row = "| `09_double_buffer` | idea | LeetCUDA dbuf: `plain`; fynv g: `plain` |\n"
+    (root / "docs" / "ladder.md").write_text("# The ladder\n\n" + row, encoding="utf-8")
     data = root / "plots" / "data"
     for step in STEPS:
         sizes = (1024, 2048, 4096, 8192)
@@ -75,4 +76,60 @@ def make(root: Path) -> Path:
     text = "# Course\n" + "".join(f"\n<!-- table:{name} -->\nold\n<!-- /table -->\n" for name in tables) + "\nend\n"
     for name in ("README.md", "README.zh-CN.md"):
         (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+TENSOR_STEPS = {"18_mma_naive": 170.0, "20_mma_warp_swizzle": 560.0}
+TENSOR_TABLES = (
+    "ladder-mma", "step:20_mma_warp_swizzle", "variants:20_mma_warp_swizzle", "swizzle:20_mma_warp_swizzle",
+    "bottlenecks:20_mma_warp_swizzle", "hgemm27:20_mma_warp_swizzle", "limits", "error",
+)  # fmt: skip
+LIBRARIES = {"cublas": 600.0, "cublaslt": 640.0}
+
+
+def beside_both(step, tflops, size=(4096, 4096, 4096), **others):
+    """A timing of a tensor-core kernel: one record a baseline."""
+    types = {"a": "f16", "b": "f16", "acc": "f16", "c": "f16", "error": 1e-4 * (size[2] / 1024) ** 0.5, **others}
+    speeds = [{"baseline": b, "baseline_tflops": v, "ratio": tflops / v} for b, v in LIBRARIES.items()]
+    return [timing(step, tflops, size, **types, **speed) for speed in speeds]
+
+
+def add_tensor_cores(root: Path) -> Path:
+    """Adds two steps of the mma ladder with every kind of record that its charts read; returns the root."""
+    registry = root / "steps" / "meson.build"
+    lines = [f"  {{'name': '{s}', 'arch': '80', 'ladder': 'mma', 'types': 'f16 bf16'}},\n" for s in TENSOR_STEPS]
+    registry.write_text(registry.read_text(encoding="utf-8").replace("]\n", "".join(lines) + "]\n"), encoding="utf-8")
+    data = root / "plots" / "data"
+    for step, speed in TENSOR_STEPS.items():
+        rows = [r for size in (4096, 8192) for r in beside_both(step, speed, (size, size, size))]
+        if step.startswith("20"):
+            for size in (4096, 8192):
+                rows += beside_both(step, 540.0, (size, size, size), variant="fp32", default=False, acc="f32")
+            for stride in (512, 2048):
+                cube = (8192, 8192, 8192)
+                rows += beside_both(step, 500.0 + stride / 64, cube, options={"swizzle_stride": stride})
+                for stages in (2, 3):
+                    more = {"variant": f"warp4x4_stages{stages}", "default": False}
+                    rows += beside_both(step, 400.0 + stages, cube, options={"swizzle_stride": stride}, **more)
+            edge = (1024, 2048, 4096)
+            rows += [
+                r for m in edge for n in edge for k in (256, 512, 1024) for r in beside_both(step, 300.0, (m, n, k))
+            ]
+        write(data / "h200" / f"{step}.jsonl", rows)
+        write(data / "simulator" / f"{step}.jsonl", [counts(step), counts(step, 900, 500, "fp32", False)])
+    left_out = [("no_copy_a", "the copy of A", 616.0), ("no_store", "the store of C", 588.0)]
+    rows = [
+        timing("20_mma_warp_swizzle", v, variant=n, default=False, leaves_out=w, baseline="none")
+        for n, w, v in left_out
+    ]
+    write(data / "h200" / "bottlenecks" / "20_mma_warp_swizzle.jsonl", rows)
+    limit = {"limit": "mma.sync.m16n8k16", "a": "f16", "acc": "f16", "tflops": 650.0, "gpu": "NVIDIA H200"}
+    write(data / "h200" / "limits.jsonl", [limit, {**limit, "acc": "f32", "tflops": 632.0}])
+    profile = {"step": "20_mma_warp_swizzle", "variant": "plain", "m": 8192, "n": 8192, "k": 8192}
+    profile["metric"] = "lts__t_sector_hit_rate.pct"
+    rates = ((0, 71.5), (512, 60.0), (2048, 70.25))
+    write(data / "h200" / "profile.jsonl", [{**profile, "swizzle_stride": s, "value": v} for s, v in rates])
+    text = "".join(f"\n<!-- table:{name} -->\nold\n<!-- /table -->\n" for name in TENSOR_TABLES)
+    for name in ("TENSOR.md", "TENSOR.zh-CN.md"):
+        (root / name).write_text("# Tensor cores\n" + text, encoding="utf-8")
     return root

@@ -1,0 +1,141 @@
+"""Charts of kernels that leave work out on purpose, beside the full kernel: what each piece of work costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from . import panels, style
+from .course import Course, Step
+from .records import Record, Records
+from .style import Missing, say
+
+# What is left out, by the variant's name: English, Chinese. A variant of another name is shown as its record says.
+WORDS = {
+    "no_copy_a": ("the copy of A", "A 的拷贝"),
+    "no_copy_b": ("the copy of B", "B 的拷贝"),
+    "no_copies": ("both copies", "A 和 B 的拷贝"),
+    "no_store_conflicts": ("the store conflicts", "写入冲突"),
+    "no_load_and_mma": ("fragment loads and mma", "片段读取与 mma"),
+    "no_movmatrix": ("movmatrix", "movmatrix"),
+    "no_store": ("the store of C", "C 的写回"),
+}
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One kernel that leaves work out, and the full one at the same size."""
+
+    record: Record
+    full: Record
+
+    @property
+    def gain(self) -> float:
+        """Its speed relative to the full kernel."""
+        return self.record["tflops"] / self.full["tflops"]
+
+    def words(self, language: str) -> str:
+        """What it leaves out."""
+        english, chinese = WORDS.get(self.record["variant"], (self.record["leaves_out"],) * 2)
+        return say(language, english, chinese)
+
+
+def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:
+    """By square size, the kernels that leave work out, in the order of WORDS, with the default variant as the full one."""
+    order = list(WORDS)
+    found: dict[int, list[LeftOut]] = {}
+    for record in records.bottlenecks.get(gpu, []):
+        if record["step"] == step and record["m"] == record["n"] == record["k"]:
+            full = records.default_at(gpu, step, record["m"])
+            if full:
+                found.setdefault(record["m"], []).append(LeftOut(record, full))
+    for rows in found.values():
+        rows.sort(key=lambda r: order.index(r.record["variant"]) if r.record["variant"] in order else len(order))
+    return dict(sorted(found.items()))
+
+
+def published(course: Course, step: str) -> dict[str, tuple[float, float]]:
+    """What the A100 notes published of their kernel, by variant: per cent of peak in full, and with the work left out."""
+    facts = course.published().get("bottlenecks", {}).get("steps", {}).get(step, {})
+    return {name: (facts["full"], value) for name, value in facts.get("left_out", {}).items()}
+
+
+def chart(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """Speed relative to the full kernel, a bar per size and piece of work left out; the published gains as marks."""
+    gpu = next((g for g in records.gpus([step.name]) if left_out(records, g, step.name)), None)
+    if gpu is None:
+        raise Missing(f"no kernel of {step.name} that leaves work out was timed")
+    by_size = left_out(records, gpu, step.name)
+    marks = {name: value / full for name, (full, value) in published(course, step.name).items()}
+    names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
+    words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
+    colours = [style.BLUE, style.GREEN, style.GREY, style.VIOLET]
+    bars = {n: [(i, r.gain, r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
+                r.record["variant"] == n] for n in names}  # fmt: skip
+    thick, between = 0.21, 0.17
+    height = 1.85 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
+    width = 9.4
+    drawn, (ax,) = style.figure(width, height)
+    drawn.subplots_adjust(left=2.15 / width, right=1 - 0.35 / width, top=1 - 0.98 / height, bottom=0.8 / height)
+    longest = max([1.0, *marks.values(), *(r.gain for rows in by_size.values() for r in rows)])
+    y, middles = 0.0, []
+    for name in names:
+        first = y
+        for index, gain, tflops in bars[name]:
+            ax.barh(y, gain, thick * 0.88, color=colours[index % len(colours)], zorder=2)
+            _gain(ax, gain, y, f"×{gain:.2f}  {style.number(tflops)} TFLOPS")
+            y += thick
+        if name in marks:
+            ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)
+            _gain(ax, marks[name], y, f"×{marks[name]:.2f}")
+            y += thick
+        middles.append((first + y - thick) / 2)
+        y += between
+    ax.axvline(1, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
+    ax.set_xlim(0, longest * 1.25)
+    ax.set_ylim(y - between, -0.2)
+    ax.set_yticks(middles, [words[n] for n in names])
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+    ax.set_xlabel(say(language, "speed relative to the full kernel", "相对完整 kernel 的速度"))
+    where = records.gpu_name(gpu)
+    style.heading(
+        drawn,
+        say(
+            language,
+            f"{step.short}: with one piece of work left out · {where}",
+            f"{step.short}：省去一项工作之后 · {where}",
+        ),
+        say(
+            language,
+            "wrong results on purpose; dotted: the full kernel. How to read it: docs/bottlenecks",
+            "结果有意算错；点线：完整 kernel。读法见 docs/bottlenecks",
+        ),
+    )
+    entries = []
+    for index, (size, rows) in enumerate(by_size.items()):
+        full = style.number(rows[0].full["tflops"])
+        text = say(language, f"{size}³ (full: {full} TFLOPS)", f"{size}³（完整：{full} TFLOPS）")
+        entries.append(("box", colours[index % len(colours)], text))
+    if any(name in names for name in marks):
+        source = course.published()["bottlenecks"]["source"]
+        entries.append(("box", style.AMBER, source["zh-CN" if language == "zh-CN" else "en"]))
+    style.legend(drawn, entries, 0.78)
+    style.footnote(drawn, panels.conditions(records, gpu, language))
+    return drawn
+
+
+def _gain(ax: Axes, gain: float, y: float, text: str) -> None:
+    """The figure after a bar's end, on a plate where the line of the full kernel runs."""
+    ax.annotate(
+        text,
+        (gain, y),
+        (5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8.5,
+        zorder=6,
+        bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.3, "alpha": 0.85},
+    )
