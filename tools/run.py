@@ -1,6 +1,9 @@
 """`./gemm run`: build, run the ladder or one step, draw the charts."""
 
 import argparse
+import json
+import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,8 +114,29 @@ def _records_file(chosen: Plan, step: Step) -> Path | None:
         return simulated.records_file(step) if chosen.whole_ladder else None
     assert isinstance(chosen.here, gpu.Gpu)
     folder = DATA / chosen.here.folder
+    if _leaves_out_work(chosen, step):
+        folder /= "bottlenecks"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{step.name}.jsonl"
+
+
+def _leaves_out_work(chosen: Plan, step: Step) -> bool:
+    """Are the variants asked for wrong on purpose? They are recorded apart. One start measures one kind or the other."""
+    given = [word.removeprefix("--variant=") for word in chosen.passed_on if word.startswith("--variant=")]
+    asked = set(given[0].split(",")) if given else set()
+    if not asked - {"all"}:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        listing = Path(folder) / "variants.jsonl"
+        command = [BUILD / "steps" / step.name, "--list", f"--json={listing}"]
+        listed = subprocess.run(command, capture_output=True, check=False)
+        if listed.returncode != 0:
+            return False  # the run itself will say what is wrong
+        variants = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
+    left_out = {one["variant"] for one in variants if one.get("leaves_out")} | {"bottlenecks"}
+    if asked & left_out and asked - left_out:
+        raise UserError(f"{', '.join(sorted(asked & left_out))}: leaves out work and is recorded apart; run it alone")
+    return bool(asked & left_out)
 
 
 def command_of(chosen: Plan, step: Step) -> list[str]:

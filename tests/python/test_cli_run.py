@@ -109,6 +109,27 @@ def test_one_step_builds_and_runs_alone(course, capfd):
     assert (course.data / "test" / "03_smem_tiling.jsonl").exists()
 
 
+def lists(course, number, *variants):
+    """The executable of a step says of its variants what is given: a name, and what it leaves out."""
+    program = course.root / "build" / "steps" / course.ladder[number - 1].name
+    listing = "\n".join(json.dumps({"variant": name, "leaves_out": part}) for name, part in variants)
+    early = f'if "list" in words: Path(words["json"]).write_text({listing!r}); sys.exit(0)\nprint('
+    program.write_text(program.read_text().replace("print(", early, 1))
+
+
+def test_variants_that_leave_out_work_are_recorded_apart(course):
+    lists(course, 1, ("best", ""), ("no_copy_a", "the copy of A"))
+    for asked in ("no_copy_a", "bottlenecks"):
+        start("01", "--variant", asked)
+    assert [file.relative_to(course.data / "test") for file in course.data.rglob("*.jsonl")] == [
+        Path("bottlenecks/01_naive.jsonl")
+    ]
+    start("01", "--variant", "best")
+    assert (course.data / "test" / "01_naive.jsonl").exists()
+    with pytest.raises(UserError, match="no_copy_a: leaves out work and is recorded apart; run it alone"):
+        start("01", "--variant", "best,no_copy_a")
+
+
 @pytest.mark.parametrize("option", ["--list", "--verify=off"])
 def test_what_is_no_measurement_is_not_recorded(course, option):
     start("01", option)
