@@ -1,0 +1,122 @@
+"""Pictures of docs/swizzle: rows of 64 and 128 bytes, plain, padded and with XOR, and the banks of every lane."""
+
+from collections.abc import Callable, Iterable
+
+from tools.figures import bank_maps, parts
+from tools.figures.geometry import SharedAccess
+from tools.figures.palette import INK, RED, A, C
+from tools.figures.svg import Canvas
+from tools.figures.text import Words, say
+
+CHUNK = 16  # bytes: what one lane copies, and one row of an 8×8 matrix
+
+
+def place(row: int, chunk: int, row_bytes: int) -> int:
+    """Where a chunk of a row is stored, as a chunk of the same row: eight consecutive rows end up in eight bank groups.
+
+    128 bytes fill the banks once. Rows of 128 bytes or more: chunk ^ (row % 8). Shorter rows share those 128 bytes, so
+    the row that decides is the row of 128 bytes: chunk ^ (row / rows per 128 bytes), within the chunks that there are.
+    """
+    chunks = row_bytes // CHUNK
+    if chunks >= 8:
+        return chunk ^ row % 8
+    return chunk ^ row // (8 // chunks) % chunks
+
+
+def address(row: int, chunk: int, row_bytes: int) -> int:
+    """Byte address of a chunk in a swizzled tile."""
+    return row * row_bytes + place(row, chunk, row_bytes) * CHUNK
+
+
+def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+    """File name and drawing function of each picture."""
+    yield "swizzle-chunks", chunks
+    yield "swizzle-banks", matrix_banks
+    yield "swizzle-copies", copy_banks
+
+
+def chunks(language: str) -> Canvas:
+    """Where the chunks of eight rows lie before and after, for both lengths of row."""
+    canvas = Canvas(960, 382, say(language, "chunk ^ row: where 16 bytes lie", "chunk ^ row：每 16 字节放在哪里"))
+    parts.heading(
+        canvas,
+        say(
+            language,
+            "a column is a group of four banks; a number is the chunk of the row; dark: chunk 1 of each row",
+            "一列是四个 bank；数字是该行的第几个 chunk；深色：每一行的 chunk 1",
+        ),
+    )
+    unit_x, unit_y, y = 26.0, 26.0, 122.0
+    for x, row_bytes, swizzled in ((40.0, 128, False), (270.0, 128, True), (500.0, 64, False), (730.0, 64, True)):
+        many = row_bytes // CHUNK
+        lines = 8 * many // 8
+        parts.grid(canvas, x, y, lines, 8, unit_y, unit_x)
+        for row in range(8):
+            for chunk in range(many):
+                at = (place(row, chunk, row_bytes) if swizzled else chunk) + row * many
+                line, column = divmod(at, 8)
+                chosen = chunk == 1
+                parts.fill(canvas, x, y, [(line, column)], unit_y, unit_x, A.strong if chosen else A.pale)
+                ink = "#ffffff" if chosen else INK
+                left, top = x + (column + 0.5) * unit_x, y + (line + 0.5) * unit_y + 4
+                canvas.text(left, top, str(chunk), 11.5, ink, "middle", bold=chosen)
+        parts.frame(canvas, x, y, lines, 8, unit_y, unit_x)
+        name = say(language, f"rows of {row_bytes} bytes", f"每行 {row_bytes} 字节")
+        canvas.text(x, y - 30, name, 13.5, A.ink, bold=True)
+        formula = ("chunk ^ (row % 8)" if many == 8 else "chunk ^ (row / 2 % 4)") if swizzled else "chunk"
+        canvas.text(x, y - 12, formula, 11.5, mono=True)
+        places = {(place(r, 1, row_bytes) if swizzled else 1) + r * many for r in range(8)}
+        groups = len({p % 8 for p in places})
+        ways = 8 // groups
+        text = say(
+            language,
+            f"8 rows in {groups} group{'s' * (groups > 1)}: {ways} pass{'es' * (ways > 1)}",
+            f"8 行落在 {groups} 组：{ways} 趟",
+        )
+        canvas.text(x, y + lines * unit_y + 24, text, 12.5, RED if ways > 1 else C.ink, bold=True)
+    return canvas
+
+
+def _sheet(language: str, english: str, chinese: str, accesses: list[SharedAccess]) -> Canvas:
+    note = say(
+        language,
+        "a row is a lane, a column a bank; lanes go out eight at a time",
+        "一行是一个 lane，一列是一个 bank；每次发出 8 个 lane",
+    )
+    return bank_maps.sheet(say(language, english, chinese), note, accesses, language)
+
+
+def matrix_banks(language: str) -> Canvas:
+    """The rows that an ldmatrix.x4 reads: chunks 0 and 1 of sixteen rows."""
+
+    def rows(row_bytes: int, how: Callable[[int, int], int]) -> Callable[[int], int]:
+        return lambda i: how(i % 16, i // 16)
+
+    return _sheet(language, "ldmatrix.x4: sixteen rows, two chunks", "ldmatrix.x4：十六行，两个 chunk", [
+        SharedAccess(Words("128-byte rows, as they lie", "每行 128 字节，原样存放"), "A", "128·row + 16·chunk", 16,
+                     rows(128, lambda r, c: 128 * r + 16 * c)),
+        SharedAccess(Words("128-byte rows, XOR", "每行 128 字节，XOR"), "A", "128·row + 16·(chunk ^ (row % 8))", 16,
+                     rows(128, lambda r, c: address(r, c, 128))),
+        SharedAccess(Words("64-byte rows, as they lie", "每行 64 字节，原样存放"), "A", "64·row + 16·chunk", 16,
+                     rows(64, lambda r, c: 64 * r + 16 * c)),
+        SharedAccess(Words("64-byte rows, XOR", "每行 64 字节，XOR"), "A", "64·row + 16·(chunk ^ (row / 2 % 4))", 16,
+                     rows(64, lambda r, c: address(r, c, 64))),
+        SharedAccess(Words("128-byte rows, 16 bytes of padding", "每行 128 字节，填充 16 字节"), "A",
+                     "144·row + 16·chunk", 16, rows(144, lambda r, c: 144 * r + 16 * c)),
+        SharedAccess(Words("64-byte rows, XOR of the wrong row bits", "每行 64 字节，用错行号位的 XOR"), "A",
+                     "64·row + 16·(chunk ^ (row % 4))", 16, rows(64, lambda r, c: 64 * r + 16 * (c ^ r % 4))),
+    ])  # fmt: skip
+
+
+def copy_banks(language: str) -> Canvas:
+    """What a warp's 16-byte copies write: whole rows, so that a permutation inside a row costs nothing."""
+    return _sheet(language, "Copies of 16 bytes write whole rows", "16 字节的拷贝写满整行", [
+        SharedAccess(Words("128-byte rows, XOR: 4 rows of 8 chunks", "每行 128 字节，XOR：4 行 × 8 个 chunk"), "B",
+                     "row = lane / 8, chunk = lane % 8", 16, lambda i: address(i // 8, i % 8, 128)),
+        SharedAccess(Words("64-byte rows, XOR: 8 rows of 4 chunks", "每行 64 字节，XOR：8 行 × 4 个 chunk"), "B",
+                     "row = lane / 4, chunk = lane % 4", 16, lambda i: address(i // 4, i % 4, 64)),
+        SharedAccess(Words("64-byte rows, 16 bytes of padding", "每行 64 字节，填充 16 字节"), "B",
+                     "80·(lane / 4) + 16·(lane % 4)", 16, lambda i: 80 * (i // 4) + 16 * (i % 4)),
+        SharedAccess(Words("128-byte rows, 16 bytes of padding", "每行 128 字节，填充 16 字节"), "B",
+                     "144·(lane / 8) + 16·(lane % 8)", 16, lambda i: 144 * (i // 8) + 16 * (i % 8)),
+    ])  # fmt: skip
