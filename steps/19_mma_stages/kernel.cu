@@ -1,12 +1,12 @@
-// Step 19: slices of K wait in STAGES buffers; a block tile of 128×256 in dynamic shared memory; blocks walk in bands.
+// Step 19: slices of K wait in STAGES buffers; a block tile of 256×256 in dynamic shared memory; blocks walk in bands.
 //
 // The idea: a tensor core is fed from shared memory, shared memory from L2, L2 from DRAM, and each of the three has its
 // own remedy. Latency: slices are on their way by cp.async while another is computed. Traffic from L2: a block tile of
-// 128×256 is read at 85 FLOP a byte, one of 128×128 at 64. Traffic from DRAM: neighbouring blocks compute a rectangle
+// 256×256 is read at 128 FLOP a byte, one of 128×128 at 64. Traffic from DRAM: neighbouring blocks compute a rectangle
 // of C, not a strip (--swizzle-stride, the rectangle's height). Several stages of a large tile no longer fit into the
 // 48 KB that a kernel may have statically: the memory is asked for at the launch.
 //
-// Against step 18: cp.async and stages, one barrier a slice of 32 k, warp tiles of 64×64, B's fragments by fours (x4),
+// Against step 18: cp.async and stages, one barrier a slice of 64 k, warp tiles of 64×128, B's fragments by fours (x4),
 // TN. Rows are padded as before; copies of A are dealt to the lanes so that they have no conflicts either.
 //
 // Source: LeetCUDA's hgemm_mma_m16n8k16_mma2x4_warp4x4_stages (…_dsmem, …_dsmem_tn); the A100 notes' k06_mma.
@@ -163,11 +163,14 @@ void launch(const Gemm<AB, Acc, AB>& g, const LaunchOptions& options, cudaStream
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <int STAGES, int BLOCKS = 2, bool TN = false>
-using Wide = Tile<128, 256, 32, 64, 64, STAGES, BLOCKS, TN>;  // 8 warps of 4×8 instructions
 template <int STAGES, bool TN = false>
-using Warp4x4 = Tile<128, 128, 16, 64, 32, STAGES, 2, TN>;  // 2×4 warps of 4×4 instructions
-using K06 = Tile<128, 128, 32, 64, 64, 2, 2>;               // 2×2 warps of 4×8 instructions
+using Large = Tile<256, 256, 64, 64, 128, STAGES, 1, TN>;  // 4×2 warps of 4×16 instructions, one block an SM
+template <int STAGES>
+using Wide = Tile<128, 256, 32, 64, 64, STAGES, 2>;  // 2×4 warps of 4×8; two blocks an SM up to 4 stages
+template <int STAGES, bool TN = false>
+using Warp4x4 = Tile<128, 128, 16, 64, 32, STAGES, 2, TN>;  // 2×4 warps of 4×4, as published
+template <int STAGES, bool TN = false>
+using FourWarps = Tile<128, 128, 32, 64, 64, STAGES, 2, TN>;  // 2×2 warps of 4×8: 128 FP32 sums a thread
 
 /// A variant of tile T, its limits taken from there.
 template <class T, class AB = half, class Acc = half, bool STATIC = false>
@@ -181,14 +184,16 @@ std::vector<Variant> variants() {
   const char* const dynamic = "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4_stages_dsmem";
   const char* const dynamic_tn = "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4_stages_dsmem_tn";
   return {
-      variant<Wide<4>>("stages4").note("block 128×256×32"),
-      variant<Wide<2>>("stages2"),
-      variant<Wide<3>>("stages3"),
-      variant<Wide<5>>("stages5").note("one block an SM"),
-      variant<Wide<4, 2, true>>("tn"),
-      variant<Wide<4, 1>, half, float>("fp32_accumulate").note("128 registers of sums: one block an SM"),
-      variant<Wide<4, 1>, __nv_bfloat16, float>("bf16"),
-      variant<Wide<4, 1, true>, half, float>("tn_fp32_accumulate"),
+      variant<Large<3>>("large_stages3").note("block 256×256×64, 207 KB"),
+      variant<Large<2>>("large_stages2"),
+      variant<Large<3, true>>("tn"),
+      variant<FourWarps<4>, half, float>("fp32_accumulate").note("block 128×128×32, four warps"),
+      variant<FourWarps<4>, __nv_bfloat16, float>("bf16").note("block 128×128×32, four warps"),
+      variant<FourWarps<4, true>, half, float>("tn_fp32_accumulate"),
+      variant<Wide<2>>("wide_stages2").note("block 128×256×32"),
+      variant<Wide<3>>("wide_stages3"),
+      variant<Wide<4>>("wide_stages4"),
+      variant<Wide<5>>("wide_stages5").note("one block an SM"),
       variant<Warp4x4<2>>("warp4x4_stages2").covers(dynamic),
       variant<Warp4x4<3>>("warp4x4_stages3").covers(dynamic),
       variant<Warp4x4<4>>("warp4x4_stages4").covers(dynamic),
@@ -200,6 +205,6 @@ std::vector<Variant> variants() {
       variant<Warp4x4<3, true>>("warp4x4_tn_stages3").covers(dynamic_tn),
       variant<Warp4x4<4, true>>("warp4x4_tn_stages4").covers(dynamic_tn),
       variant<Warp4x4<5, true>>("warp4x4_tn_stages5").covers(dynamic_tn),
-      variant<K06, half, float>("k06").covers("A100 notes k06_mma"),
+      variant<FourWarps<2>, half, float>("k06").covers("A100 notes k06_mma"),
   };
 }
