@@ -257,7 +257,7 @@ void launch(const Gemm<AB, Acc, AB>& g, const LaunchOptions& options, cudaStream
 template <class T, typename AB = half, typename Acc = half, unsigned SKIP = 0>
 Variant variant(const char* name) {
   Variant v(name, launch<T, AB, Acc, SKIP>);
-  v.any_size(T::BM, T::BN, T::BK).aligned_ld(8, 8, 8).on_tensor_cores();
+  v.any_size(T::BM, T::BN, T::BK).aligned_ld(8, 8, 8).flat_grid().on_tensor_cores();
   return T::HOW & TN ? v.tn() : v;
 }
 
