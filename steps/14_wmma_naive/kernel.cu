@@ -1,0 +1,62 @@
+// Step 14: tensor cores through the WMMA interface: one warp, one 16×16 tile of C, fragments straight from global
+// memory.
+//
+// The idea: wmma::mma_sync multiplies a 16×16 by a 16×16 matrix: 4096 multiply-adds that the warp computes together.
+// The operands are fragments, spread over the 32 lanes; which lane holds which element is the hardware's business. So
+// each index here is one of a tile, none is one of an element.
+//
+// Against step 13: no thread tile, no shared memory, no element: a warp is the smallest thing that computes.
+//
+// Source: hgemm_wmma_m16n16k16_naive (LeetCUDA); CUDA C++ Programming Guide, "Warp Matrix Functions".
+
+#include "common/check.h"
+#include "common/gemm.h"
+#include "common/math.h"
+#include "common/wmma.h"
+
+constexpr int MMA_K = 16;  // depth of one product
+
+/// MMA_M×MMA_N: the tile of C that the block's one warp computes: 16×16, 32×8 or 8×32.
+template <int MMA_M, int MMA_N>
+__global__ void __launch_bounds__(32) gemm_kernel(Gemm<half> g) {
+  using Fragment = Fragments<MMA_M, MMA_N, half, half>;
+  const half* a = g.a + blockIdx.y * MMA_M * static_cast<size_t>(g.lda);  // this tile's rows of A
+  const half* b = g.b + blockIdx.x * MMA_N;                               // its columns of B
+  half* c = g.c + blockIdx.y * MMA_M * static_cast<size_t>(g.ldc) + blockIdx.x * MMA_N;
+
+  typename Fragment::A a_frag;  // (MMA_M, 16), row-major
+  typename Fragment::B b_frag;  // (16, MMA_N), row-major
+  typename Fragment::Sum acc;   // (MMA_M, MMA_N)
+  wmma::fill_fragment(acc, __float2half(0.0f));
+
+  for (int k = 0; k < g.k; k += MMA_K) {
+    wmma::load_matrix_sync(a_frag, a + k, g.lda);
+    wmma::load_matrix_sync(b_frag, b + static_cast<size_t>(k) * g.ldb, g.ldb);
+    wmma::mma_sync(acc, a_frag, b_frag, acc);
+  }
+
+  // Two fragments of one type hold the same elements in the same places, so that C is scaled without knowing which.
+  typename Fragment::Sum old;
+  if (g.beta != 0.0f) wmma::load_matrix_sync(old, c, g.ldc, wmma::mem_row_major);
+#pragma unroll
+  for (int i = 0; i < acc.num_elements; ++i) acc.x[i] = scaled(g.alpha, acc.x[i], g.beta, &old.x[i]);
+  wmma::store_matrix_sync(c, acc, g.ldc, wmma::mem_row_major);
+}
+
+template <int MMA_M, int MMA_N>
+void launch(const Gemm<half>& g, const LaunchOptions&, cudaStream_t stream) {
+  const dim3 grid(ceil_div(g.n, MMA_N), ceil_div(g.m, MMA_M));
+  gemm_kernel<MMA_M, MMA_N><<<grid, 32, 0, stream>>>(g);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+std::vector<Variant> variants() {
+  const auto add = [](const char* name, int mma_m, int mma_n, auto launcher) {
+    return Variant(name, launcher).tile(mma_m, mma_n, MMA_K).aligned_ld(8, 8, 8).on_tensor_cores();
+  };
+  return {
+      add("m16n16k16", 16, 16, launch<16, 16>).covers("LeetCUDA hgemm_wmma_m16n16k16_naive"),
+      add("m32n8k16", 32, 8, launch<32, 8>).note("the same work on a tile of 32×8"),
+      add("m8n32k16", 8, 32, launch<8, 32>).note("the same work on a tile of 8×32"),
+  };
+}
