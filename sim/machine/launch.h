@@ -21,6 +21,7 @@ struct Dim3 {
 struct Options {
   bool watch = true;                              ///< count and check; without, the kernel is only executed
   uint64_t max_instructions = uint64_t{1} << 28;  ///< of one warp, before the kernel is called endless
+  double max_seconds = 600;                       ///< that a launch may take, as its first blocks foretell
   unsigned threads = 1;                           ///< of the host
 };
 
@@ -34,6 +35,7 @@ struct Launch {
   Options options;
 
   std::atomic<uint64_t> next_block = 0;
+  std::atomic<uint64_t> done_blocks = 0;
   std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
 
   uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }

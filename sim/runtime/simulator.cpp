@@ -113,6 +113,7 @@ Simulator& Simulator::instance() {
 
 Simulator::Simulator() {
   options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
+  options.max_seconds = static_cast<double>(setting("GEMM_SIM_MAX_SECONDS", 600));
   options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
   options.threads = static_cast<unsigned>(
       std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));

@@ -12,6 +12,7 @@ const char* name(Finding finding) {
     case Finding::divergent_barrier: return "divergent barrier";
     case Finding::deadlock: return "deadlock";
     case Finding::endless: return "endless";
+    case Finding::too_long: return "too long";
     case Finding::failed_assertion: return "assertion";
     case Finding::trap: return "trap";
     case Finding::unsupported: return "unsupported";

@@ -20,6 +20,7 @@ enum class Finding : uint8_t {
   divergent_barrier,
   deadlock,
   endless,
+  too_long,
   failed_assertion,
   trap,
   unsupported,

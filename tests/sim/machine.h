@@ -62,6 +62,7 @@ struct LaunchShape {
   Dim3 grid{1, 1, 1}, block{32, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
   uint64_t max_instructions = 100000;
+  double max_seconds = 600;
 };
 
 // Launches the module's only kernel; the arrays are its parameters and all the memory there is.
@@ -81,14 +82,16 @@ Ran run(const std::string& text, const LaunchShape& setup, Arrays&... arrays) {
     at += 8;
   };
   (add(arrays), ...);
-  Launch launch{.program = ran.program,
-                .grid = setup.grid,
-                .block = setup.block,
-                .dynamic_shared_bytes = setup.dynamic_shared_bytes,
-                .parameters = parameters,
-                .allocations = allocations,
-                .reports = reports,
-                .options = {.watch = true, .max_instructions = setup.max_instructions, .threads = 1}};
+  Launch launch{
+      .program = ran.program,
+      .grid = setup.grid,
+      .block = setup.block,
+      .dynamic_shared_bytes = setup.dynamic_shared_bytes,
+      .parameters = parameters,
+      .allocations = allocations,
+      .reports = reports,
+      .options = {
+          .watch = true, .max_instructions = setup.max_instructions, .max_seconds = setup.max_seconds, .threads = 1}};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
   ran.given_up = launch.given_up;

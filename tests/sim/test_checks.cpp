@@ -176,6 +176,25 @@ TEST(Checks, EndlessLoop) {
   EXPECT_NE(result.text().find("GEMM_SIM_MAX_INSTRUCTIONS"), std::string::npos);
 }
 
+// 4096 blocks of a loop that takes some milliseconds each.
+TEST(Checks, LaunchThatWouldTakeTooLong) {
+  const std::string slow =
+      "mov.u32 %r4, 0;\nagain: add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 20000;\n@%p1 bra again;\n";
+  const LaunchShape shape{.grid = {4096, 64, 64}, .block = {32, 1, 1}, .max_seconds = 1};
+  const Ran result = ran(slow, shape);
+  ASSERT_EQ(result.count(Finding::too_long), 1) << result.text();
+  EXPECT_TRUE(result.given_up);
+  const std::string text = result.text();
+  EXPECT_NE(text.find("of 16777216 blocks would take about "), std::string::npos) << text;
+  EXPECT_NE(text.find("times the rows and columns, about a minute"), std::string::npos) << text;
+  EXPECT_NE(text.find("GEMM_SIM_MAX_SECONDS (now 1)"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+}
+
+TEST(Checks, LaunchThatIsSoonDoneIsNotTooLong) {
+  EXPECT_TRUE(ran("mov.u32 %r4, 0;\n", {.grid = {64, 1, 1}, .block = {32, 1, 1}, .max_seconds = 1}).reports.empty());
+}
+
 TEST(Checks, ShuffleThatNamesLanesWhichDoNotCome) {
   const Ran result =
       ran("setp.gt.u32 %p1, %r1, 3;\n@%p1 ret;\nshfl.sync.bfly.b32 %r4, %r1, 1, 31, -1;\n", {.block = {32, 1, 1}});
