@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from . import panels, style
 from .course import Course, Step
 from .records import Record, Records
+from .step_charts import kind
 from .style import Missing, say
 
 # What is left out, by the variant's name: English, Chinese. A variant of another name is shown as its record says.
@@ -42,13 +43,26 @@ class LeftOut:
         return say(language, english, chinese)
 
 
+def full_kernel(records: Records, gpu: str, record: Record) -> Record | None:
+    """The kernel that a record leaves work out of: the variant named after that work, else the default; same types."""
+    work = record["variant"].removeprefix("no_")
+    rows = [
+        r
+        for r in records.of_step(gpu, record["step"])
+        if (r["m"], r["n"], r["k"]) == (record["m"], record["n"], record["k"]) and not r.get("options")
+    ]
+    named = [r for r in rows if r["variant"].endswith(work)]
+    chosen = [r for r in named or rows if named or r.get("default")]
+    return next((r for r in chosen if kind(r) == kind(record)), None)
+
+
 def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:
     """By square size, the kernels that leave work out, in the order of WORDS, with the default variant as the full one."""
     order = list(WORDS)
     found: dict[int, list[LeftOut]] = {}
     for record in records.bottlenecks.get(gpu, []):
         if record["step"] == step and record["m"] == record["n"] == record["k"]:
-            full = records.default_at(gpu, step, record["m"])
+            full = full_kernel(records, gpu, record)
             if full:
                 found.setdefault(record["m"], []).append(LeftOut(record, full))
     for rows in found.values():

@@ -119,7 +119,7 @@ def add_tensor_cores(root: Path) -> Path:
         write(data / "simulator" / f"{step}.jsonl", [counts(step), counts(step, 900, 500, "fp32", False)])
     left_out = [("no_copy_a", "the copy of A", 616.0), ("no_store", "the store of C", 588.0)]
     rows = [
-        timing("20_mma_warp_swizzle", v, variant=n, default=False, leaves_out=w, baseline="none")
+        timing("20_mma_warp_swizzle", v, variant=n, default=False, leaves_out=w, baseline="none", a="f16", acc="f16")
         for n, w, v in left_out
     ]
     write(data / "h200" / "bottlenecks" / "20_mma_warp_swizzle.jsonl", rows)
