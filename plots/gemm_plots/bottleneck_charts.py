@@ -57,7 +57,7 @@ def full_kernel(records: Records, gpu: str, record: Record) -> Record | None:
 
 
 def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:
-    """By square size, the kernels that leave work out, in the order of WORDS, with the default variant as the full one."""
+    """By square size, the kernels that leave work out, in the order of WORDS, each with its full kernel."""
     order = list(WORDS)
     found: dict[int, list[LeftOut]] = {}
     for record in records.bottlenecks.get(gpu, []):
@@ -71,7 +71,7 @@ def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:
 
 
 def published(course: Course, step: str) -> dict[str, tuple[float, float]]:
-    """What the A100 notes published of their kernel, by variant: per cent of peak in full, and with the work left out."""
+    """What the A100 notes published of their kernel, by variant: per cent of peak, in full and with work left out."""
     facts = course.published().get("bottlenecks", {}).get("steps", {}).get(step, {})
     return {name: (facts["full"], value) for name, value in facts.get("left_out", {}).items()}
 

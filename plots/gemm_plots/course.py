@@ -96,7 +96,7 @@ class Course:
         return self._json("steps.json").get(step.name, {}).get(language, step.short)
 
     def covers(self, step: Step) -> dict[str, list[str]]:
-        """Published kernels that each variant of a step covers, as docs/ladder.md says: a test holds it to the sources."""
+        """Published kernels that each variant of a step covers, as docs/ladder.md says; a test holds it to them."""
         page = self.root / "docs" / "ladder.md"
         lines = page.read_text(encoding="utf-8").splitlines() if page.is_file() else []
         found: dict[str, list[str]] = {}

@@ -57,7 +57,7 @@ def fma_share(course: Course, records: Records, name: str, language: str) -> Fig
 
 
 def _bars(course: Course, records: Records, step: Step) -> list[tuple[str, str, int, int]]:
-    """One step's bars: colour, a word before the figure, FMAs or mma, instructions; ours first, then the published ones."""
+    """One step's bars: colour, a word before the figure, FMAs or mma, instructions; ours, then the published."""
     bars = []
     for level, colour, _ in LEVELS:
         record = next(iter(records.mixes_of(step.name, level)), None)

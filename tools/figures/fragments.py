@@ -96,7 +96,8 @@ def ldmatrix(language: str) -> Canvas:
         canvas,
         say(
             language,
-            "lane r gives the address of row r, 16 bytes; then every lane holds two elements; numbers: lanes, dark: lane 5",
+            "lane r gives the address of row r, 16 bytes; then every lane holds two elements; numbers: "
+            "lanes, dark: lane 5",
             "lane r 给出第 r 行（16 字节）的地址；之后每个 lane 持有两个元素；数字为 lane，深色为 lane 5",
         ),
     )

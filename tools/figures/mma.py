@@ -136,12 +136,14 @@ def fragments(language: str) -> Canvas:
             ),
             say(
                 language,
-                "framed in B: one k of eight columns, as it lies in memory. The instruction wants two neighbouring k of one column",
+                "framed in B: one k of eight columns, as it lies in memory. The instruction wants two "
+                "neighbouring k of one column",
                 "B 中的方框：内存中连续的是同一个 k 的八列。指令要的却是同一列上相邻的两个 k，放在一个寄存器里：",
             ),
             say(
                 language,
-                "in a register: .trans hands out each 8×8 matrix transposed, in the same instruction and the same wavefronts.",
+                "in a register: .trans hands out each 8×8 matrix transposed, in the same instruction and the "
+                "same wavefronts.",
                 ".trans 把每个 8×8 矩阵转置后再分发，指令数与波前数都不变。",
             ),
         ],
@@ -162,7 +164,7 @@ def fragments(language: str) -> Canvas:
 
 
 def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], tone: Tone) -> int:
-    """Accesses of 16 bytes in the eight columns that the banks make; a column taken before is red. The passes needed."""
+    """Accesses of 16 bytes in the eight columns that the banks make; a column taken before is red. Gives the passes."""
     wide, high = 24.0, 17.0
     parts.grid(canvas, x, y, len(rows), GROUPS, high, wide)
     taken = [0] * GROUPS
@@ -186,7 +188,8 @@ def matrix_banks(language: str) -> Canvas:
         "the eight rows of an ldmatrix",
         "一次 ldmatrix 的八行",
         (
-            "32 banks are eight columns of 16 bytes; a row of a matrix takes one of them. Down: rows 0–7. Red: one more pass",
+            "32 banks are eight columns of 16 bytes; a row of a matrix takes one of them. Down: rows 0–7. "
+            "Red: one more pass",
             "32 个 bank 合成八列，每列 16 字节；矩阵的一行占一列。纵向：第 0–7 行。红色：多一趟",
         ),
     )
