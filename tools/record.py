@@ -1,4 +1,4 @@
-"""`./gemm record`: the complete recorded set of one GPU, on one or several of its kind, in pieces: it can be stopped."""
+"""`./gemm record`: the complete recorded set of one GPU, on one or several of its kind, in pieces."""
 
 import argparse
 import hashlib

@@ -121,7 +121,7 @@ def _records_file(chosen: Plan, step: Step) -> Path | None:
 
 
 def _leaves_out_work(chosen: Plan, step: Step) -> bool:
-    """Are the variants asked for wrong on purpose? They are recorded apart. One start measures one kind or the other."""
+    """Are the variants asked for wrong on purpose? They are recorded apart. One start measures one kind."""
     given = [word.removeprefix("--variant=") for word in chosen.passed_on if word.startswith("--variant=")]
     asked = set(given[0].split(",")) if given else set()
     if not asked - {"all"}:

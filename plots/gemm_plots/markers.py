@@ -10,7 +10,7 @@ from pathlib import Path
 _OPEN = re.compile(r"^ {0,3}<!-- table:(?P<name>[\w:.-]+) -->\s*$")
 _CLOSE = re.compile(r"^ {0,3}<!-- /table -->\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
-_SKIPPED = {".git", ".venv", "node_modules"}
+_SKIPPED = (".", "build", "node_modules")  # beginnings of folders without write-ups
 
 
 class MarkerError(Exception):
@@ -26,7 +26,7 @@ def files(root: Path) -> Iterator[Path]:
     """Every write-up of the repository, in order."""
     found: list[Path] = []
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith("build")]
+        folders[:] = [name for name in folders if not name.startswith(_SKIPPED)]
         found += [Path(folder, name) for name in names if name.endswith(".md")]
     return iter(sorted(found))
 
