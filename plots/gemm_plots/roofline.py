@@ -114,11 +114,14 @@ def _roofs(ax: Axes, xs: Bounds, ys: Bounds, peak: float, bandwidths: Sequence[t
     slope = math.degrees(math.atan2(ten[1] - one[1], ten[0] - one[0]))
     for index, (bandwidth, colour, text) in enumerate(bandwidths):
         knee = peak / bandwidth
+        end = knee / 2.6  # of the name: near the top for the first line; for the second lower, away from the points
+        if index:
+            start = max(xs[0], ys[0] / bandwidth)
+            end = start * (knee / start) ** 0.45
         ax.plot([xs[0], knee], [xs[0] * bandwidth, peak], color=colour, lw=2, zorder=2)
-        down = 2.6 if index == 0 else 1.9
         ax.annotate(
             text,
-            (knee / down, peak / down),
+            (end, end * bandwidth),
             (0, 5 if index == 0 else -12),
             textcoords="offset points",
             ha="right",
