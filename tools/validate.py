@@ -1,9 +1,10 @@
 """`./gemm validate`: the simulator's counts beside a GPU's own counters, read by Nsight Compute.
 
-Runs every step twice at each size, in the simulator and under ncu, and writes docs/validation-<gpu>.csv: one row for
-each step, size and counter. A row that differs is explained by the machine code, in the column `why`; explanations
-are kept when the table is made anew. Exit code 1 where fewer rows are equal than should be, or a row that differs is
-not explained.
+Runs every step in the simulator, and under ncu with all sizes in one start, and writes docs/validation-<gpu>.csv: one
+row for each step, variant, size and counter, and one for the bits of the result of the CUDA-core steps. A row that
+differs is explained by the machine code, in the column `why`; explanations are kept when the table is made anew, and
+one given for another size serves. Rows of steps that were not run, or that failed, stay as they were. Exit code 1 where
+fewer rows are equal than should be, or a row that differs is not explained; 2 where a step could not be run.
 """
 
 import argparse
@@ -37,61 +38,106 @@ COUNTERS = {
     "cp_async_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum",
     "cp_async_global_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
 }
+# A row besides: the hash of C's bits, of steps whose arithmetic is defined to the bit.
+BITS = "result_bits"
+BIT_EXACT_LADDERS = ("fp32", "fp16")
 # Sectors a request, from the two above.
 RATIOS = {
     "global_load_sectors_per_request": ("global_load_sectors", "global_load_requests"),
     "global_store_sectors_per_request": ("global_store_sectors", "global_store_requests"),
 }
 COLUMNS = ("step", "variant", "size", "counter", "simulated", "measured", "equal", "why")
-ONE_LAUNCH = ("--baseline", "none", "--verify", "off", "--warmup", "0", "--rounds", "1", "--min-time", "0")
+ONE_LAUNCH = ("--fingerprint", "--verify", "off")
+KERNELS = "^(gemm|naive|sliced)_kernel"  # of the steps; the harness has kernels of its own
+LIMIT_SECONDS = 300.0  # of one start of a program
+PRINTED = re.compile(
+    r"^(?P<step>\S+) (?P<variant>\S+), m (?P<m>\d+) n \d+ k \d+: C (?P<bits>[0-9a-f]{16})$", re.MULTILINE
+)
+
+# One variant at one size, and what was counted of it: numbers, and the hash of the bits as text.
+Case = tuple[str, int]
+Counts = dict[str, float | str]
 
 
 class Failed(Exception):
     """A program that the comparison needs did not do its part: one line that says what."""
 
 
-def run(command: list) -> str:
+def run(command: list, limit: float = LIMIT_SECONDS) -> str:
     """Runs a program and returns its output."""
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
     except OSError as error:
         raise Failed(f"{words[0]} could not be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{' '.join(words)} took longer than {limit:g} s") from error
     if done.returncode != 0:
         raise Failed(f"{' '.join(words)} failed: {(done.stderr or done.stdout).strip()[-400:]}")
     return done.stdout
 
 
-def simulated(step: Path, size: int) -> tuple[str, dict[str, float]]:
-    """The default variant, and what the simulator counts."""
+def what_to_run(sizes: list[int], variant: str) -> list[str]:
+    """The options of a step that name the work: with none for the variant, the default one."""
+    return ["--size", *map(str, sizes), *(["--variant", variant] if variant else [])]
+
+
+def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
+    """What the simulator counts of each variant at each size."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "counts.jsonl"
-        run([step, "--sim", "--size", size, "--json", file])
-        record = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
-    return record["variant"], with_ratios({name: float(record["counts"][name]) for name in COUNTERS})
-
-
-def measured(step: Path, size: int, ncu: str) -> dict[str, float]:
-    """What the GPU counts in one launch; counters that this GPU does not have are left out."""
-    command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--launch-count", "1"]
-    command += ["--kernel-name", "regex:gemm_kernel", "--metrics", ",".join(COUNTERS.values())]
-    return with_ratios(parse(run([*command, step, "--size", size, *ONE_LAUNCH])))
-
-
-def parse(text: str) -> dict[str, float]:
-    """The counters in ncu's CSV: a row of names, one of units, then one a launch. Other lines come before them."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    rows = [] if start is None else list(csv.reader(io.StringIO("\n".join(lines[start:]))))
-    if len(rows) < 3:
-        raise Failed("ncu saw no launch of gemm_kernel; may it read counters here? (run as root, or allow profiling)")
-    shown_as = dict(zip(rows[0], rows[2], strict=False))
-    found = {}
-    for name, counter in COUNTERS.items():
-        text = shown_as.get(counter, "").replace(",", "")
-        if re.fullmatch(r"[0-9.]+", text):
-            found[name] = float(text)
+        output = run([step, "--sim", "--fingerprint", *work, "--json", file], limit)
+        records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    bits = {(match["variant"], int(match["m"])): match["bits"] for match in PRINTED.finditer(output)}
+    found: dict[Case, Counts] = {}
+    for record in records:
+        case = (record["variant"], record["m"])
+        counts = with_ratios({name: float(record["counts"][name]) for name in COUNTERS})
+        found[case] = {**counts, BITS: bits[case]}
     return found
+
+
+def measured(step: Path, work: list[str], ncu: str, counters: dict[str, str], limit: float) -> dict[Case, Counts]:
+    """What the GPU counts of one launch each; all of them in one start of the step."""
+    command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    command += ["--kernel-name", f"regex:{KERNELS}", "--metrics", ",".join(counters.values())]
+    output = run([*command, step, *work, *ONE_LAUNCH], limit)
+    printed = list(PRINTED.finditer(output))
+    launches = parse(output, counters)
+    if len(launches) != len(printed):
+        raise Failed(f"ncu saw {len(launches)} launches of a step's kernel, and {step.name} made {len(printed)}")
+    return {
+        (match["variant"], int(match["m"])): {**with_ratios(counts), BITS: match["bits"]}
+        for match, counts in zip(printed, launches, strict=True)
+    }
+
+
+def counters_here(ncu: str, limit: float) -> dict[str, str]:
+    """Those of our counters that this GPU has: ncu refuses a list with one that it does not know."""
+    known = set(re.findall(r"^(\w+)", run([ncu, "--query-metrics"], limit), re.MULTILINE))
+    here = {name: counter for name, counter in COUNTERS.items() if counter.removesuffix(".sum") in known}
+    for name in COUNTERS.keys() - here.keys():
+        print(f"this GPU has no {COUNTERS[name]}: {name} is left out", flush=True)
+    if not here:
+        raise Failed(f"{ncu} --query-metrics names none of the counters that are compared")
+    return here
+
+
+def parse(text: str, counters: dict[str, str]) -> list[dict[str, float]]:
+    """The counters in ncu's CSV, a launch each: a row of names, one of units, then one a launch, among other lines."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+    rows = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
+    if len(rows) < 3:
+        raise Failed(
+            "ncu saw no launch of a step's kernel; may it read counters here? (run as root, or allow profiling)"
+        )
+    launches = []
+    for row in rows[2:]:
+        shown_as = dict(zip(rows[0], row, strict=False))
+        numbers = {name: shown_as.get(counter, "").replace(",", "") for name, counter in counters.items()}
+        launches.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9.]+", text)})
+    return launches
 
 
 def with_ratios(counts: dict[str, float]) -> dict[str, float]:
@@ -104,25 +150,38 @@ def with_ratios(counts: dict[str, float]) -> dict[str, float]:
     return {**counts, **ratios}
 
 
-def compare(step: str, variant: str, size: int, ours: dict, theirs: dict, explained: dict) -> list[dict]:
+def compare(step: str, case: Case, ours: Counts, theirs: Counts, explained: dict) -> list[dict]:
     """One row for each counter that both have and that is not zero on both sides."""
     rows = []
-    for name in (*COUNTERS, *RATIOS):
+    variant, size = case
+    for name in (*COUNTERS, *RATIOS, BITS):
         if name not in ours or name not in theirs or ours[name] == theirs[name] == 0:
             continue
         equal = ours[name] == theirs[name]
-        why = "" if equal else explained.get((step, variant, str(size), name), "")
-        values = (step, variant, size, name, f"{ours[name]:g}", f"{theirs[name]:g}", "yes" if equal else "no", why)
+        anywhere = explained.get((step, variant, "", name), "")
+        why = "" if equal else explained.get((step, variant, str(size), name), anywhere)
+        shown_values = (value if isinstance(value, str) else f"{value:.15g}" for value in (ours[name], theirs[name]))
+        values = (step, variant, size, name, *shown_values, "yes" if equal else "no", why)
         rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
 
 
-def explanations(file: Path) -> dict[tuple[str, ...], str]:
-    """The reasons given in the table as it is."""
+def table(file: Path) -> list[dict[str, str]]:
+    """The rows as they are."""
     if not file.exists():
-        return {}
+        return []
     with file.open(encoding="utf-8", newline="") as lines:
-        return {tuple(row[column] for column in COLUMNS[:4]): row["why"] for row in csv.DictReader(lines)}
+        return list(csv.DictReader(lines))
+
+
+def explanations(rows: list[dict[str, str]]) -> dict[tuple[str, ...], str]:
+    """The reasons given in a table: by step, variant, size and counter, and with "" for any size."""
+    given = {}
+    for row in rows:
+        if row["why"]:
+            step, variant, size, counter = (row[column] for column in COLUMNS[:4])
+            given[step, variant, size, counter] = given[step, variant, "", counter] = row["why"]
+    return given
 
 
 def write(file: Path, rows: list[dict]) -> None:
@@ -145,6 +204,19 @@ def judge(rows: list[dict]) -> int:
     return 0 if share >= EQUAL_SHARE and all(row["why"] for row in different) else 1
 
 
+def step_rows(step: registry.Step, asked: argparse.Namespace, counters: dict[str, str], explained: dict) -> list[dict]:
+    """The rows of one step."""
+    executable = BUILD / "steps" / step.name
+    work = what_to_run(asked.sizes, "all" if asked.all_variants else "")
+    ours = simulated(executable, work, asked.limit)
+    theirs = measured(executable, work, asked.ncu, counters, asked.limit)
+    rows = []
+    for case in theirs:
+        found = compare(step.name, case, ours[case], theirs[case], explained)
+        rows += [row for row in found if row["counter"] != BITS or step.ladder in BIT_EXACT_LADDERS]
+    return rows
+
+
 def main() -> int:
     """Compares the steps that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -152,29 +224,35 @@ def main() -> int:
     parser.add_argument("--gpu", default="h200", help="the GPU's name in the file's (default h200)")
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command line program")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="square sizes (default 256 512)")
+    parser.add_argument("--all-variants", action="store_true", help="every variant of a step, not only the default one")
+    parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="most seconds of one start (default 300)")
+    parser.add_argument("--out", type=Path, help="another table to write")
     asked = parser.parse_args()
     ladder = registry.steps()
     steps = [registry.find(name, ladder) for name in asked.steps] or ladder
-    file = ROOT / "docs" / f"validation-{asked.gpu}.csv"
-    explained = explanations(file)
-    rows: list[dict] = []
+    file = asked.out or ROOT / "docs" / f"validation-{asked.gpu}.csv"
+    rows: list[dict] = list(table(file))
+    explained = explanations(rows)
+    failed = 0
     try:
-        for step in steps:
-            executable = BUILD / "steps" / step.name
-            for size in asked.sizes:
-                variant, ours = simulated(executable, size)
-                theirs = measured(executable, size, asked.ncu)
-                found = compare(step.name, variant, size, ours, theirs, explained)
-                rows += found
-                equal = sum(row["equal"] == "yes" for row in found)
-                print(f"{step.name} {size}: {equal} of {len(found)} equal", flush=True)
+        counters = counters_here(asked.ncu, asked.limit)
     except Failed as problem:
         print(f"gemm validate: {problem}", file=sys.stderr)
         return 2
-    if not asked.steps:
+    for step in steps:
+        try:
+            found = step_rows(step, asked, counters, explained)
+        except Failed as problem:
+            print(f"gemm validate: {step.name}: {problem}", file=sys.stderr, flush=True)
+            failed += 1
+            continue
+        rows = sorted([row for row in rows if row["step"] != step.name] + found, key=lambda row: row["step"])
         write(file, rows)
+        equal = sum(row["equal"] == "yes" for row in found)
+        print(f"{step.name}: {equal} of {len(found)} equal", flush=True)
+    if failed < len(steps):
         print(f"Written to {shown(file)}")
-    return judge(rows)
+    return 2 if failed else judge(rows)
 
 
 if __name__ == "__main__":

@@ -226,7 +226,7 @@ std::vector<Variant> variants() {
       variant<BestTf32, tf32_t, float, float>("tf32").note("TF32, slices of 32, 3 stages"),
       variant<BestTf32, tf32_t, float, float>("tf32_separate_pass", launch_separate_pass<BestTf32>)
           .note("A and B rounded by a pass of their own, which is timed")
-          .covers("LeetCUDA sgemm_wmma_m16n16k8_mma4x2_warp2x4_stages_dsmem"),
+          .covers("LeetCUDA sgemm_wmma_m16n16k8_mma4x2_warp2x4_stages"),
   };
   add<Warp2x4, half, half, half, 2, 3, 4, 5>(all, "warp2x4_stages",
                                              "LeetCUDA hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem");

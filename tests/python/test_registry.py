@@ -24,13 +24,12 @@ HEADINGS = {
     "README.zh-CN.md": ["思路", "代码变化", "手算", "模拟器的计数", "实测", "当前瓶颈", "动手", "参考"],
 }
 SIMULATOR_HEADINGS = {"What the simulator counts", "模拟器的计数"}
-IGNORED_FOLDERS = {".git", ".venv", ".pytest_cache", ".ruff_cache", "__pycache__"}
 
 
 def is_ours(path: Path) -> bool:
-    """Not something that a tool made."""
+    """Not something that a tool made: caches and environments are hidden."""
     parts = path.relative_to(ROOT).parts
-    return not (IGNORED_FOLDERS & set(parts)) and not parts[0].startswith("build")
+    return not any(part.startswith(".") or part == "__pycache__" for part in parts) and not parts[0].startswith("build")
 
 
 def pages() -> list[Path]:

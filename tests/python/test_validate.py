@@ -1,29 +1,79 @@
 """The comparison with a GPU's counters, on output as ncu writes it."""
 
+from pathlib import Path
+
 import pytest
 
 from tools import validate
 
 
-def output(**values: str) -> str:
-    """What ncu prints: the program's own lines, names, units, one launch."""
+def launch(**values: str) -> str:
+    """A line of ncu's table."""
+    fields = ["0", "gemm_kernel", *(values.get(name, "0") for name in validate.COUNTERS)]
+    return ",".join(f'"{field}"' for field in fields)
+
+
+def output(*launches: str) -> str:
+    """What ncu prints: the program's own lines, names, units, a line a launch."""
     names = ["ID", "Kernel Name", *validate.COUNTERS.values()]
-    launch = ["0", "gemm_kernel", *(values.get(name, "0") for name in validate.COUNTERS)]
-    rows = [names, [""] * len(names), launch]
-    return "==PROF== Connected\n" + "\n".join(",".join(f'"{field}"' for field in row) for row in rows) + "\n"
+    head = [",".join(f'"{field}"' for field in row) for row in (names, [""] * len(names))]
+    return "\n".join(["==PROF== Connected", *head, *launches, "==PROF== Disconnected", ""])
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    """A program that prints this, whatever it is asked."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n", encoding="utf-8")
+    file.chmod(0o755)
+    return file
 
 
 def test_numbers_are_read_with_their_thousands():
-    assert validate.parse(output(global_load_sectors="17,301,504"))["global_load_sectors"] == 17301504
+    found = validate.parse(output(launch(global_load_sectors="17,301,504")), validate.COUNTERS)
+    assert [each["global_load_sectors"] for each in found] == [17301504]
 
 
-def test_a_counter_that_the_gpu_does_not_have_is_left_out():
-    assert "cp_async_requests" not in validate.parse(output(cp_async_requests="n/a"))
+def test_a_counter_without_a_number_is_left_out():
+    (found,) = validate.parse(output(launch(cp_async_requests="n/a")), validate.COUNTERS)
+    assert "cp_async_requests" not in found
 
 
 def test_no_launch_is_a_failure():
     with pytest.raises(validate.Failed, match="no launch"):
-        validate.parse("==PROF== Connected\n==WARNING== No kernels were profiled.\n")
+        validate.parse("==PROF== Connected\n==WARNING== No kernels were profiled.\n", validate.COUNTERS)
+
+
+LINES = "01_naive naive, m 256 n 256 k 256: C 00000000000000ff\n01_naive naive, m 512 n 512 k 512: C 0123456789abcdef\n"
+
+
+def test_launches_belong_to_the_lines_that_the_step_printed(tmp_path):
+    both = output(launch(global_load_requests="4"), launch(global_load_requests="32"))
+    ncu = program(tmp_path, "ncu", LINES + both)
+    found = validate.measured(tmp_path / "01_naive", [], str(ncu), validate.COUNTERS, 10)
+    assert found["naive", 256]["global_load_requests"] == 4
+    assert found["naive", 512]["global_load_requests"] == 32
+    assert found["naive", 512][validate.BITS] == "0123456789abcdef"
+
+
+def test_a_launch_too_few_is_a_failure(tmp_path):
+    ncu = program(tmp_path, "ncu", LINES + output(launch()))
+    with pytest.raises(validate.Failed, match="1 launches of a step's kernel, and 01_naive made 2"):
+        validate.measured(tmp_path / "01_naive", [], str(ncu), validate.COUNTERS, 10)
+
+
+def test_a_program_that_does_not_end_is_a_failure(tmp_path):
+    endless = tmp_path / "endless"
+    endless.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    endless.chmod(0o755)
+    with pytest.raises(validate.Failed, match="took longer than"):
+        validate.run([endless], 0.2)
+
+
+def test_only_counters_of_this_gpu_are_asked_for(tmp_path, capsys):
+    some = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"
+    ncu = program(tmp_path, "ncu", f"Device NVIDIA H200\n{some}      Counter    request   # of requests\n")
+    assert validate.counters_here(str(ncu), 10) == {"global_load_requests": f"{some}.sum"}
+    assert "this GPU has no l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum" in capsys.readouterr().out
 
 
 def test_sectors_per_request_follow():
@@ -35,7 +85,7 @@ def test_rows_that_are_nothing_on_both_sides_are_left_out_and_explanations_kept(
     ours = {"global_load_requests": 4.0, "global_load_sectors": 8.0, "shared_load_conflicts": 0.0}
     theirs = {"global_load_requests": 4.0, "global_load_sectors": 6.0, "shared_load_conflicts": 0.0}
     explained = {("01_naive", "naive", "256", "global_load_sectors"): "ptxas vectorised the loads"}
-    rows = validate.compare("01_naive", "naive", 256, ours, theirs, explained)
+    rows = validate.compare("01_naive", ("naive", 256), ours, theirs, explained)
     assert [(row["counter"], row["equal"], row["why"]) for row in rows] == [
         ("global_load_requests", "yes", ""),
         ("global_load_sectors", "no", "ptxas vectorised the loads"),
@@ -56,4 +106,36 @@ def test_the_table_is_written_and_its_reasons_read_again(tmp_path):
     file = tmp_path / "validation-x.csv"
     row = {**dict.fromkeys(validate.COLUMNS, "a"), "why": "because, of a comma"}
     validate.write(file, [row])
-    assert validate.explanations(file) == {("a", "a", "a", "a"): "because, of a comma"}
+    reasons = validate.explanations(validate.table(file))
+    assert reasons["a", "a", "a", "a"] == "because, of a comma"
+    assert reasons["a", "a", "", "a"] == "because, of a comma"
+
+
+def test_a_reason_serves_for_every_size_and_bits_are_compared_as_text():
+    explained = {("01_naive", "naive", "", "global_load_sectors"): "ptxas vectorised the loads"}
+    ours = {"global_load_sectors": 8.0, validate.BITS: "00ff"}
+    theirs = {"global_load_sectors": 6.0, validate.BITS: "00ff"}
+    rows = validate.compare("01_naive", ("naive", 512), ours, theirs, explained)
+    assert [(row["counter"], row["equal"], row["why"]) for row in rows] == [
+        ("global_load_sectors", "no", "ptxas vectorised the loads"),
+        (validate.BITS, "yes", ""),
+    ]
+
+
+def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "validation.csv"
+    old = {**dict.fromkeys(validate.COLUMNS, "a"), "step": "01_naive", "equal": "yes"}
+    validate.write(file, [old])
+    new = {**old, "step": "02_coalesced"}
+
+    def rows(step, *_):
+        if step.name == "01_naive":
+            raise validate.Failed("no such counter")
+        return [new]
+
+    monkeypatch.setattr(validate, "counters_here", lambda *_: validate.COUNTERS)
+    monkeypatch.setattr(validate, "step_rows", rows)
+    monkeypatch.setattr("sys.argv", ["validate", "01", "02", "--out", str(file)])
+    assert validate.main() == 2
+    assert validate.table(file) == [old, new]
+    assert "01_naive: no such counter" in capsys.readouterr().err

@@ -6,6 +6,7 @@ Every mutant is a small change of one step's kernel.cu, compiled like the step a
 
 import argparse
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -17,13 +18,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECTED = ROOT / "plots" / "data" / "simulator"
 
-BARRIER, WAIT, INDEX, GUARD, PAD, SWAP = (
+BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT = (
     "barrier removed",
     "wait removed or early",
     "index off by one",
     "edge guard missing",
     "pad removed",
     "buffer not swapped",
+    "wrong fragment row",
 )
 
 # What catches a mistake: a kind of report, the comparison with the reference, or the counts that were recorded.
@@ -38,6 +40,7 @@ WRONG, COUNTS = "wrong result", "counts"
 
 RAGGED = ("--m", "70", "--n", "67", "--k", "69")
 RECORDED = ("--size", "256")
+DEEP = ("--m", "256", "--n", "256", "--k", "512")  # more slices than stages: every buffer is filled again
 
 
 @dataclass(frozen=True)
@@ -104,19 +107,84 @@ MUTANTS = (
     Mutant("10_cp_async", SWAP, "stage = stage + 1 == STAGES ? 0 : stage + 1;", "", RACE),
     Mutant("10_cp_async", SWAP, "free_stage = stage;", "", RACE),
     Mutant("11_warp_tiling", SWAP, "write = write == (STAGES - 1) * T::STAGE ? 0 : write + T::STAGE;", ";", RACE),
+    Mutant("15_wmma_tiled", BARRIER, "__syncthreads();  // the slice is complete", "//", RACE),
+    Mutant("16_wmma_async", BARRIER, "__syncthreads();     // so have everyone's", "//", RACE),
+    Mutant("16_wmma_async", BARRIER, "__syncthreads();  // everyone has read the last slice", "//", RACE),
+    Mutant("18_mma_naive", BARRIER, "__syncthreads();  // the slice is complete", "//", RACE),
+    Mutant("20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the first slice is complete", "//", RACE),
+    Mutant("20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the next slice is complete", "//", RACE),
+    Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();  // this thread's copies", "//", UNWAITED),
+    Mutant("17_wmma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
+    Mutant("19_mma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
+    Mutant(
+        "20_mma_warp_swizzle",
+        WAIT,
+        "        cp_async_wait<STAGES - 2>();\n        __syncthreads();",
+        "        __syncthreads();",
+        UNWAITED,
+    ),
+    Mutant("14_wmma_naive", FRAGMENT, "a_frag, a + k, g.lda", "a_frag, a + g.lda + k, g.lda", OUTSIDE),
+    Mutant("15_wmma_tiled", FRAGMENT, "As + (warp_row + i * MMA)", "As + (warp_row + i * MMA + 1)", WRONG),
+    Mutant("17_wmma_stages", FRAGMENT, "As_read + stage + i * MMA", "As_read + stage + i * (MMA + 1)", WRONG),
+    Mutant("18_mma_naive", FRAGMENT, "[warp_row + i * MMA_M + lane % 16]", "[warp_row + i * MMA_M + lane % 8]", WRONG),
+    Mutant("18_mma_naive", FRAGMENT, "&Bs[lane % 16]", "&Bs[(lane ^ 1) % 16]", WRONG),
+    Mutant("19_mma_stages", FRAGMENT, "b_frag[j / 2] + j % 2 * 2", "b_frag[j / 2] + j % 2", WRONG),
+    Mutant("19_mma_stages", FRAGMENT, "lane / 16 * 8 + lane % 8)", "lane / 16 * 8 + (lane ^ 1) % 8)", WRONG, "tn"),
+    Mutant("20_mma_warp_swizzle", FRAGMENT, "(warp_row + lane % 16,", "(warp_row + (lane ^ 8) % 16,", WRONG),
+    Mutant("20_mma_warp_swizzle", INDEX, "moved(a_lane + stage, step * 32)", "a_lane + stage + step * 32", WRONG),
+    Mutant(
+        "17_wmma_stages",
+        GUARD,
+        "min(block_row + a_row + i * L::A_ROWS, g.m - 1)",
+        "(block_row + a_row + i * L::A_ROWS)",
+        OUTSIDE,
+        arguments=RAGGED,
+    ),
+    Mutant("17_wmma_stages", GUARD, "b_row + i * L::B_ROWS < left ? b_bytes : 0", "b_bytes", OUTSIDE, arguments=RAGGED),
+    Mutant(
+        "20_mma_warp_swizzle", GUARD, "if (row < g.m && col < g.n)\n", "if (col < g.n)\n", OUTSIDE, arguments=RAGGED
+    ),
+    Mutant(
+        "20_mma_warp_swizzle",
+        GUARD,
+        "b_row + i * T::B_STEP < k_left ? b_inside : 0",
+        "b_inside",
+        OUTSIDE,
+        arguments=RAGGED,
+    ),
+    Mutant("15_wmma_tiled", PAD, "A_PITCH = BK + PAD_", "A_PITCH = BK", COUNTS, arguments=RECORDED),
+    Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD_", "A_PITCH = BK", COUNTS, arguments=RECORDED),
+    Mutant(
+        "18_mma_naive",
+        PAD,
+        "EightWarps = Tile<128, 128, 64, 32, CHUNK>",
+        "EightWarps = Tile<128, 128, 64, 32, 0>",
+        COUNTS,
+        arguments=RECORDED,
+    ),
+    Mutant(
+        "20_mma_warp_swizzle", PAD, "chunk ^ (COLS == 32 ? row / 2 % 4 : row % 8)", "chunk", COUNTS, arguments=RECORDED
+    ),
+    Mutant("16_wmma_async", SWAP, "if (T::BUFFERS == 2) buffer ^= 1;", "", WRONG),
+    Mutant("17_wmma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
+    Mutant("19_mma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
+    Mutant("20_mma_warp_swizzle", SWAP, "        write = read;\n", "", RACE, arguments=DEEP),
 )
 
 
 def only_variant(source: str, name: str) -> str:
     """The source with one variant in its table, so that no other is compiled: the named one, or the first."""
-    start = source.index("{", source.index("{", source.index("variants()")) + 1) + 1
+    table = re.compile(r"(?:return|> all) ?\{").search(source, source.index("variants()"))
+    if table is None:
+        raise LookupError("there is no table of variants")
+    start = table.end()
     entries, depth, at, quoted = [], 0, start, False
     for position in range(start, len(source)):
         letter = source[position]
         quoted ^= letter == '"'
         if quoted:
             continue
-        if letter == "," and depth == 0:
+        if letter == "," and depth == 0 and source[position + 1] == "\n":  # not one of a template's arguments
             entries.append(source[at:position])
             at = position + 1
         elif letter == "}" and depth == 0:
@@ -124,7 +192,8 @@ def only_variant(source: str, name: str) -> str:
             wanted = next((entry for entry in entries if not name or f'"{name}"' in entry), None)
             if wanted is None:
                 raise LookupError(f"no variant {name}")
-            return source[:start] + wanted + source[position:]
+            after = source.index("return all;") if "return all;" in source else position
+            return source[:start] + wanted + ("};\n  " if after != position else "") + source[after:]
         depth += (letter in "({[") - (letter in ")}]")
     raise LookupError("the table of variants does not end")
 
