@@ -52,11 +52,11 @@ def merge(source: Path, target: Path) -> int:
         raise UserError(f"there are no records (*.jsonl) under {shown(source)}")
     found = [(file, read(file)) for file in files]  # all are read before any is written
     for file, records in found:
-        _merge_into(target / file.relative_to(source), records)
+        put(target / file.relative_to(source), records)
     return sum(len(records) for _, records in found)
 
 
-def _merge_into(file: Path, records: list[Record]) -> None:
+def put(file: Path, records: list[Record]) -> None:
     """The records replace those of the same measurements, where these stand; new ones come last."""
     merged = {identity(record): record for record in read(file)}
     merged.update((identity(record), record) for record in records)

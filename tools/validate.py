@@ -97,15 +97,19 @@ def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
     return found
 
 
-def measured(step: Path, work: list[str], ncu: str, counters: dict[str, str], limit: float) -> dict[Case, Counts]:
-    """What the GPU counts of one launch each; all of them in one start of the step."""
+def profiled(step: Path, work: list[str], ncu: str, counters: dict[str, str], limit: float) -> str:
+    """What a step and ncu print when every launch of its kernel is profiled; all of them in one start of the step."""
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    command += ["--kernel-name", f"regex:{KERNELS}", "--metrics", ",".join(counters.values())]
-    output = run([*command, step, *work, *ONE_LAUNCH], limit)
+    command += ["--kernel-name", f"regex:{KERNELS}", "--metrics", ",".join(sorted(set(counters.values())))]
+    return run([*command, step, *work, *ONE_LAUNCH], limit)
+
+
+def measured(output: str, name: str, counters: dict[str, str]) -> dict[Case, Counts]:
+    """What the GPU counted of one launch each, from the output of `profiled`."""
     printed = list(PRINTED.finditer(output))
     launches = parse(output, counters)
     if len(launches) != len(printed):
-        raise Failed(f"ncu saw {len(launches)} launches of a step's kernel, and {step.name} made {len(printed)}")
+        raise Failed(f"ncu saw {len(launches)} launches of a step's kernel, and {name} made {len(printed)}")
     return {
         (match["variant"], int(match["m"])): {**with_ratios(counts), BITS: match["bits"]}
         for match, counts in zip(printed, launches, strict=True)
@@ -208,8 +212,18 @@ def step_rows(step: registry.Step, asked: argparse.Namespace, counters: dict[str
     """The rows of one step."""
     executable = BUILD / "steps" / step.name
     work = what_to_run(asked.sizes, "all" if asked.all_variants else "")
+    saved = None if asked.output is None else asked.output / f"{step.name}.txt"
+    if asked.saved and saved is not None:
+        try:
+            output = saved.read_text(encoding="utf-8")
+        except OSError as error:
+            raise Failed(f"{saved} cannot be read: {error.strerror}") from error
+    else:
+        output = profiled(executable, work, asked.ncu, counters, asked.limit)
+        if saved is not None:
+            saved.write_text(output, encoding="utf-8")
+    theirs = measured(output, step.name, counters)
     ours = simulated(executable, work, asked.limit)
-    theirs = measured(executable, work, asked.ncu, counters, asked.limit)
     rows = []
     for case in theirs:
         found = compare(step.name, case, ours[case], theirs[case], explained)
@@ -227,7 +241,11 @@ def main() -> int:
     parser.add_argument("--all-variants", action="store_true", help="every variant of a step, not only the default one")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="most seconds of one start (default 300)")
     parser.add_argument("--out", type=Path, help="another table to write")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="keep what ncu prints of each step there")
+    parser.add_argument("--saved", action="store_true", help="compare with what --output kept, without a GPU")
     asked = parser.parse_args()
+    if asked.saved and asked.output is None:
+        parser.error("--saved needs --output FOLDER")
     ladder = registry.steps()
     steps = [registry.find(name, ladder) for name in asked.steps] or ladder
     file = asked.out or ROOT / "docs" / f"validation-{asked.gpu}.csv"
@@ -235,7 +253,7 @@ def main() -> int:
     explained = explanations(rows)
     failed = 0
     try:
-        counters = counters_here(asked.ncu, asked.limit)
+        counters = COUNTERS if asked.saved else counters_here(asked.ncu, asked.limit)
     except Failed as problem:
         print(f"gemm validate: {problem}", file=sys.stderr)
         return 2

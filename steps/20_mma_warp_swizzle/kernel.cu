@@ -24,6 +24,7 @@
 #include "common/ptx/mma.h"
 #include "common/ptx/movmatrix.h"
 #include "common/raster.h"
+#include "common/waves.h"
 
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;
 constexpr int CHUNK = 8;            // elements in 16 bytes: what a copy moves, and a row of an ldmatrix
@@ -264,16 +265,46 @@ Variant variant(const char* name) {
 using Best = Tile<256, 256, 64, 64, 128, 3, 1>;
 using BestTN = Tile<256, 256, 64, 64, 128, 3, 1, TN>;
 using Wide = Tile<128, 256, 64, 64, 64, 4, 1>;  // FP32 sums are twice as many registers: half the warp tile
+using Square = Tile<128, 128, 64, 64, 32, 6, 1>;
+using Small = Tile<128, 64, 64, 64, 32, 8, 1>;
 template <unsigned HOW>
 using Published = Tile<128, 128, 32, 64, 32, 3, 2, HOW>;  // LeetCUDA's mma2x4_warp4x4x2
 template <unsigned HOW>
 using Permuted = Tile<128, 128, 64, 64, 64, 2, 2, HOW>;  // the A100 notes' block tile
 
+/// The largest tile that the waves do not punish: a tile of half the area has to fill the chip that much better.
+void launch_by_size(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stream) {
+  const struct {
+    int bm, bn;
+    double speed;  // of the tile itself, against the largest
+    void (*launch)(const Gemm<half>&, const LaunchOptions&, cudaStream_t);
+  } tiles[] = {
+      {Best::BM, Best::BN, 1.0, launch<Best, half, half>},
+      {Wide::BM, Wide::BN, 0.95, launch<Wide, half, half>},
+      {Square::BM, Square::BN, 0.8, launch<Square, half, half>},
+      {Small::BM, Small::BN, 0.6, launch<Small, half, half>},
+  };
+  const int multiprocessors = multiprocessors_here();
+  const auto score = [&](const auto& t) { return t.speed * wave_efficiency(g.m, g.n, t.bm, t.bn, multiprocessors); };
+  const auto* best = &tiles[0];
+  for (const auto& tile : tiles)
+    if (score(tile) > score(*best)) best = &tile;
+  best->launch(g, options, stream);
+}
+
 std::vector<Variant> variants() {
   return {
+      Variant("by_size", launch_by_size)
+          .any_size(Small::BM, Small::BN, Small::BK)
+          .aligned_ld(8, 8, 8)
+          .flat_grid()
+          .on_tensor_cores()
+          .note("the tile by the waves it needs"),
       variant<Best>("swizzle").covers("LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_swizzle"),
       variant<BestTN>("tn_x4").covers("LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_tn_swizzle_x4"),
       variant<Wide>("wide").note("128×256, four stages, warp tiles of 64×64"),
+      variant<Square>("square").note("128×128, six stages, warp tiles of 64×32"),
+      variant<Small>("small").note("128×64, eight stages, warp tiles of 64×32"),
       variant<Wide, half, float>("fp32_accumulate").note("128×256: FP32 sums leave no room for more"),
       variant<Wide, __nv_bfloat16, float>("bf16").note("128×256"),
       variant<Published<PADDED | B_X2 | DIRECT_STORE>>("dsmem").covers(

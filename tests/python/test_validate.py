@@ -49,16 +49,16 @@ LINES = "01_naive naive, m 256 n 256 k 256: C 00000000000000ff\n01_naive naive, 
 def test_launches_belong_to_the_lines_that_the_step_printed(tmp_path):
     both = output(launch(global_load_requests="4"), launch(global_load_requests="32"))
     ncu = program(tmp_path, "ncu", LINES + both)
-    found = validate.measured(tmp_path / "01_naive", [], str(ncu), validate.COUNTERS, 10)
+    printed = validate.profiled(tmp_path / "01_naive", [], str(ncu), validate.COUNTERS, 10)
+    found = validate.measured(printed, "01_naive", validate.COUNTERS)
     assert found["naive", 256]["global_load_requests"] == 4
     assert found["naive", 512]["global_load_requests"] == 32
     assert found["naive", 512][validate.BITS] == "0123456789abcdef"
 
 
 def test_a_launch_too_few_is_a_failure(tmp_path):
-    ncu = program(tmp_path, "ncu", LINES + output(launch()))
     with pytest.raises(validate.Failed, match="1 launches of a step's kernel, and 01_naive made 2"):
-        validate.measured(tmp_path / "01_naive", [], str(ncu), validate.COUNTERS, 10)
+        validate.measured(LINES + output(launch()), "01_naive", validate.COUNTERS)
 
 
 def test_a_program_that_does_not_end_is_a_failure(tmp_path):

@@ -1,0 +1,36 @@
+"""The L2's hit rate by stride, on output as ncu writes it."""
+
+import pytest
+
+from tools import hit_rate, record_files
+
+LINES = "".join(f"20_mma swizzle, m 64 n 64 k 64: C 00000000000000f{i}\n" for i in range(2))
+TABLE = f'"ID","Kernel Name","{hit_rate.METRIC}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
+
+
+def program(tmp_path, text: str):
+    file = tmp_path / "ncu"
+    file.write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n", encoding="utf-8")
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_launches_belong_to_the_strides_in_the_order_asked(tmp_path):
+    found = hit_rate.hit_rates(tmp_path / "20_mma", 64, [512, 1024], program(tmp_path, LINES + TABLE), 10)
+    assert [(r["swizzle_stride"], r["value"], r["variant"], r["m"]) for r in found] == [
+        (512, 61.24, "swizzle", 64),
+        (1024, 70.5, "swizzle", 64),
+    ]
+
+
+def test_a_launch_that_is_missing_is_a_failure(tmp_path):
+    with pytest.raises(hit_rate.Failed, match="3 launches were asked for, 20_mma made 2, ncu saw 2"):
+        hit_rate.hit_rates(tmp_path / "20_mma", 64, [1, 2, 3], program(tmp_path, LINES + TABLE), 10)
+
+
+def test_records_replace_those_of_the_same_stride(tmp_path):
+    file = tmp_path / "h200" / "profile.jsonl"
+    record = {"step": "20_mma", "variant": "swizzle", "m": 64, "n": 64, "k": 64, "metric": "x", "swizzle_stride": 512}
+    record_files.put(file, [{**record, "value": 1}, {**record, "value": 2, "swizzle_stride": 1024}])
+    record_files.put(file, [{**record, "value": 3}])
+    assert [(r["swizzle_stride"], r["value"]) for r in record_files.read(file)] == [(512, 3), (1024, 2)]
