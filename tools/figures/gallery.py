@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.figures import bank_maps, fragments, ideas, measuring, mma, swizzle, threads, tiling, timelines, wmma
+from tools.figures import bank_maps, fragments, half, ideas, measuring, mma, swizzle, threads, tiling, timelines, wmma
 from tools.figures.svg import Canvas
 from tools.figures.text import LANGUAGES
 
-FAMILIES = (ideas, threads, bank_maps, timelines, tiling, measuring, wmma, mma, fragments, swizzle)
+FAMILIES = (ideas, threads, bank_maps, timelines, tiling, measuring, half, wmma, mma, fragments, swizzle)
 
 
 def drawings() -> Iterator[tuple[str, Callable[[str], Canvas]]]:
