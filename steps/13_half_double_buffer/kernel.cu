@@ -191,7 +191,7 @@ std::vector<Variant> variants() {
   constexpr Layout PLAIN = Layout::PLAIN, PADDED = Layout::PADDED, TURNED = Layout::TURNED, DOUBLED = Layout::DOUBLED;
   return {
       variant<Tile<256, 256, 16, 16, 16, DOUBLED, true, 1>>("t16x16_doubled"),
-      variant<Tile<128, 128, 32, 8, 8, DOUBLED, true, 2>>("k32_doubled").note("8×8 a thread"),
+      variant<Tile<128, 256, 32, 8, 16, DOUBLED, true, 2>>("t8x16_doubled").note("8×16 a thread, slices of 32"),
       variant<Tile<256, 256, 16, 16, 16, TURNED, true, 1>>("t16x16_picked").note("A's halves once: one pipe"),
       variant<Tile<128, 128, 32, 8, 8, TURNED, true, 2>>("k32_turned").note("8×8 a thread, A's halves once"),
       variant<Tile<128, 128, 32, 8, 8, TURNED, true, 1>, float>("fp32_accumulate").note("sums in float"),
