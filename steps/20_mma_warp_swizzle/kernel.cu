@@ -265,7 +265,7 @@ Variant variant(const char* name) {
 using Best = Tile<256, 256, 64, 64, 128, 3, 1>;
 using BestTN = Tile<256, 256, 64, 64, 128, 3, 1, TN>;
 using Wide = Tile<128, 256, 64, 64, 64, 4, 1>;  // FP32 sums are twice as many registers: half the warp tile
-using Square = Tile<128, 128, 64, 64, 32, 6, 1>;
+using Square = Tile<128, 128, 64, 64, 64, 3, 2>;
 using Small = Tile<128, 64, 64, 64, 32, 8, 1>;
 template <unsigned HOW>
 using Published = Tile<128, 128, 32, 64, 32, 3, 2, HOW>;  // LeetCUDA's mma2x4_warp4x4x2
@@ -303,7 +303,7 @@ std::vector<Variant> variants() {
       variant<Best>("swizzle").covers("LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_swizzle"),
       variant<BestTN>("tn_x4").covers("LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_tn_swizzle_x4"),
       variant<Wide>("wide").note("128×256, four stages, warp tiles of 64×64"),
-      variant<Square>("square").note("128×128, six stages, warp tiles of 64×32"),
+      variant<Square>("square").note("128×128 by 4 warps of 64×64, two blocks an SM"),
       variant<Small>("small").note("128×64, eight stages, warp tiles of 64×32"),
       variant<Wide, half, float>("fp32_accumulate").note("128×256: FP32 sums leave no room for more"),
       variant<Wide, __nv_bfloat16, float>("bf16").note("128×256"),
