@@ -1,5 +1,6 @@
 #include "front/lexer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -28,6 +29,24 @@ bool Lexer::accept(char c) {
 
 void Lexer::expect(char c) {
   if (!accept(c)) fail(std::string("expected '") + c + "'");
+}
+
+void Lexer::skip_block() {
+  if (!token_.is('{')) fail("expected '{'");
+  int depth = 1;
+  while (depth > 0) {
+    const auto matters = [](char c) { return c == '\n' || c == '{' || c == '}' || c == '"' || c == '/'; };
+    while (at_ < text_.size() && !matters(text_[at_])) ++at_;
+    skip_blanks();  // comments, and lines that are to be counted
+    if (at_ >= text_.size()) {
+      advance();
+      fail("the text ends too early");
+    }
+    const char c = text_[at_++];
+    depth += (c == '{') - (c == '}');
+    if (c == '"') at_ = std::min(text_.find('"', at_), text_.size() - 1) + 1;
+  }
+  advance();
 }
 
 void Lexer::fail(std::string_view what) const {

@@ -28,6 +28,7 @@ class Lexer {
   Token take();
   bool accept(char c);
   void expect(char c);
+  void skip_block();  ///< from the '{' that is next to the token behind its '}', without looking at what is between
   [[noreturn]] void fail(std::string_view what) const;
 
  private:

@@ -43,7 +43,7 @@ struct Scope {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) {}
+  Parser(std::string_view text, std::optional<std::string_view> only) : lexer_(text), only_(only) {}
 
   Module module() {
     while (lexer_.peek().kind != Token::Kind::end) top_level();
@@ -100,7 +100,7 @@ class Parser {
 
   void section() {
     while (!lexer_.peek().is('{')) skip_one();
-    skip_block();
+    lexer_.skip_block();
   }
 
   void declaration() {
@@ -120,20 +120,11 @@ class Parser {
   /// Device functions are declared for the calls that the simulator serves itself; bodies of others are passed over.
   void device_function() {
     while (!lexer_.peek().is(';') && !lexer_.peek().is('{')) skip_one();
-    if (!lexer_.accept(';')) skip_block();
+    if (!lexer_.accept(';')) lexer_.skip_block();
   }
 
   void skip_one() {
     if (lexer_.take().kind == Token::Kind::end) lexer_.fail("the text ends too early");
-  }
-
-  void skip_block() {
-    lexer_.expect('{');
-    for (int depth = 1; depth > 0;) {
-      if (lexer_.peek().is('{')) ++depth;
-      if (lexer_.peek().is('}')) --depth;
-      skip_one();
-    }
   }
 
   uint64_t integer() {
@@ -254,6 +245,7 @@ class Parser {
     function_.parameter_count = function_.variables.size();
     while (!lexer_.peek().is('{') && !lexer_.peek().is(';')) launch_bounds();
     if (lexer_.accept(';')) return;  // a declaration only
+    if (only_ && *only_ != function_.name) return lexer_.skip_block();
     lexer_.expect('{');
     while (!lexer_.accept('}')) statement();
     close_scope();
@@ -519,6 +511,7 @@ class Parser {
   }
 
   Lexer lexer_;
+  std::optional<std::string_view> only_;
   Module module_;
   std::unordered_map<std::string_view, size_t> module_names_;
   std::vector<std::unique_ptr<std::string>> names_;
@@ -531,6 +524,7 @@ class Parser {
 
 }  // namespace
 
-Module parse(std::string_view text) { return Parser(text).module(); }
+Module parse(std::string_view text) { return Parser(text, std::nullopt).module(); }
+Module parse(std::string_view text, std::string_view only) { return Parser(text, only).module(); }
 
 }  // namespace sim::ptx

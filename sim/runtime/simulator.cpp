@@ -51,15 +51,19 @@ std::string readable(const std::string& mangled) {
 // --- modules
 // ----------------------------------------------------------------------------------------------------------------
 
-const ptx::Module& Module::syntax() {
-  if (syntax_) return *syntax_;
+ptx::Module Module::syntax(const std::string& kernel) {
   const std::string_view text = find_ptx(fat_binary_, Device::major * 10 + Device::minor);
-  ptx::Module parsed = ptx::parse(text);
+  ptx::Module parsed = ptx::parse(text, kernel);
   if (parsed.version > Device::newest_ptx) {
     throw Refused("PTX ISA " + std::to_string(parsed.version / 10) + "." + std::to_string(parsed.version % 10) +
                   " is newer than " + std::to_string(Device::newest_ptx / 10) + "." +
                   std::to_string(Device::newest_ptx % 10) + ", which the simulator knows");
   }
+  if (!defined_) define(parsed);
+  return parsed;
+}
+
+void Module::define(const ptx::Module& parsed) {
   for (const ptx::Variable& variable : parsed.variables) {
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
     auto& storage = storage_.emplace_back(variable.bytes + variable.align);
@@ -70,7 +74,7 @@ const ptx::Module& Module::syntax() {
     variables_[variable.name] = {bytes, variable.bytes};
     Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
   }
-  return syntax_.emplace(std::move(parsed));
+  defined_ = true;
 }
 
 Module::~Module() {
@@ -79,7 +83,7 @@ Module::~Module() {
 }
 
 const Module::Variable* Module::variable(const std::string& name) {
-  syntax();
+  if (!defined_) syntax("");
   const auto found = variables_.find(name);
   return found == variables_.end() ? nullptr : &found->second;
 }
@@ -87,7 +91,7 @@ const Module::Variable* Module::variable(const std::string& name) {
 const Program* Kernel::decoded() {
   if (program || !refusal.empty()) return program.get();
   try {
-    const ptx::Module& syntax = module->syntax();
+    const ptx::Module syntax = module->syntax(name);
     const auto found = std::find_if(syntax.kernels.begin(), syntax.kernels.end(),
                                     [&](const ptx::Function& each) { return each.name == name; });
     if (found == syntax.kernels.end()) throw Refused("kernel " + readable(name) + " is not in the PTX of this binary");

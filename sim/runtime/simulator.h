@@ -31,13 +31,14 @@ struct Device {
   static constexpr uint32_t newest_ptx = 90;  ///< PTX ISA version that the parser was written for, times ten
 };
 
-/// A fat binary that the program registered. Its PTX is parsed when first needed.
+/// A fat binary that the program registered. Its PTX is parsed when first needed, kernel by kernel.
 class Module {
  public:
   explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}
   ~Module();
 
-  const ptx::Module& syntax();
+  /// The module's variables and one kernel of it.
+  ptx::Module syntax(const std::string& kernel);
   /// Address and size of a `.global` or `.const` variable.
   struct Variable {
     std::byte* address = nullptr;
@@ -46,8 +47,10 @@ class Module {
   const Variable* variable(const std::string& name);
 
  private:
+  void define(const ptx::Module& parsed);
+
   const void* fat_binary_;
-  std::optional<ptx::Module> syntax_;
+  bool defined_ = false;  ///< the variables, from the first time that the text is parsed
   std::map<std::string, Variable> variables_;
   std::vector<std::vector<std::byte>> storage_;
 };

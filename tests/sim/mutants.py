@@ -174,7 +174,7 @@ MUTANTS = (
 
 def only_variant(source: str, name: str) -> str:
     """The source with one variant in its table, so that no other is compiled: the named one, or the first."""
-    table = re.compile(r"(?:return|> all) ?\{").search(source, source.index("variants()"))
+    table = re.compile(r"(?:return|> all|> table =) ?\{").search(source, source.index("variants()"))
     if table is None:
         raise LookupError("there is no table of variants")
     start = table.end()

@@ -90,6 +90,23 @@ TEST(Parse, TakesWhatNvccWrites) {
   EXPECT_EQ(k.instructions[4].location.caller_line, 20u);
 }
 
+TEST(Parse, OneKernelOfSeveralIsParsedAndTheOthersBodiesArePassedOver) {
+  const std::string others =
+      ".version 9.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 g = 7;\n"
+      ".visible .entry first()\n{\n{ } // }\n/* } */ this is no PTX \"}\" ;\n}\n"
+      ".visible .entry second()\n{\n.reg .b32 %r<2>;\nmov.u32 %r1, 5;\nret;\n}\n"
+      ".visible .entry third()\n{ neither is this }\n.file 1 \"a.cu\"\n";
+  const ptx::Module module = ptx::parse(others, "second");
+  ASSERT_EQ(module.kernels.size(), 1u);
+  EXPECT_EQ(module.kernels[0].name, "second");
+  EXPECT_EQ(module.kernels[0].instructions[0].text_line, 13u);
+  EXPECT_EQ(module.variables.size(), 1u);
+  EXPECT_EQ(module.files.at(1), "a.cu");
+  EXPECT_TRUE(ptx::parse(others, "").kernels.empty());
+  EXPECT_THROW(ptx::parse(others, "first"), Refused);
+  EXPECT_THROW(ptx::parse(others.substr(0, others.find("third") + 12), "second"), Refused) << "a body without an end";
+}
+
 TEST(Parse, NestedScopesHaveTheirOwnRegistersAndLabels) {
   const std::string body =
       "ld.param.u64 %d1, [p0];\nmov.u32 %r1, 1;\n"
