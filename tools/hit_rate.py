@@ -27,7 +27,7 @@ def hit_rates(step: Path, size: int, strides: list[int], ncu: str, limit: float)
     command += ["--kernel-name", KERNELS, "--metrics", METRIC]
     asked = ["--size", size, "--swizzle-stride", ",".join(map(str, strides))]
     output = run([*command, step, *asked, *ONE_LAUNCH], limit)
-    printed, launches = list(PRINTED.finditer(output)), parse(output, {"value": METRIC})
+    printed, launches = list(PRINTED.finditer(output)), parse(output, [METRIC])
     if not len(printed) == len(launches) == len(strides):
         raise Failed(
             f"{len(strides)} launches were asked for, {step.name} made {len(printed)}, ncu saw {len(launches)}"
@@ -38,7 +38,7 @@ def hit_rates(step: Path, size: int, strides: list[int], ncu: str, limit: float)
             "variant": match["variant"],
             **dict.fromkeys("mnk", size),
             "metric": METRIC,
-            "value": round(launch["value"], 2),
+            "value": round(launch[METRIC], 2),
             "swizzle_stride": stride,
         }
         for match, launch, stride in zip(printed, launches, strides, strict=True)

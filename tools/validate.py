@@ -25,19 +25,28 @@ from tools.paths import BUILD, ROOT, shown
 SIZES = (256, 512)
 EQUAL_SHARE = 0.95
 
-# Our counter, and the one of the GPU that counts the same.
+# Our counter, and what of the GPU's counts the same: a sum, of which terms with a minus are taken off. Those of the SM's
+# own instrumentation (smsp__sass_…) tell loads, ldmatrix and cp.async apart, and count what an access takes by itself;
+# the L1's (l1tex__…_op_ld) has all three in one, and passes in which an access had to wait for another warp's besides.
+LOADS, COPIES = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum", "smsp__sass_l1tex_t_{}_pipe_lsu_mem_global_op_ldgsts.sum"
+PASSES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 COUNTERS = {
-    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "cp_async_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum",
-    "cp_async_global_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
+    "global_load_requests": (LOADS.format("requests"), "-" + COPIES.format("requests")),
+    "global_load_sectors": ("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum",),
+    "global_store_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",),
+    "global_store_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
+    "shared_load_wavefronts": (PASSES.format("ld"), PASSES.format("ldsm")),
+    "shared_load_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",),
+    "shared_store_wavefronts": (PASSES.format("st"),),
+    "shared_store_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",),
+    "shared_conflicts": ("memory_l1_wavefronts_shared", "-memory_l1_wavefronts_shared_ideal"),
+    "cp_async_requests": (COPIES.format("requests"),),
+    "cp_async_l1_sectors": (LOADS.format("sectors"), "-smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum"),
 }
+# The instrumentation gives the conflicts of all accesses as one sum; it has cp.async in it too, in a way of its own, so
+# that a step with cp.async is compared by the L1's counters, in which another warp's passes may show.
+WITH_COPIES, WITHOUT_COPIES = ("shared_load_conflicts", "shared_store_conflicts"), ("shared_conflicts",)
+METRICS = sorted({term.removeprefix("-") for terms in COUNTERS.values() for term in terms})
 # A row besides: the hash of C's bits, of steps whose arithmetic is defined to the bit.
 BITS = "result_bits"
 BIT_EXACT_LADDERS = ("fp32", "fp16")
@@ -45,6 +54,7 @@ BIT_EXACT_LADDERS = ("fp32", "fp16")
 RATIOS = {
     "global_load_sectors_per_request": ("global_load_sectors", "global_load_requests"),
     "global_store_sectors_per_request": ("global_store_sectors", "global_store_requests"),
+    "cp_async_l1_sectors_per_request": ("cp_async_l1_sectors", "cp_async_requests"),
 }
 COLUMNS = ("step", "variant", "size", "counter", "simulated", "measured", "equal", "why")
 ONE_LAUNCH = ("--fingerprint", "--verify", "off")
@@ -92,22 +102,23 @@ def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
     found: dict[Case, Counts] = {}
     for record in records:
         case = (record["variant"], record["m"])
-        counts = with_ratios({name: float(record["counts"][name]) for name in COUNTERS})
-        found[case] = {**counts, BITS: bits[case]}
+        counts = {**record["counts"]}
+        counts["shared_conflicts"] = counts["shared_load_conflicts"] + counts["shared_store_conflicts"]
+        found[case] = {**with_ratios({name: float(counts[name]) for name in COUNTERS}), BITS: bits[case]}
     return found
 
 
-def profiled(step: Path, work: list[str], ncu: str, counters: dict[str, str], limit: float) -> str:
+def profiled(step: Path, work: list[str], ncu: str, metrics: list[str], limit: float) -> str:
     """What a step and ncu print when every launch of its kernel is profiled; all of them in one start of the step."""
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    command += ["--kernel-name", f"regex:{KERNELS}", "--metrics", ",".join(sorted(set(counters.values())))]
+    command += ["--kernel-name", f"regex:{KERNELS}", "--metrics", ",".join(metrics)]
     return run([*command, step, *work, *ONE_LAUNCH], limit)
 
 
-def measured(output: str, name: str, counters: dict[str, str]) -> dict[Case, Counts]:
+def measured(output: str, name: str) -> dict[Case, Counts]:
     """What the GPU counted of one launch each, from the output of `profiled`."""
     printed = list(PRINTED.finditer(output))
-    launches = parse(output, counters)
+    launches = [counted(launch) for launch in parse(output, METRICS)]
     if len(launches) != len(printed):
         raise Failed(f"ncu saw {len(launches)} launches of a step's kernel, and {name} made {len(printed)}")
     return {
@@ -116,19 +127,33 @@ def measured(output: str, name: str, counters: dict[str, str]) -> dict[Case, Cou
     }
 
 
-def counters_here(ncu: str, limit: float) -> dict[str, str]:
-    """Those of our counters that this GPU has: ncu refuses a list with one that it does not know."""
-    known = set(re.findall(r"^(\w+)", run([ncu, "--query-metrics"], limit), re.MULTILINE))
-    here = {name: counter for name, counter in COUNTERS.items() if counter.removesuffix(".sum") in known}
-    for name in COUNTERS.keys() - here.keys():
-        print(f"this GPU has no {COUNTERS[name]}: {name} is left out", flush=True)
+def counted(launch: dict[str, float]) -> dict[str, float]:
+    """Our counters, of one launch's metrics; those of which a term is missing are left out."""
+    found = {}
+    for name, terms in COUNTERS.items():
+        values = [launch.get(term.removeprefix("-")) for term in terms]
+        if None not in values:
+            signs = [-1 if term.startswith("-") else 1 for term in terms]
+            found[name] = sum(sign * value for sign, value in zip(signs, values, strict=True))
+    left_out = WITHOUT_COPIES if found.get("cp_async_requests") else WITH_COPIES
+    return {name: count for name, count in found.items() if name not in left_out}
+
+
+def metrics_here(ncu: str, limit: float) -> list[str]:
+    """Those of the metrics that this GPU has: ncu refuses a list with one that it does not know."""
+    listed = [run([ncu, "--query-metrics", *which], limit) for which in ([], ["--query-metrics-collection", "source"])]
+    known = set(re.findall(r"^(\w+)", "\n".join(listed), re.MULTILINE))
+    here = [metric for metric in METRICS if metric.removesuffix(".sum") in known]
+    for metric in METRICS:
+        if metric not in here:
+            print(f"this GPU has no {metric}: what is made of it is left out", flush=True)
     if not here:
         raise Failed(f"{ncu} --query-metrics names none of the counters that are compared")
     return here
 
 
-def parse(text: str, counters: dict[str, str]) -> list[dict[str, float]]:
-    """The counters in ncu's CSV, a launch each: a row of names, one of units, then one a launch, among other lines."""
+def parse(text: str, metrics: list[str]) -> list[dict[str, float]]:
+    """The metrics in ncu's CSV, a launch each: a row of names, one of units, then one a launch, among other lines."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     rows = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
@@ -139,7 +164,7 @@ def parse(text: str, counters: dict[str, str]) -> list[dict[str, float]]:
     launches = []
     for row in rows[2:]:
         shown_as = dict(zip(rows[0], row, strict=False))
-        numbers = {name: shown_as.get(counter, "").replace(",", "") for name, counter in counters.items()}
+        numbers = {metric: shown_as.get(metric, "").replace(",", "") for metric in metrics}
         launches.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9.]+", text)})
     return launches
 
@@ -208,7 +233,7 @@ def judge(rows: list[dict]) -> int:
     return 0 if share >= EQUAL_SHARE and all(row["why"] for row in different) else 1
 
 
-def step_rows(step: registry.Step, asked: argparse.Namespace, counters: dict[str, str], explained: dict) -> list[dict]:
+def step_rows(step: registry.Step, asked: argparse.Namespace, metrics: list[str], explained: dict) -> list[dict]:
     """The rows of one step."""
     executable = BUILD / "steps" / step.name
     work = what_to_run(asked.sizes, "all" if asked.all_variants else "")
@@ -219,10 +244,10 @@ def step_rows(step: registry.Step, asked: argparse.Namespace, counters: dict[str
         except OSError as error:
             raise Failed(f"{saved} cannot be read: {error.strerror}") from error
     else:
-        output = profiled(executable, work, asked.ncu, counters, asked.limit)
+        output = profiled(executable, work, asked.ncu, metrics, asked.limit)
         if saved is not None:
             saved.write_text(output, encoding="utf-8")
-    theirs = measured(output, step.name, counters)
+    theirs = measured(output, step.name)
     ours = simulated(executable, work, asked.limit)
     rows = []
     for case in theirs:
@@ -253,13 +278,13 @@ def main() -> int:
     explained = explanations(rows)
     failed = 0
     try:
-        counters = COUNTERS if asked.saved else counters_here(asked.ncu, asked.limit)
+        metrics = METRICS if asked.saved else metrics_here(asked.ncu, asked.limit)
     except Failed as problem:
         print(f"gemm validate: {problem}", file=sys.stderr)
         return 2
     for step in steps:
         try:
-            found = step_rows(step, asked, counters, explained)
+            found = step_rows(step, asked, metrics, explained)
         except Failed as problem:
             print(f"gemm validate: {step.name}: {problem}", file=sys.stderr, flush=True)
             failed += 1

@@ -2,7 +2,10 @@
 ///
 /// A copy does nothing to shared memory before its thread waits for it. Until then the shadow holds its destination to
 /// be under way, and whoever touches that is reported.
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "front/decode.h"
 #include "machine/access.h"
@@ -11,7 +14,19 @@
 namespace sim {
 namespace {
 
-constexpr uint16_t wide_source = 0x200, source_is_size = 0x400, source_is_predicate = 0x800;
+constexpr uint16_t wide_source = 0x200, source_is_size = 0x400, source_is_predicate = 0x800, bypasses_l1 = 0x1000;
+
+/// Sectors of a copy that bypasses the L1, as its counters have them: what arrives of each 128-byte line is written to
+/// shared memory by 32-byte sectors of the destination. A row of 128 bytes that begins in the middle of one takes five.
+uint32_t bypassing_sectors(uint32_t mask, const Lanes& from, const Lanes& to) {
+  std::array<std::pair<uint64_t, uint64_t>, warp_size> known;
+  uint32_t count = 0;
+  for_lanes(mask, [&](uint32_t lane) {
+    const std::pair<uint64_t, uint64_t> sector(from.address[lane] / 128, to.address[lane] / 32);
+    if (std::find(known.begin(), known.begin() + count, sector) == known.begin() + count) known[count++] = sector;
+  });
+  return count;
+}
 
 /// Operands: 0 and 1 the bases of destination and source, 2 the source's offset, 3 the bytes to read or the predicate
 /// that says to read none, 4 the memo of the source's addresses.
@@ -40,6 +55,7 @@ void copy_async(Warp& warp, const Instruction& instruction) {
             .copied = {},
             .group = block.committed[warp.index]};
   copy.copied.fill(instruction.bytes);
+  const uint64_t sectors_before = watch ? block.tallies.of[warp.here()].global_sectors : 0;
   if (instruction.option & source_is_size) {
     const u32* const bytes = warp.lanes<u32>(instruction.operand[3]);
     for_lanes(copy.mask, [&](uint32_t lane) { copy.copied[lane] = std::min<u32>(bytes[lane], instruction.bytes); });
@@ -75,12 +91,13 @@ void copy_async(Warp& warp, const Instruction& instruction) {
         for_lanes(asked & ~whole.mask, [&](uint32_t lane) { copy.copied[lane] = 0; });
       }
       if (partly != 0) block.tallies.of[warp.here()].global_sectors += static_cast<uint32_t>(std::popcount(partly));
-      if (whole.mask == 0) ++block.tallies.of[warp.here()].global_requests;
+      Tally& tally = block.tallies.of[warp.here()];
+      if (whole.mask == 0) ++tally.global_requests;
+      tally.copied_sectors += instruction.option & bypasses_l1 ? bypassing_sectors(reading, from, to)
+                                                               : tally.global_sectors - sectors_before;
     }
     copy.from = from.address;
-  } else if (watch) {
-    ++block.tallies.of[warp.here()].global_requests;
-  }
+  }  // else only zeros are written: nothing is asked of global memory
   for_lanes(copy.mask, [&](uint32_t lane) { copy.to[lane] = static_cast<u32>(to.address[lane]); });
   block.copies[warp.index].push_back(copy);
 }
@@ -138,7 +155,8 @@ void build_copy(Builder& builder) {
   made.immediate = to.offset;
   made.operand[1] = from.base;
   made.operand[2] = static_cast<uint32_t>(from.offset);
-  made.option = static_cast<uint16_t>((to.wide ? wide_address : 0) | (from.wide ? wide_source : 0));
+  made.option = static_cast<uint16_t>((to.wide ? wide_address : 0) | (from.wide ? wide_source : 0) |
+                                      (builder.has("cg") ? bypasses_l1 : 0));
   if (operands.size() == 4) {
     const auto& last = operands[3];
     const bool predicate = last.kind == ptx::Operand::Kind::reg && builder.width_of(last) == ptx::Width::predicate;

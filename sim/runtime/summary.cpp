@@ -12,8 +12,8 @@ using nlohmann::json;
 
 /// The counts of a kernel, or of one line of it.
 struct Counts {
-  uint64_t instructions = 0, barriers = 0, cp_async_requests = 0, cp_async_sectors = 0, cp_async_wavefronts = 0,
-           divergent = 0, tensor = 0;
+  uint64_t instructions = 0, barriers = 0, cp_async_requests = 0, cp_async_sectors = 0, cp_async_l1_sectors = 0,
+           cp_async_wavefronts = 0, divergent = 0, tensor = 0;
   std::array<uint64_t, class_names.size()> by_class{};
   Tally loads, stores;
 
@@ -26,6 +26,7 @@ struct Counts {
     if (counted_as == Class::cp_async) {
       if (copies) cp_async_requests += tally.global_requests;
       cp_async_sectors += tally.global_sectors;
+      cp_async_l1_sectors += tally.copied_sectors;
       cp_async_wavefronts += tally.shared_wavefronts;
     } else {
       (stores_data ? stores : loads) += tally;
@@ -50,6 +51,7 @@ struct Counts {
             {"barriers", barriers},
             {"cp_async_requests", cp_async_requests},
             {"cp_async_global_sectors", cp_async_sectors},
+            {"cp_async_l1_sectors", cp_async_l1_sectors},
             {"cp_async_shared_wavefronts", cp_async_wavefronts},
             {"tensor_ops", tensor},
             {"divergent_branches", divergent}};

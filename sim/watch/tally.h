@@ -12,7 +12,8 @@ struct Tally {
   uint64_t shared_requests = 0;
   uint64_t shared_wavefronts = 0;
   uint64_t shared_conflicts = 0;
-  uint64_t divergent = 0;  ///< executions of a branch that split the warp
+  uint64_t copied_sectors = 0;  ///< of cp.async, as the L1 counts them: see asynchronous.cpp
+  uint64_t divergent = 0;       ///< executions of a branch that split the warp
 
   Tally& operator+=(const Tally& other) {
     global_requests += other.global_requests;
@@ -20,6 +21,7 @@ struct Tally {
     shared_requests += other.shared_requests;
     shared_wavefronts += other.shared_wavefronts;
     shared_conflicts += other.shared_conflicts;
+    copied_sectors += other.copied_sectors;
     divergent += other.divergent;
     return *this;
   }

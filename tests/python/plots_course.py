@@ -83,6 +83,7 @@ TENSOR_STEPS = {"18_mma_naive": 170.0, "20_mma_warp_swizzle": 560.0}
 TENSOR_TABLES = (
     "ladder-mma", "step:20_mma_warp_swizzle", "variants:20_mma_warp_swizzle", "swizzle:20_mma_warp_swizzle",
     "bottlenecks:20_mma_warp_swizzle", "hgemm27:20_mma_warp_swizzle", "limits", "error",
+    "error-over-k:20_mma_warp_swizzle",
 )  # fmt: skip
 LIBRARIES = {"cublas": 600.0, "cublaslt": 640.0}
 
@@ -111,6 +112,11 @@ def add_tensor_cores(root: Path) -> Path:
                 for stages in (2, 3):
                     more = {"variant": f"warp4x4_stages{stages}", "default": False}
                     rows += beside_both(step, 400.0 + stages, cube, options={"swizzle_stride": stride}, **more)
+            for k, error in ((512, 0.001), (2048, 0.002), (8192, 0.004)):  # √K, and 2e-4 with FP32 sums whatever K is
+                size = (2048, 2048, k)
+                rows += beside_both(step, 300.0, size, error=error, worst_of_bound=0.6)
+                more = {"variant": "fp32", "default": False, "acc": "f32", "error": 2e-4, "worst_of_bound": 0.05}
+                rows += beside_both(step, 250.0, size, **more)
             edge = (1024, 2048, 4096)
             rows += [
                 r for m in edge for n in edge for k in (256, 512, 1024) for r in beside_both(step, 300.0, (m, n, k))

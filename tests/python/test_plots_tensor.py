@@ -1,6 +1,7 @@
 """plots/plot.py on the tensor-core ladders: two baselines, limits, sweeps, swizzle, bottlenecks, errors."""
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "plots"), str(HERE)]
 
 import plots_course  # noqa: E402
-from gemm_plots import panels, swizzle_charts  # noqa: E402
+from gemm_plots import bottleneck_charts, error_charts, panels, records, swizzle_charts  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("plot_script", ROOT / "plots" / "plot.py")
 plot = importlib.util.module_from_spec(_spec)
@@ -44,8 +45,9 @@ def chart(root, name):
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
-        ("mma-ladder", ["560  (93.3%)", "170  (28.3%)", "cuBLAS 600", "cublasLt 640", "m16n8k16 650", "peak 990"]),
-        ("mma-sizes", ["cublasLt", "mma.sync.m16n8k16 650"]),
+        ("mma-ladder", ["560  (93.3%)", "170  (28.3%)", "cuBLAS 600", "cublasLt 640", "mma.sync limit 650", "peak 990"]),
+        ("mma-sizes", ["cublasLt", "mma.sync limit 650"]),
+        ("mma-sizes.zh-CN", ["mma.sync 上限 650"]),
         ("all-ladders", ["FP32 on CUDA cores", "Tensor cores through PTX mma.sync", "limit of the instruction"]),
         ("all-ladders.zh-CN", ["全部阶梯", "指令实测上限"]),
         ("mma-instructions", ["per 2048 multiply-adds"]),
@@ -56,6 +58,8 @@ def chart(root, name):
         (f"{STEP}-swizzle", ["L2 hit rate", "8192³", "swizzle stride"]),
         (f"{STEP}-stages", ["warp4x4", "stages × swizzle, 8192³", "402", "403"]),
         (f"{STEP}-bottlenecks", ["×1.10  616 TFLOPS", "×1.05  588 TFLOPS", "the copy of A", "full: 560 TFLOPS"]),
+        (f"{STEP}-error", ["FP16 sums (plain)", "FP32 sums (fp32)", "∝ √K", "C of 2048×2048"]),
+        (f"{STEP}-error.zh-CN", ["FP16 累加（plain）", "误差随 K 的变化"]),
         (f"{STEP}-bottlenecks.zh-CN", ["A 的拷贝", "省去一项工作"]),
         ("accumulation-error", ["FP16, FP16 accumulate (tensor cores)", "FP16, FP32 accumulate (tensor cores)"]),
     ],
@@ -83,6 +87,8 @@ def test_tables_have_a_column_for_each_baseline(drawn):
     assert "| all | 27 | 300–300 | **0.500** | 0.500 | 0.500 | **0.469** | 0.469 | 0.469 |" in text
     assert "| `mma.sync.m16n8k16` | FP16 | FP32 | 632 |" in text
     assert "| FP16, FP16 accumulate (tensor cores) | 5.0e-05 |" in text
+    assert "| K | FP16 sums | growth | FP32 sums | FP16 ÷ FP32 | FP16, of the bound | FP32, of the bound |" in text
+    assert "| 8192 | 0.00400 | ×2.00 | 0.00020 | 20 | 60.0% | 5.0% |" in text
     chinese = (drawn / "TENSOR.zh-CN.md").read_text(encoding="utf-8")
     assert "| A 的拷贝 | 616 | 1.10 |" in chinese and "| 相对 cuBLAS | 相对 cublasLt |" in chinese
 
@@ -148,6 +154,52 @@ def test_a_profile_may_hold_zero(course):
 )
 def test_the_stages_of_a_variant_are_read_off_its_name(variant, split):
     assert swizzle_charts.stages_of(variant) == split
+
+
+@pytest.mark.parametrize(
+    ("limit", "name"),
+    [("mma.sync.m16n8k16", "mma.sync"), ("half2 FMA 8x8", "half2 FMA"), ("FP32 FMA 16x8", "FP32 FMA"), ("mma", "mma")],
+)
+def test_a_limit_is_named_without_its_tile(limit, name):
+    assert panels.instruction(limit) == name
+
+
+def test_a_size_timed_with_options_alone_is_none_of_the_sizes(course):
+    path = course / "plots" / "data" / "h200" / f"{STEP}.jsonl"
+    rows = plots_course.beside_both(STEP, 400.0, (16384, 16384, 16384), options={"swizzle_stride": 512})
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    assert plot.main(["--root", str(course)]) == 0
+    assert "16384" not in chart(course, "mma-sizes") and "16384" not in chart(course, f"{STEP}-sizes")
+
+
+def test_stages_at_one_stride_make_no_grid():
+    assert not swizzle_charts._crosses({(2, 0): {}, (3, 0): {}, (3, 512): {}})
+    assert swizzle_charts._crosses({(2, 0): {}, (2, 512): {}, (3, 0): {}, (3, 512): {}})
+
+
+def test_the_spread_of_rounds_is_the_largest():
+    rows = [{"ms": 2.0, "ms_p20": 1.9, "ms_p80": 2.1}, {"ms": 1.0, "ms_p20": 0.9, "ms_p80": 1.1}, {"ms": 1.0}]
+    assert swizzle_charts._spread(rows) == pytest.approx(0.2)
+    assert swizzle_charts._spread([]) == 0
+
+
+def test_work_left_out_of_another_variant_names_that_one():
+    """no_movmatrix is compared with the variant that has one, and says so."""
+    full = [{"variant": "plain", "default": True}, {"variant": "k07_movmatrix", "default": False}]
+    whole, other = (bottleneck_charts.LeftOut({"variant": "no_movmatrix", "leaves_out": "m"}, f) for f in full)
+    assert whole.words("en") == "movmatrix" and other.words("en") == "movmatrix (k07_movmatrix)"
+    assert other.words("zh-CN") == "movmatrix（k07_movmatrix）"
+
+
+def test_an_error_over_k_needs_the_same_m_and_n(course):
+    """The default and the variant with FP32 sums, at three K or more of one M and N."""
+    found = records.load(course / "plots" / "data", course)
+    size, pairs = error_charts.over_k(found, "h200", STEP)
+    assert size == (2048, 2048) and list(pairs) == [512, 2048, 8192]
+    assert [r["acc"] for r in pairs[512]] == ["f16", "f32"]
+    assert error_charts.over_k(found, "h200", "09_double_buffer")[1] == {}
+    assert not (course / "plots" / "charts" / "09_double_buffer-error.svg").exists()
 
 
 def test_names_of_close_lines_stand_in_different_rows():

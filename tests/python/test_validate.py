@@ -6,16 +6,19 @@ import pytest
 
 from tools import validate
 
+LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+COPIES = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"
 
-def launch(**values: str) -> str:
+
+def launch(values: dict[str, str] | None = None) -> str:
     """A line of ncu's table."""
-    fields = ["0", "gemm_kernel", *(values.get(name, "0") for name in validate.COUNTERS)]
+    fields = ["0", "gemm_kernel", *((values or {}).get(metric, "0") for metric in validate.METRICS)]
     return ",".join(f'"{field}"' for field in fields)
 
 
 def output(*launches: str) -> str:
     """What ncu prints: the program's own lines, names, units, a line a launch."""
-    names = ["ID", "Kernel Name", *validate.COUNTERS.values()]
+    names = ["ID", "Kernel Name", *validate.METRICS]
     head = [",".join(f'"{field}"' for field in row) for row in (names, [""] * len(names))]
     return "\n".join(["==PROF== Connected", *head, *launches, "==PROF== Disconnected", ""])
 
@@ -29,28 +32,46 @@ def program(folder: Path, name: str, text: str) -> Path:
 
 
 def test_numbers_are_read_with_their_thousands():
-    found = validate.parse(output(launch(global_load_sectors="17,301,504")), validate.COUNTERS)
-    assert [each["global_load_sectors"] for each in found] == [17301504]
+    (found,) = validate.parse(output(launch({LOADS: "17,301,504"})), validate.METRICS)
+    assert found[LOADS] == 17301504
 
 
-def test_a_counter_without_a_number_is_left_out():
-    (found,) = validate.parse(output(launch(cp_async_requests="n/a")), validate.COUNTERS)
-    assert "cp_async_requests" not in found
+def test_what_the_gpu_counts_together_is_told_apart():
+    (found,) = validate.parse(output(launch({LOADS: "3,072", COPIES: "1,024"})), validate.METRICS)
+    counts = validate.counted(found)
+    assert counts["global_load_requests"] == 2048
+    assert counts["cp_async_requests"] == 1024
+
+
+def test_a_counter_of_which_a_part_has_no_number_is_left_out():
+    (found,) = validate.parse(output(launch({COPIES: "n/a"})), validate.METRICS)
+    counts = validate.counted(found)
+    assert not {"cp_async_requests", "global_load_requests"} & counts.keys()
+    assert "shared_load_wavefronts" in counts
+
+
+def test_conflicts_are_those_of_the_instrumentation_where_there_is_no_copy():
+    sums = {"memory_l1_wavefronts_shared": "12", "memory_l1_wavefronts_shared_ideal": "8"}
+    (without,) = validate.parse(output(launch(sums)), validate.METRICS)
+    assert validate.counted(without)["shared_conflicts"] == 4
+    (with_copies,) = validate.parse(output(launch({**sums, COPIES: "1"})), validate.METRICS)
+    assert "shared_conflicts" not in validate.counted(with_copies)
+    assert validate.counted(with_copies)["shared_load_conflicts"] == 0
 
 
 def test_no_launch_is_a_failure():
     with pytest.raises(validate.Failed, match="no launch"):
-        validate.parse("==PROF== Connected\n==WARNING== No kernels were profiled.\n", validate.COUNTERS)
+        validate.parse("==PROF== Connected\n==WARNING== No kernels were profiled.\n", validate.METRICS)
 
 
 LINES = "01_naive naive, m 256 n 256 k 256: C 00000000000000ff\n01_naive naive, m 512 n 512 k 512: C 0123456789abcdef\n"
 
 
 def test_launches_belong_to_the_lines_that_the_step_printed(tmp_path):
-    both = output(launch(global_load_requests="4"), launch(global_load_requests="32"))
+    both = output(launch({LOADS: "4"}), launch({LOADS: "32"}))
     ncu = program(tmp_path, "ncu", LINES + both)
-    printed = validate.profiled(tmp_path / "01_naive", [], str(ncu), validate.COUNTERS, 10)
-    found = validate.measured(printed, "01_naive", validate.COUNTERS)
+    printed = validate.profiled(tmp_path / "01_naive", [], str(ncu), validate.METRICS, 10)
+    found = validate.measured(printed, "01_naive")
     assert found["naive", 256]["global_load_requests"] == 4
     assert found["naive", 512]["global_load_requests"] == 32
     assert found["naive", 512][validate.BITS] == "0123456789abcdef"
@@ -58,7 +79,7 @@ def test_launches_belong_to_the_lines_that_the_step_printed(tmp_path):
 
 def test_a_launch_too_few_is_a_failure(tmp_path):
     with pytest.raises(validate.Failed, match="1 launches of a step's kernel, and 01_naive made 2"):
-        validate.measured(LINES + output(launch()), "01_naive", validate.COUNTERS)
+        validate.measured(LINES + output(launch()), "01_naive")
 
 
 def test_a_program_that_does_not_end_is_a_failure(tmp_path):
@@ -70,10 +91,10 @@ def test_a_program_that_does_not_end_is_a_failure(tmp_path):
 
 
 def test_only_counters_of_this_gpu_are_asked_for(tmp_path, capsys):
-    some = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"
-    ncu = program(tmp_path, "ncu", f"Device NVIDIA H200\n{some}      Counter    request   # of requests\n")
-    assert validate.counters_here(str(ncu), 10) == {"global_load_requests": f"{some}.sum"}
-    assert "this GPU has no l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum" in capsys.readouterr().out
+    known = LOADS.removesuffix(".sum")
+    ncu = program(tmp_path, "ncu", f"Device NVIDIA H200\n{known}      Counter    request   # of requests\n")
+    assert validate.metrics_here(str(ncu), 10) == [LOADS]
+    assert f"this GPU has no {COPIES}: what is made of it is left out" in capsys.readouterr().out
 
 
 def test_sectors_per_request_follow():
@@ -133,7 +154,7 @@ def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, 
             raise validate.Failed("no such counter")
         return [new]
 
-    monkeypatch.setattr(validate, "counters_here", lambda *_: validate.COUNTERS)
+    monkeypatch.setattr(validate, "metrics_here", lambda *_: validate.METRICS)
     monkeypatch.setattr(validate, "step_rows", rows)
     monkeypatch.setattr("sys.argv", ["validate", "01", "02", "--out", str(file)])
     assert validate.main() == 2

@@ -185,6 +185,27 @@ TEST(Copies, OfFourAndEightBytes) {
   for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], in[i % 4 < 2 ? i ^ 1 : i]);
 }
 
+// As measured on an H200 (docs/validation-h200.csv, cp_async_l1_sectors): rows of 128 bytes at a pitch of 144 take 18
+// sectors of 16 where the copy bypasses the L1, since every other row begins in the middle of one.
+TEST(Copies, ThatBypassTheL1AreCountedBySectorsOfTheDestination) {
+  const struct {
+    const char *pitch, *level;
+    uint64_t sectors;
+  } cases[] = {{"128", "cg", 16}, {"144", "cg", 18}, {"160", "cg", 16}, {"144", "ca", 16}};
+  for (const auto& [pitch, level, sectors] : cases) {
+    alignas(128) std::array<uint32_t, 128> in{};
+    std::vector<uint32_t> out(128);
+    const Ran ran = run(kernel(copy_prologue + "shr.u32 %r3, %r1, 3;\nand.b32 %r4, %r1, 7;\nshl.b32 %r4, %r4, 4;\n" +
+                                   "mad.lo.u32 %r3, %r3, " + pitch + ", %r4;\ncp.async." + level +
+                                   ".shared.global [%r3], [%d3], 16;\ncp.async.wait_all;\n",
+                               2),
+                        {.dynamic_shared_bytes = 1024}, in, out);
+    EXPECT_EQ(ran.total().copied_sectors, sectors) << level << " at a pitch of " << pitch;
+    EXPECT_EQ(ran.total().global_sectors, 16u);
+    EXPECT_EQ(ran.total().global_requests, 1u);
+  }
+}
+
 // Waiting for all but the last group says nothing about the last: its data have not come.
 TEST(Copies, AreDeferredUntilTheirGroupIsWaitedFor) {
   const std::string two =
