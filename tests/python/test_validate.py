@@ -160,3 +160,22 @@ def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, 
     assert validate.main() == 2
     assert validate.table(file) == [old, new]
     assert "01_naive: no such counter" in capsys.readouterr().err
+
+
+def test_the_recorded_table_is_what_the_simulator_counts_today():
+    rows = validate.table(validate.ROOT / "docs" / "validation-h200.csv")
+    equal = [row for row in rows if row["equal"] == "yes"]
+    assert len(equal) >= validate.EQUAL_SHARE * len(rows)
+    assert all(row["why"] for row in rows if row["equal"] == "no")
+    assert {row["step"] for row in rows} == {step.name for step in validate.registry.steps()}
+    compared = 0
+    for step in validate.registry.steps():
+        file = validate.ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl"
+        records = [validate.json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        counted = {(r["variant"], str(r["m"])): r["counts"] for r in reversed(records) if r["m"] == r["n"] == r["k"]}
+        for row in (row for row in rows if row["step"] == step.name):
+            counts = counted.get((row["variant"], row["size"]), {})
+            if row["counter"] in counts:
+                assert float(row["simulated"]) == counts[row["counter"]], row
+                compared += 1
+    assert compared > 100
