@@ -20,6 +20,7 @@ class Event {
   ~Event() {
     if (event_ != nullptr) cudaEventDestroy(event_);
   }
+  void wait() const { CUDA_CHECK(cudaEventSynchronize(event_)); }
   void record(cudaStream_t stream) { CUDA_CHECK(cudaEventRecord(event_, stream)); }
   double ms_until(const Event& end) const {
     float ms = 0;
@@ -48,7 +49,7 @@ class Side {
   }
   Side(const Side&) = delete;
 
-  // Runs one round; returns milliseconds a call, one figure a batch. Reads the GPU's state while it works.
+  // Runs one round; returns milliseconds a call, one figure a batch. Reads the GPU's state late in the round.
   std::vector<double> round(std::optional<Telemetry>* state) {
     std::vector<Event> events(batching_.batches + 1);
     events[0].record(stream_);
@@ -56,7 +57,10 @@ class Side {
       enqueue_batch();
       events[batch + 1].record(stream_);
     }
-    if (state != nullptr) *state = read_telemetry();
+    if (state != nullptr) {
+      events[batching_.batches * 3 / 4].wait();  // at the round's start the clock is still what the last side made it
+      *state = read_telemetry();
+    }
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     std::vector<double> ms;
     for (int batch = 0; batch < batching_.batches; ++batch)

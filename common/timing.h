@@ -54,7 +54,7 @@ struct Against {
 struct Timing {
   Spread ms;                       // a call of the kernel
   std::vector<Against> against;    // one for each rival, in their order
-  std::optional<Telemetry> state;  // read while the kernel ran in the last round
+  std::optional<Telemetry> state;  // read late in the kernel's last round
 };
 
 /// Times the kernel and its rivals as A B C A B C …; each side of a round runs for at least plan.min_seconds.
