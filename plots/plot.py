@@ -38,7 +38,17 @@ def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str
             notes.append(
                 f"the instruction mix is of an older {step.name}: python -m tools.instruction_mix {step.number}"
             )
-    for path in markers.files(root):
+    for chart in catalogue.charts(course, recorded):
+        for language in LANGUAGES:
+            try:
+                drawn = chart.draw(language)
+            except style.Missing as why:
+                if language == "en":
+                    notes.append(f"{chart.name}.svg not drawn: {why}")
+                continue
+            suffix = "" if language == "en" else f".{language}"
+            yield root / "plots" / "charts" / f"{chart.name}{suffix}.svg", style.to_svg(drawn)
+    for path in markers.files(root):  # last: drawing takes long, and a write-up may be edited meanwhile
         text = path.read_text(encoding="utf-8")
         language = markers.language_of(path)
 
@@ -55,16 +65,6 @@ def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str
         made = markers.rewrite(path.relative_to(root), text, make)
         if "<!-- table:" in text:
             yield path, made
-    for chart in catalogue.charts(course, recorded):
-        for language in LANGUAGES:
-            try:
-                drawn = chart.draw(language)
-            except style.Missing as why:
-                if language == "en":
-                    notes.append(f"{chart.name}.svg not drawn: {why}")
-                continue
-            suffix = "" if language == "en" else f".{language}"
-            yield root / "plots" / "charts" / f"{chart.name}{suffix}.svg", style.to_svg(drawn)
 
 
 def _up(path: Path, root: Path) -> str:
@@ -106,13 +106,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
     notes: list[str] = []
+    files = gallery.pictures(root / "docs" / "figures") if root == HERE.parent else {}
     try:
-        files = dict(wanted(root, data, notes))
+        files |= wanted(root, data, notes)
     except (records.RecordError, markers.MarkerError) as error:
         print(f"plot.py: {error}", file=sys.stderr)
         return 2
-    if root == HERE.parent:
-        files.update(gallery.pictures(root / "docs" / "figures"))
 
     changed = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     folders = (

@@ -38,8 +38,10 @@ class LeftOut:
         return self.record["tflops"] / self.full["tflops"]
 
     def words(self, language: str) -> str:
-        """What it leaves out."""
+        """What it leaves out, and of which variant where that is not the default."""
         english, chinese = WORDS.get(self.record["variant"], (self.record["leaves_out"],) * 2)
+        if not self.full.get("default"):
+            english, chinese = f"{english} ({self.full['variant']})", f"{chinese}（{self.full['variant']}）"
         return say(language, english, chinese)
 
 
@@ -110,7 +112,7 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     ax.axvline(1, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
     ax.set_xlim(0, longest * 1.25)
     ax.set_ylim(y - between, -0.2)
-    ax.set_yticks(middles, [words[n] for n in names])
+    ax.set_yticks(middles, [words[n].replace(" (", "\n(").replace("（", "\n（") for n in names])
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
     ax.set_xlabel(say(language, "speed relative to the full kernel", "相对完整 kernel 的速度"))
@@ -124,13 +126,13 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         ),
         say(
             language,
-            "wrong results on purpose; dotted: the full kernel. How to read it: docs/bottlenecks",
-            "结果有意算错；点线：完整 kernel。读法见 docs/bottlenecks",
+            "wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
+            "结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
         ),
     )
     entries = []
     for index, (size, rows) in enumerate(by_size.items()):
-        full = style.number(rows[0].full["tflops"])
+        full = style.number(next((r for r in rows if r.full.get("default")), rows[0]).full["tflops"])
         text = say(language, f"{size}³ (full: {full} TFLOPS)", f"{size}³（完整：{full} TFLOPS）")
         entries.append(("box", colours[index % len(colours)], text))
     if any(name in names for name in marks):

@@ -64,6 +64,8 @@ def charts(course: Course, records: Records) -> Iterator[Chart]:
         yield chart(f"{step.name}-variants", step_charts.variants, step)
         if len(records.counted_variants(step.name)) > 1:
             yield chart(f"{step.name}-counts", count_charts.step_counts, step)
+        if error_charts.gpu_of(records, step):
+            yield chart(f"{step.name}-error", error_charts.step_error, step)
         for sweep in sweep_charts.SWEEPS:
             if sweep_charts.gpu_of(records, step, sweep):
                 yield chart(f"{step.name}-{sweep.name}", sweep_charts.heat_map, step, sweep)

@@ -11,10 +11,15 @@ from .course import Course, Step
 from .records import Record, Records
 from .style import Missing, say
 
-# Multiply-adds that one warp instruction of a ladder's arithmetic does at most: FMA, half2 FMA, mma.m16n8k16.
+# Multiply-adds that one warp instruction of a ladder's arithmetic does at most: FMA, half2 FMA, wmma, mma.m16n8k16.
 UNITS = {
     "fp32": (32, Words("per warp-wide FMA", "每条 warp 级 FMA"), Words("nothing but FMAs", "只有 FMA")),
     "fp16": (64, Words("per warp-wide half2 FMA", "每条 warp 级 half2 FMA"), Words("nothing but FMAs", "只有 FMA")),
+    "wmma": (
+        4096,
+        Words("per 4096 multiply-adds (one wmma.mma m16n16k16)", "每 4096 次乘加（一条 wmma.mma m16n16k16）"),
+        Words("nothing but wmma.mma", "只有 wmma.mma"),
+    ),
 }
 TENSOR_UNIT = (
     2048,
@@ -114,7 +119,10 @@ def sectors(course: Course, records: Records, name: str, language: str) -> Figur
     right.set_xscale("log")
     low, high = min(t for t in totals if t), max(totals)
     right.set_xlim(low / 3, high * 3.2)
-    ticks = [t for t in (0.01, 0.1, 1, 10, 100, 1000) if low / 3 <= t <= high * 3.2]
+    decades = [10.0**e for e in range(-3, 5)]
+    ticks = [t for t in decades if low / 3 <= t <= high * 3.2]
+    if len(ticks) < 3:
+        ticks = [t * f for t in decades for f in (1, 2, 5) if low / 3 <= t * f <= high * 3.2]
     right.set_xticks(ticks, [f"{t:g}" for t in ticks])
     right.set_xticks([], minor=True)
     left.set_title(say(language, "sectors (32 bytes) per read request", "每次读请求的扇区数（32 字节）"), fontsize=10)

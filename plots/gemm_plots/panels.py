@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from .style import say
 
 DASHED, DASH_DOT, DOTTED = (0, (5, 2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.5))
 LOOKS = {CUBLAS: (style.AMBER, DASHED), CUBLASLT: (style.VIOLET, DASH_DOT)}  # of the baselines
+_SHAPE = re.compile(r"[ .]m?\d+[xn]\d+\S*$")  # of a limit's name: tile of a thread, or of an mma
 _BEYOND = 1.6  # a baseline this many times above all else is named at the edge and not drawn
 
 
@@ -85,6 +87,11 @@ def baselines(records: Records, gpu: str, steps: Sequence[Step], size: int) -> l
     return [Reference(BASELINES[b], value, *LOOKS[b]) for b, value in found.items() if value]
 
 
+def instruction(limit: str) -> str:
+    """A measured limit's name without the tile: `half2 FMA` for `half2 FMA 8x8`, `mma.sync` for `mma.sync.m16n8k16`."""
+    return _SHAPE.sub("", limit)
+
+
 def roofs(course: Course, records: Records, gpu: str, steps: Sequence[Step], language: str) -> list[Reference]:
     """The measured limit of the instruction that the last step's default uses, and the peak."""
     found = []
@@ -92,7 +99,8 @@ def roofs(course: Course, records: Records, gpu: str, steps: Sequence[Step], lan
     default = next((r for s in reversed(steps) for r in records.of_step(gpu, s.name) if r.get("default")), {})
     limit = records.limit(gpu, default.get("a", step.element), default.get("acc", step.element), step.on_tensor_cores)
     if limit:
-        found.append(Reference(limit["limit"], limit["tflops"], style.RED, (0, (3, 1))))
+        name = instruction(limit["limit"])
+        found.append(Reference(say(language, f"{name} limit", f"{name} 上限"), limit["tflops"], style.RED, (0, (3, 1))))
     if peak := course.peak(gpu, step):
         found.append(Reference(say(language, "peak", "峰值"), peak, style.INK, DOTTED, peak=True))
     return found

@@ -72,9 +72,9 @@ class Records:
         return min(rows, key=lambda r: r.get("baseline") != CUBLAS, default=None)
 
     def square_sizes(self, gpu: str, steps: Iterable[str]) -> list[int]:
-        """Square sizes at which a default variant of one of the steps was timed."""
-        rows = [r for step in steps for r in self.of_step(gpu, step)]
-        return sorted({r["m"] for r in rows if r.get("default") and r["m"] == r["n"] == r["k"]})
+        """Square sizes at which a default variant of one of the steps was timed without options."""
+        rows = [r for step in steps for r in self.of_step(gpu, step) if r.get("default") and not r.get("options")]
+        return sorted({r["m"] for r in rows if r["m"] == r["n"] == r["k"]})
 
     def baseline_at(
         self,

@@ -18,7 +18,7 @@ from .style import Missing, say
 SIZE = 4096
 L1_BYTES_PER_CLOCK = 128  # per multiprocessor, since Volta
 WIDTH, HEIGHT = 9.4, 5.4
-LEFT, RIGHT, TOP, BOTTOM = 0.76, 0.24, 0.80, 0.80  # margins in inches
+LEFT, RIGHT, TOP, BOTTOM = 0.76, 1.85, 0.80, 0.80  # margins in inches
 
 Point = tuple[float, float, Step]
 Bounds = tuple[float, float]
@@ -114,7 +114,7 @@ def _roofs(ax: Axes, xs: Bounds, ys: Bounds, peak: float, bandwidths: Sequence[t
     slope = math.degrees(math.atan2(ten[1] - one[1], ten[0] - one[0]))
     for index, (bandwidth, colour, text) in enumerate(bandwidths):
         knee = peak / bandwidth
-        end = knee / 2.6  # of the name: near the top for the first line; for the second lower, away from the points
+        end = knee / 1.5  # of the name: near the top for the first line; for the second lower, away from the points
         if index:
             start = max(xs[0], ys[0] / bandwidth)
             end = start * (knee / start) ** 0.45
@@ -134,16 +134,16 @@ def _roofs(ax: Axes, xs: Bounds, ys: Bounds, peak: float, bandwidths: Sequence[t
 
 
 def _flat_lines(ax: Axes, xs: Bounds, ys: Bounds, lines: Sequence[tuple[float, str, object, str]]) -> None:
-    """Levels named at the right end, names moved apart."""
+    """Levels named to the right of the axes, names moved apart."""
     inches = HEIGHT - TOP - BOTTOM
     span = math.log(ys[1] / ys[0])
-    places = style.spread([math.log(v / ys[0]) / span * inches + 0.1 for v, *_ in lines], 0.17)
+    places = style.spread([math.log(v / ys[0]) / span * inches for v, *_ in lines], 0.17)
     for (value, colour, dashes, text), place in zip(lines, places, strict=True):
         if dashes:
             ax.axhline(value, color=colour, ls=dashes, lw=1.4, zorder=1)
-        ax.annotate(text, (1, min(place, inches - 0.08) / inches), (-4, 0), xycoords="axes fraction",
-                    textcoords="offset points", ha="right", va="center", fontsize=9, color=colour, zorder=6,
-                    bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.5, "alpha": 0.8})  # fmt: skip
+        ax.annotate(text, (xs[1], value), (1.025, min(place, inches - 0.08) / inches), xycoords="data",
+                    textcoords="axes fraction", va="center", fontsize=9, color=colour, annotation_clip=False,
+                    arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
 
 
 def _labelled_points(ax: Axes, points: Sequence[Point], xs: Bounds, ys: Bounds, levels: Sequence[float]) -> None:

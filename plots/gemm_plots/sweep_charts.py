@@ -73,7 +73,7 @@ def heat_map(course: Course, records: Records, step: Step, sweep: Sweep, languag
     found = {b: rows for b in BASELINES if (rows := sweep_rows(records, gpu, step.name, sweep, b))}
     pairs = [(m, n) for m in sweep.m_n for n in sweep.m_n]
     reach = max(0.05, *(abs(math.log(r["ratio"])) for rows in found.values() for r in rows.values()))
-    cell, row_height = 1.0, 0.27
+    cell, row_height = 0.84, 0.27
     panel, left = cell * len(sweep.k), 1.25
     width = max(left + len(found) * (panel + 0.3), 6.0)
     height = 1.62 + row_height * len(pairs)
@@ -109,20 +109,25 @@ def heat_map(course: Course, records: Records, step: Step, sweep: Sweep, languag
     axes[0].annotate("M × N", (0, 1), (-8, 6), xycoords="axes fraction", textcoords="offset points", ha="right",
                      fontsize=9, color=style.INK)  # fmt: skip
     count = max(map(len, found.values()))
-    where = records.gpu_name(gpu)
+    where, spans = records.gpu_name(gpu), f"M, N {sweep.m_n[0]}–{sweep.m_n[-1]}, K {sweep.k[0]}–{sweep.k[-1]}"
     style.heading(
         drawn,
         say(language, f"{step.short}, {count} sizes · {where}", f"{step.short}，{count} 种尺寸 · {where}"),
         say(
             language,
-            "in each cell: speed relative to the baseline, and TFLOPS",
-            "每格：相对基准的速度，以及 TFLOPS",
+            f"{spans}; in each cell: speed relative to the baseline, and TFLOPS",
+            f"{spans}；每格：相对基准的速度，以及 TFLOPS",
         ),
     )
+    ends = [f"{math.exp(sign * reach):.2f}" for sign in (-1, 1)]
     style.footnote(
         drawn,
-        say(language, "green: faster than the baseline; red: slower", "绿色：快于基准；红色：慢于基准"),
-    )  # fmt: skip
+        say(
+            language,
+            f"green: faster than the baseline; red: slower; full colour at {ends[0]} and {ends[1]}",
+            f"绿色：快于基准；红色：慢于基准；{ends[0]} 与 {ends[1]} 处颜色最深",
+        ),
+    )
     return drawn
 
 
@@ -130,11 +135,14 @@ def _cell(ax: Axes, x: int, y: int, record: Record | None, reach: float) -> None
     shade = _COLOURS(0.5 + math.log(record["ratio"]) / reach / 2) if record else style.GRID
     ax.add_patch(Rectangle((x, y), 1, 1, facecolor=shade, edgecolor="white", lw=1.5))
     middle = {"va": "center_baseline", "zorder": 5}
+    dark = record is not None and math.log(record["ratio"]) < -0.9 * reach
     if record is None:
         ax.text(x + 0.5, y + 0.5, "–", ha="center", fontsize=9, color=style.MUTED, **middle)
         return
-    ax.text(x + 0.5, y + 0.5, f"{record['ratio']:.3f}", ha="right", fontsize=9.5, fontweight="bold", **middle)
-    ax.text(x + 0.58, y + 0.5, style.number(record["tflops"]), ha="left", fontsize=8, color="#36414f", **middle)
+    inks = ("white", "white") if dark else (style.INK, "#36414f")
+    ax.text(x + 0.54, y + 0.5, f"{record['ratio']:.3f}", ha="right", fontsize=9.5, fontweight="bold", color=inks[0],
+            **middle)  # fmt: skip
+    ax.text(x + 0.62, y + 0.5, style.number(record["tflops"]), ha="left", fontsize=8, color=inks[1], **middle)
 
 
 def lines(course: Course, records: Records, name: str, language: str) -> Figure:

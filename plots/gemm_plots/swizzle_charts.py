@@ -46,12 +46,11 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     gpu = next((g for g in records.gpus([step.name]) if default_over_stride(records, g, step.name)), None)
     if gpu is None:
         raise Missing(f"{step.name} was not timed at two swizzle strides or more")
-    timed = {
-        s: {k: r["tflops"] for k, r in rows.items()} for s, rows in default_over_stride(records, gpu, step.name).items()
-    }
+    found = default_over_stride(records, gpu, step.name)
+    timed = {s: {k: r["tflops"] for k, r in rows.items() if k} for s, rows in found.items()}
     rates = hit_rates(records, gpu, step.name)
     columns = 2 if rates else 1
-    height, panel, left, right = 4.3, 3.7, 0.68, 1.05
+    height, panel, left, right = 4.3, 3.7 if rates else 5.4, 0.68, 1.05
     width = columns * (left + panel + right)
     drawn, axes = style.figure(width, height, columns=columns)
     drawn.subplots_adjust(
@@ -64,35 +63,43 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     strides = sorted({k for rows in [*timed.values(), *rates.values()] for k in rows if k})
     palette = (style.GREY, style.BLUE, style.GREEN, style.VIOLET, style.AMBER)
     colours = {size: palette[i % len(palette)] for i, size in enumerate(sorted({*timed, *rates}))}
-    for ax, found, label, names in (
-        (axes[0], timed, "TFLOPS", "TFLOPS"),
-        (axes[-1], rates, "%", say(language, "L2 hit rate, % (Nsight Compute)", "L2 命中率，%（Nsight Compute）")),
-    ):
-        if not found or (label == "%" and columns == 1):
+    rate_title = say(language, "L2 hit rate, % (Nsight Compute)", "L2 命中率，%（Nsight Compute）")
+    for ax, values, title in ((axes[0], timed, "TFLOPS"), (axes[-1], rates, rate_title)):
+        if not values or (ax is axes[0]) != (values is timed):
             continue
         lines = panels.Lines(ax)
-        for size, rows in found.items():
-            lines.add([(k, v) for k, v in rows.items() if k], f"{size}³", colours[size], width=2.1)
-            if 0 in rows:
-                ax.axhline(rows[0], color=colours[size], ls=panels.DOTTED, lw=1.3, zorder=1)
-                lines.top = max(lines.top, rows[0])
+        bounds = [v for rows in values.values() for v in rows.values()]
+        for size, rows in values.items():
+            colour = colours[size]
+            ink = style.MUTED if colour == style.GREY else colour
+            lines.add([(k, v) for k, v in rows.items() if k], f"{size}³", colour, ink, width=2.1)
         panels.size_axis(ax, strides, say(language, "swizzle stride (elements)", "swizzle 步长（元素）"))
         ax.tick_params(axis="x", labelsize=9)
-        values = [v for rows in found.values() for v in rows.values()]
-        lines.finish(2.45, 1.12, max(0.0, min(values) - 0.6 * (max(values) - min(values))))
-        ax.set_title(names, fontsize=10)
-    where = records.gpu_name(gpu)
+        lines.finish(2.45, 1.12, max(0.0, min(bounds) - 0.6 * (max(bounds) - min(bounds))))
+        ax.set_title(title, fontsize=10)
+    where, spread = records.gpu_name(gpu), _spread([r for rows in found.values() for k, r in rows.items() if k])
     style.heading(
         drawn,
         say(language, f"{step.short}: block swizzle · {where}", f"{step.short}：block swizzle · {where}"),
-        say(
-            language,
-            "dotted: the stride that the step chooses by itself; the axes do not start at 0",
-            "点线：这一步自己选用的步长；纵轴不从 0 开始",
-        ),
+        (
+            say(
+                language,
+                f"medians; the middle 60% of a timing's rounds span up to {spread:.0%} of it; ",
+                f"中位数；同一次计时中间 60% 的各轮相差最多 {spread:.0%}；",
+            )
+            if spread
+            else ""
+        )
+        + say(language, "no axis starts at 0", "纵轴不从 0 开始"),
     )
     style.footnote(drawn, panels.conditions(records, gpu, language))
     return drawn
+
+
+def _spread(rows: list[Record]) -> float:
+    """From the 20th to the 80th percentile of a timing's rounds, as a share of its median: the largest of them."""
+    known = [r for r in rows if r.get("ms_p20") and r.get("ms_p80")]
+    return max(((r["ms_p80"] - r["ms_p20"]) / r["ms"] for r in known), default=0.0)
 
 
 def stages_of(variant: str) -> tuple[str, int] | None:
@@ -113,9 +120,14 @@ def stage_grid(records: Records, gpu: str, step: str) -> tuple[int, dict[str, di
             by_size.setdefault(record["m"], {}).setdefault(family[0], {}).setdefault((family[1], stride), record)
     full: dict[int, dict[str, dict[tuple[int, int], Record]]] = {}
     for size, families in by_size.items():
-        full[size] = {f: g for f, g in families.items() if min(len({k[i] for k in g}) for i in (0, 1)) > 1}
+        full[size] = {f: g for f, g in families.items() if _crosses(g)}
     size = max(full, key=lambda s: (sum(map(len, full[s].values())), s), default=0)
     return size, full.get(size, {})
+
+
+def _crosses(grid: dict[tuple[int, int], Record]) -> bool:
+    """Whether at least two numbers of stages were timed at two strides or more each."""
+    return sum(count > 1 for count in Counter(depth for depth, _ in grid).values()) > 1
 
 
 def stages(course: Course, records: Records, step: Step, language: str) -> Figure:

@@ -33,6 +33,7 @@ def table(course: Course, records: Records, name: str, language: str) -> str:
         "hgemm125": partial(_sweep, sweep=sweep_charts.HGEMM125),
         "swizzle": _swizzle,
         "bottlenecks": _bottlenecks,
+        "error-over-k": _error_over_k,
         "counts": _counts,
         "count-variants": _count_variants,
         "mix": lambda course, records, step, language: _mix(course, records, [step], language, default_only=False),
@@ -318,7 +319,9 @@ def _bottlenecks(course: Course, records: Records, step: Step, language: str) ->
     parts = []
     for gpu in gpus:
         by_size = bottleneck_charts.left_out(records, gpu, step.name)
-        full = {size: rows[0].full for size, rows in by_size.items()}
+        full = {
+            size: next((r.full for r in rows if r.full.get("default")), rows[0].full) for size, rows in by_size.items()
+        }
         head = [say(language, "left out", "省去的工作")]
         cells = [say(language, "nothing: the full kernel", "无：完整 kernel")]
         for size, record in full.items():
@@ -392,6 +395,49 @@ def _error(course: Course, records: Records, language: str) -> str:
         for kind, rows in found.items()
     ]
     return _markdown(head, rows)
+
+
+def _error_over_k(course: Course, records: Records, step: Step, language: str) -> str:
+    """The error of the default and of the variant with FP32 sums by K, and the worst element's share of its bound."""
+    gpus = [g for g in records.gpus([step.name]) if len(error_charts.over_k(records, g, step.name)[1]) > 2]
+    if not gpus:
+        raise Missing(f"no errors of {step.name} with FP16 and FP32 sums at three K or more")
+    parts = []
+    for gpu in gpus:
+        (m, n), pairs = error_charts.over_k(records, gpu, step.name)
+        narrow, wide = (step_charts.TYPE_NAMES[r["acc"]] for r in next(iter(pairs.values())))
+        head = [
+            "K",
+            say(language, f"{narrow} sums", f"{narrow} 累加"),
+            say(language, "growth", "增长"),
+            say(language, f"{wide} sums", f"{wide} 累加"),
+            f"{narrow} ÷ {wide}",
+            say(language, f"{narrow}, of the bound", f"{narrow}，占上界"),
+            say(language, f"{wide}, of the bound", f"{wide}，占上界"),
+        ]
+        rows, before = [], None
+        for k, pair in pairs.items():
+            errors = [r["error"] for r in pair]
+            rows.append(
+                [
+                    str(k),
+                    f"{errors[0]:.5f}",
+                    f"×{errors[0] / before:.2f}" if before else "",
+                    f"{errors[1]:.5f}",
+                    f"{errors[0] / errors[1]:.0f}",
+                    *(_percent(r.get("worst_of_bound")) for r in pair),
+                ]
+            )
+            before = errors[0]
+        size = f"M = N = {m}" if m == n else f"M = {m}, N = {n}"
+        note = say(
+            language,
+            f"; {size}, ‖C − reference‖ / ‖reference‖; of the bound: the worst element",
+            f"；{size}，‖C − 参考‖ / ‖参考‖；占上界：最差的元素",
+        )
+        used = [r for pair in pairs.values() for r in pair]
+        parts.append(_where(records, gpu, used, language) + note + "\n\n" + _markdown(head, rows, 0))
+    return "\n\n".join(parts)
 
 
 def _counts(course: Course, records: Records, step: Step, language: str) -> str:

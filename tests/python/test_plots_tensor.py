@@ -45,7 +45,8 @@ def chart(root, name):
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
-        ("mma-ladder", ["560  (93.3%)", "170  (28.3%)", "cuBLAS 600", "cublasLt 640", "mma.sync limit 650", "peak 990"]),
+        ("mma-ladder", ["560  (93.3%)", "170  (28.3%)", "cuBLAS 600", "cublasLt 640", "mma.sync limit 650"]),
+        ("mma-ladder-8192", ["560  (93.3%)", "cublasLt 640", "peak 990"]),
         ("mma-sizes", ["cublasLt", "mma.sync limit 650"]),
         ("mma-sizes.zh-CN", ["mma.sync 上限 650"]),
         ("all-ladders", ["FP32 on CUDA cores", "Tensor cores through PTX mma.sync", "limit of the instruction"]),
