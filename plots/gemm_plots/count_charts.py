@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 from tools.figures.text import Words
@@ -41,12 +43,24 @@ CLASSES = (
 
 
 def counted(course: Course, records: Records, name: str) -> list[tuple[Step, Record]]:
-    """The ladder's steps that the simulator has counted."""
-    rows = [(step, records.counts_of(step.name)) for step in course.ladder(name)]
+    """The ladder's steps that the simulator has counted, each with the tile that it has at 4096."""
+    rows = [(step, counts_as_at_4096(course, records, step)) for step in course.ladder(name)]
     found = [(step, record) for step, record in rows if record]
     if not found:
         raise Missing(f"no simulator counts of the {name} ladder")
     return found
+
+
+def counts_as_at_4096(course: Course, records: Records, step: Step) -> Record | None:
+    """A step's counts; of a default that chooses by size those of the tile that it takes at 4096."""
+    variant = course.at_4096(step)
+    return (records.counts_of(step.name, variant) if variant else None) or records.counts_of(step.name)
+
+
+def chosen(rows: Sequence[tuple[Step, Record]], language: str) -> str:
+    """A remark for the note of a chart: which steps are shown with another tile than the default has at that size."""
+    names = ", ".join(f"{step.number} {r['variant']}" for step, r in rows if not r.get("default"))
+    return say(language, f"; the tile of 4096³: {names}", f"；取 4096³ 时的块：{names}") if names else ""
 
 
 def fmas(record: Record) -> int:
@@ -105,7 +119,8 @@ def _size(rows: list[tuple[str, Record]]) -> str:
 
 def sectors(course: Course, records: Records, name: str, language: str) -> Figure:
     """Sectors per read request, and all the sectors read per 1000 multiply-adds."""
-    rows = [(s.short, r) for s, r in counted(course, records, name)]
+    found = counted(course, records, name)
+    rows = [(s.short, r) for s, r in found]
     drawn, (left, right), _ = _bars(rows, 2, legend=False)
     totals = [1000 * read_sectors(r) / fmas(r) for _, r in rows]
     for row, (_, record) in enumerate(rows):
@@ -138,14 +153,16 @@ def sectors(course: Course, records: Records, name: str, language: str) -> Figur
             f"counted by the simulator at {_size(rows)}; a warp's read of 32 × 4 neighbouring bytes is 4 sectors, "
             "of 32 × 16 bytes 16",
             f"模拟器计数，{_size(rows)}；一个 warp 读相邻的 32 × 4 字节是 4 个扇区，32 × 16 字节是 16 个",
-        ),
+        )
+        + chosen(found, language),
     )
     return drawn
 
 
 def bank_conflicts(course: Course, records: Records, name: str, language: str) -> Figure:
     """Shared-memory wavefronts per 1000 multiply-adds: what is needed, and what conflicts add."""
-    rows = [(s.short, r) for s, r in counted(course, records, name) if sum(shared_parts(r))]
+    found = [(s, r) for s, r in counted(course, records, name) if sum(shared_parts(r))]
+    rows = [(s.short, r) for s, r in found]
     if not rows:
         raise Missing(f"no shared-memory access counted in the {name} ladder")
     title = say(
@@ -153,7 +170,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
         f"Shared-memory wavefronts per 1000 multiply-adds, {name.upper()}",
         f"每 1000 次乘加的共享内存波前数，{name.upper()}",
     )
-    return _wavefronts(rows, title, language)
+    return _wavefronts(rows, title, language, chosen(found, language))
 
 
 def step_counts(course: Course, records: Records, step: Step, language: str) -> Figure:
@@ -169,7 +186,7 @@ def step_counts(course: Course, records: Records, step: Step, language: str) -> 
     return _wavefronts(rows, title, language)
 
 
-def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str) -> Figure:
+def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str, remark: str = "") -> Figure:
     drawn, (left, right), _ = _bars(rows, 2, legend=True)
     for ax, first in ((left, 0), (right, 2)):
         top = 0.0
@@ -191,7 +208,8 @@ def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str) -> Fi
             language,
             f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
             f"模拟器计数，{_size(rows)}；括号内为冲突所占比例",
-        ),
+        )
+        + remark,
     )
     style.legend(
         drawn,
@@ -207,7 +225,8 @@ def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str) -> Fi
 def instructions(course: Course, records: Records, name: str, language: str) -> Figure:
     """Warp instructions (PTX) by class, per as many multiply-adds as the ladder's arithmetic instruction does."""
     unit, per, nothing_but = UNITS.get(name, TENSOR_UNIT)
-    rows = [(s.short, r) for s, r in counted(course, records, name)]
+    found = counted(course, records, name)
+    rows = [(s.short, r) for s, r in found]
     drawn, (ax,), _height = _bars(rows, 1, legend=True)
     drawn.set_figwidth(9.4)
     drawn.subplots_adjust(left=2.0 / 9.4, right=1 - 0.3 / 9.4)
@@ -234,7 +253,8 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
             language,
             f"PTX executed, counted by the simulator at {_size(rows)}; dotted: 1, {nothing_but(language)}",
             f"模拟器执行的 PTX 指令，{_size(rows)}；点线为 1，即{nothing_but(language)}",
-        ),
+        )
+        + chosen(found, language),
     )
     style.legend(
         drawn, [("box", colour, say(language, english, chinese)) for _, colour, english, chinese in CLASSES], 0.76

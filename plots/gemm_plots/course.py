@@ -95,6 +95,10 @@ class Course:
         """The step's idea in a few words."""
         return self._json("steps.json").get(step.name, {}).get(language, step.short)
 
+    def at_4096(self, step: Step) -> str | None:
+        """The variant whose tile a default that chooses by size takes at 4096, where a small size takes another."""
+        return self._json("steps.json").get(step.name, {}).get("at_4096")
+
     def covers(self, step: Step) -> dict[str, list[str]]:
         """Published kernels that each variant of a step covers, as docs/ladder.md says; a test holds it to them."""
         page = self.root / "docs" / "ladder.md"

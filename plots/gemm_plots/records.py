@@ -105,9 +105,10 @@ class Records:
         """The GPU's own name as its records give it."""
         return next((r["gpu"] for r in self.timings.get(gpu, []) if r.get("gpu")), gpu)
 
-    def counts_of(self, step: str) -> Record | None:
-        """The simulator's counts of a step's default variant: at 256^3 where recorded, else the largest size."""
-        rows = [r for r in self.counts if r["step"] == step and r.get("default")]
+    def counts_of(self, step: str, variant: str | None = None) -> Record | None:
+        """The simulator's counts of a step's default or a variant: at 256^3 where recorded, else the largest size."""
+        rows = [r for r in self.counts if r["step"] == step]
+        rows = [r for r in rows if (r["variant"] == variant if variant else r.get("default"))]
         rows = [r for r in rows if r.get("alpha", 1) == 1 and r.get("beta", 0) == 0]
         rows.sort(key=lambda r: ((r["m"], r["n"], r["k"]) != (256, 256, 256), -r["m"] * r["n"] * r["k"]))
         return rows[0] if rows else None

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import panels, style
-from .count_charts import flop_per_byte
+from .count_charts import chosen, counts_as_at_4096, flop_per_byte
 from .course import Course, Step
 from .records import Records
 from .step_charts import TYPE_NAMES
@@ -28,7 +28,7 @@ def points_of(course: Course, records: Records, gpu: str | None, name: str) -> l
     """Intensity and speed of every step of a ladder that has both."""
     found = []
     for step in course.ladder(name) if gpu else []:
-        record, counts = records.default_at(gpu, step.name, SIZE), records.counts_of(step.name)
+        record, counts = records.default_at(gpu, step.name, SIZE), counts_as_at_4096(course, records, step)
         intensity = flop_per_byte(counts) if counts else None
         if record and intensity:
             found.append((intensity, record["tflops"], step))
@@ -58,16 +58,12 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
     ax.set_yscale("log")
     ax.set_xlim(*xs)
     ax.set_ylim(*ys)
-    _roofs(ax, xs, ys, peak, (
+    flat = _levels(course, records, gpu, steps, ys, language)
+    _roofs(ax, xs, ys, peak, min(value for value, *_ in flat), (
         (l1, style.BLUE, say(language, f"L1: {l1:.1f} TB/s (128 bytes per clock and SM)",
                              f"L1：{l1:.1f} TB/s（每 SM 每周期 128 字节）")),
         (dram, style.VIOLET, say(language, f"DRAM: {dram} TB/s", f"显存：{dram} TB/s")),
     ))  # fmt: skip
-    types = TYPE_NAMES.get(steps[-1].element, steps[-1].element)
-    flat = [(peak, style.INK, "", say(language, f"{types} peak {peak} TFLOPS", f"{types} 峰值 {peak} TFLOPS"))]
-    for reference in panels.baselines(records, gpu, steps, SIZE) + panels.roofs(course, records, gpu, steps, language):
-        if not reference.peak and reference.tflops < ys[1]:
-            flat.append((reference.tflops, reference.colour, reference.dashes, reference.text))
     _flat_lines(ax, xs, ys, flat)
     _labelled_points(ax, points, xs, ys, [value for value, *_ in flat])
     for axis, bounds in ((ax.xaxis, xs), (ax.yaxis, ys)):
@@ -80,6 +76,8 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
     )
     ax.set_ylabel("TFLOPS")
     where = records.gpu_name(gpu)
+    shown = [(step, counts_as_at_4096(course, records, step)) for _, _, step in points]
+    tiles = chosen([(step, record) for step, record in shown if record], language)
     style.heading(
         drawn,
         say(language, f"Roofline, {name.upper()} at {SIZE}³ · {where}", f"Roofline，{name.upper()}，{SIZE}³ · {where}"),
@@ -87,7 +85,8 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
             language,
             "bytes are what the loads ask for, before any cache: a point above the DRAM line is served by L1 and L2",
             "字节数是读指令请求的量，未计缓存：高于显存线的点由 L1 和 L2 供数",
-        ),
+        )
+        + tiles,
     )
     style.footnote(
         drawn,
@@ -100,6 +99,18 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
     return drawn
 
 
+def _levels(
+    course: Course, records: Records, gpu: str, steps: Sequence[Step], ys: Bounds, language: str
+) -> list[tuple[float, str, object, str]]:
+    """The peak, the baselines and the limit inside the axes: value, colour, dashes (none: drawn as a roof), name."""
+    peak, types = course.peak(gpu, steps[-1]), TYPE_NAMES.get(steps[-1].element, steps[-1].element)
+    flat = [(peak, style.INK, "", say(language, f"{types} peak {peak} TFLOPS", f"{types} 峰值 {peak} TFLOPS"))]
+    for reference in panels.baselines(records, gpu, steps, SIZE) + panels.roofs(course, records, gpu, steps, language):
+        if not reference.peak and reference.tflops < ys[1]:
+            flat.append((reference.tflops, reference.colour, reference.dashes, reference.text))
+    return flat
+
+
 def _inches(x: float, y: float, xs: Bounds, ys: Bounds) -> tuple[float, float]:
     """A place of the logarithmic axes in inches from their corner."""
     return (
@@ -108,13 +119,17 @@ def _inches(x: float, y: float, xs: Bounds, ys: Bounds) -> tuple[float, float]:
     )
 
 
-def _roofs(ax: Axes, xs: Bounds, ys: Bounds, peak: float, bandwidths: Sequence[tuple[float, str, str]]) -> None:
-    """The sloping lines of the bandwidths, each named along its upper end."""
+def _roofs(
+    ax: Axes, xs: Bounds, ys: Bounds, peak: float, free: float, bandwidths: Sequence[tuple[float, str, str]]
+) -> None:
+    """The sloping lines of the bandwidths, each named along its upper end, below the level `free`."""
     one, ten = _inches(xs[0], ys[0], xs, ys), _inches(xs[0] * 10, ys[0] * 10, xs, ys)
     slope = math.degrees(math.atan2(ten[1] - one[1], ten[0] - one[0]))
     for index, (bandwidth, colour, text) in enumerate(bandwidths):
         knee = peak / bandwidth
-        end = knee / 1.5  # of the name: near the top for the first line; for the second lower, away from the points
+        end = (
+            min(knee, free / bandwidth) / 1.3
+        )  # of the name: near the top for the first line; for the second lower, away from the points
         if index:
             start = max(xs[0], ys[0] / bandwidth)
             end = start * (knee / start) ** 0.45
@@ -141,7 +156,7 @@ def _flat_lines(ax: Axes, xs: Bounds, ys: Bounds, lines: Sequence[tuple[float, s
     for (value, colour, dashes, text), place in zip(lines, places, strict=True):
         if dashes:
             ax.axhline(value, color=colour, ls=dashes, lw=1.4, zorder=1)
-        ax.annotate(text, (xs[1], value), (1.025, min(place, inches - 0.08) / inches), xycoords="data",
+        ax.annotate(text, (xs[1], value), (1.04, min(place, inches - 0.08) / inches), xycoords="data",
                     textcoords="axes fraction", va="center", fontsize=9, color=colour, annotation_clip=False,
                     arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
 

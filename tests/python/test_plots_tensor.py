@@ -193,6 +193,17 @@ def test_work_left_out_of_another_variant_names_that_one():
     assert other.words("zh-CN") == "movmatrix（k07_movmatrix）"
 
 
+def test_the_ladders_counts_are_of_the_tile_that_4096_takes(course):
+    """A default that chooses by size runs a small tile where the simulator counts; the charts show the other."""
+    facts = {"20_mma_warp_swizzle": {"at_4096": "fp32"}}
+    (course / "plots" / "data" / "steps.json").write_text(json.dumps(facts), encoding="utf-8")
+    assert plot.main(["--root", str(course)]) == 0
+    assert "(56%)" in chart(course, "mma-bank-conflicts")
+    assert "the tile of 4096³: 20 fp32" in chart(course, "mma-bank-conflicts")
+    assert "20 fp32" in chart(course, "mma-roofline") and "20 fp32" in chart(course, "mma-sectors")
+    assert "取 4096³ 时的块：20 fp32" in chart(course, "mma-instructions.zh-CN")
+
+
 def test_an_error_over_k_needs_the_same_m_and_n(course):
     """The default and the variant with FP32 sums, at three K or more of one M and N."""
     found = records.load(course / "plots" / "data", course)
