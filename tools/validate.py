@@ -25,9 +25,9 @@ from tools.paths import BUILD, ROOT, shown
 SIZES = (256, 512)
 EQUAL_SHARE = 0.95
 
-# Our counter, and what of the GPU's counts the same: a sum, of which terms with a minus are taken off. Those of the SM's
-# own instrumentation (smsp__sass_…) tell loads, ldmatrix and cp.async apart, and count what an access takes by itself;
-# the L1's (l1tex__…_op_ld) has all three in one, and passes in which an access had to wait for another warp's besides.
+# Our counter, and what of the GPU's counts the same: a sum, of which terms with a minus are taken off. Those of the
+# SM's own instrumentation (smsp__sass_…) tell loads, ldmatrix and cp.async apart, and count what an access takes by
+# itself; the L1's (l1tex__…_op_ld) has all three in one, and passes in which an access waited for another warp's.
 LOADS, COPIES = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum", "smsp__sass_l1tex_t_{}_pipe_lsu_mem_global_op_ldgsts.sum"
 PASSES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 COUNTERS = {

@@ -111,8 +111,17 @@ MUTANTS = (
     Mutant("16_wmma_async", BARRIER, "__syncthreads();     // so have everyone's", "//", RACE),
     Mutant("16_wmma_async", BARRIER, "__syncthreads();  // everyone has read the last slice", "//", RACE),
     Mutant("18_mma_naive", BARRIER, "__syncthreads();  // the slice is complete", "//", RACE),
-    Mutant("20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the first slice is complete", "//", RACE),
-    Mutant("20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the next slice is complete", "//", RACE),
+    Mutant(
+        "20_mma_warp_swizzle",
+        BARRIER,
+        "__syncthreads();  // the first slice is complete",
+        "//",
+        RACE,
+        variant="swizzle",
+    ),
+    Mutant(
+        "20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the next slice is complete", "//", RACE, variant="swizzle"
+    ),
     Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();  // this thread's copies", "//", UNWAITED),
     Mutant("17_wmma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
     Mutant("19_mma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
@@ -122,6 +131,7 @@ MUTANTS = (
         "        cp_async_wait<STAGES - 2>();\n        __syncthreads();",
         "        __syncthreads();",
         UNWAITED,
+        variant="swizzle",
     ),
     Mutant("14_wmma_naive", FRAGMENT, "a_frag, a + k, g.lda", "a_frag, a + g.lda + k, g.lda", OUTSIDE),
     Mutant("15_wmma_tiled", FRAGMENT, "As + (warp_row + i * MMA)", "As + (warp_row + i * MMA + 1)", WRONG),
@@ -130,8 +140,22 @@ MUTANTS = (
     Mutant("18_mma_naive", FRAGMENT, "&Bs[lane % 16]", "&Bs[(lane ^ 1) % 16]", WRONG),
     Mutant("19_mma_stages", FRAGMENT, "b_frag[j / 2] + j % 2 * 2", "b_frag[j / 2] + j % 2", WRONG),
     Mutant("19_mma_stages", FRAGMENT, "lane / 16 * 8 + lane % 8)", "lane / 16 * 8 + (lane ^ 1) % 8)", WRONG, "tn"),
-    Mutant("20_mma_warp_swizzle", FRAGMENT, "(warp_row + lane % 16,", "(warp_row + (lane ^ 8) % 16,", WRONG),
-    Mutant("20_mma_warp_swizzle", INDEX, "moved(a_lane + stage, step * 32)", "a_lane + stage + step * 32", WRONG),
+    Mutant(
+        "20_mma_warp_swizzle",
+        FRAGMENT,
+        "(warp_row + lane % 16,",
+        "(warp_row + (lane ^ 8) % 16,",
+        WRONG,
+        variant="swizzle",
+    ),
+    Mutant(
+        "20_mma_warp_swizzle",
+        INDEX,
+        "moved(a_lane + stage, step * 32)",
+        "a_lane + stage + step * 32",
+        WRONG,
+        variant="swizzle",
+    ),
     Mutant(
         "17_wmma_stages",
         GUARD,
@@ -142,7 +166,13 @@ MUTANTS = (
     ),
     Mutant("17_wmma_stages", GUARD, "b_row + i * L::B_ROWS < left ? b_bytes : 0", "b_bytes", OUTSIDE, arguments=RAGGED),
     Mutant(
-        "20_mma_warp_swizzle", GUARD, "if (row < g.m && col < g.n)\n", "if (col < g.n)\n", OUTSIDE, arguments=RAGGED
+        "20_mma_warp_swizzle",
+        GUARD,
+        "if (row < g.m && col < g.n)\n",
+        "if (col < g.n)\n",
+        OUTSIDE,
+        arguments=RAGGED,
+        variant="swizzle",
     ),
     Mutant(
         "20_mma_warp_swizzle",
@@ -151,6 +181,7 @@ MUTANTS = (
         "b_inside",
         OUTSIDE,
         arguments=RAGGED,
+        variant="swizzle",
     ),
     Mutant("15_wmma_tiled", PAD, "A_PITCH = BK + PAD_", "A_PITCH = BK", COUNTS, arguments=RECORDED),
     Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD_", "A_PITCH = BK", COUNTS, arguments=RECORDED),
@@ -163,12 +194,18 @@ MUTANTS = (
         arguments=RECORDED,
     ),
     Mutant(
-        "20_mma_warp_swizzle", PAD, "chunk ^ (COLS == 32 ? row / 2 % 4 : row % 8)", "chunk", COUNTS, arguments=RECORDED
+        "20_mma_warp_swizzle",
+        PAD,
+        "chunk ^ (COLS == 32 ? row / 2 % 4 : row % 8)",
+        "chunk",
+        COUNTS,
+        arguments=RECORDED,
+        variant="swizzle",
     ),
     Mutant("16_wmma_async", SWAP, "if (T::BUFFERS == 2) buffer ^= 1;", "", WRONG),
     Mutant("17_wmma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
     Mutant("19_mma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
-    Mutant("20_mma_warp_swizzle", SWAP, "        write = read;\n", "", RACE, arguments=DEEP),
+    Mutant("20_mma_warp_swizzle", SWAP, "        write = read;\n", "", RACE, arguments=DEEP, variant="swizzle"),
 )
 
 
