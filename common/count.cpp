@@ -33,6 +33,7 @@ bool count(const Session& session, const Work& work) {
   if (!options.json.empty()) {
     nlohmann::ordered_json record = identity_record(session.step, *variant, session.is_default(*variant), shape);
     if (launch.swizzle_stride != 0) record["options"] = options_record(launch);
+    record["kernels"] = counted.kernels;
     record["counts"] = counted.counts;
     merge_records(options.json, {record});
   }

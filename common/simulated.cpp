@@ -178,6 +178,7 @@ Outcome end() {
   std::map<std::pair<std::string, std::uint64_t>, nlohmann::json> lines;
   outcome.counts = nlohmann::json::object();
   for (const auto& kernel : seen.at("kernels")) {
+    outcome.kernels.push_back(kernel.at("symbol"));
     add(outcome.counts, kernel.at("counts"));
     outcome.seconds += kernel.at("seconds").get<double>();
     for (const auto& line : kernel.at("lines")) add(lines[{line.at("file"), line.at("line")}], line.at("counts"));

@@ -16,6 +16,7 @@ struct Outcome {
   double seconds = 0;                ///< that the host took to simulate the launches
   nlohmann::json counts;             ///< summed over every kernel launched, with the keys of the simulator's records
   nlohmann::json lines;              ///< [{"file","line","counts"}], by file and line, summed over the kernels
+  std::vector<std::string> kernels;  ///< symbols of those launched
   std::vector<std::string> reports;  ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
 };
 

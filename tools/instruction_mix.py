@@ -21,7 +21,7 @@ if __package__ in (None, ""):
 from tools import disassembly, fatbin, registry
 from tools.errors import UserError
 from tools.paths import BUILD, DATA, SIMULATOR
-from tools.variant_kernels import fingerprint, kernel_of, variants_in
+from tools.variant_kernels import fingerprint, launched
 
 Record = dict[str, Any]
 
@@ -41,9 +41,9 @@ BY_HAND = {
 }
 
 # Defaults that choose among kernels by the size of C, and the variant whose kernel they launch for large C.
-FOR_LARGE_C = {("11_warp_tiling", "by_size"): "large_tiles"}
+FOR_LARGE_C = {("11_warp_tiling", "by_size"): "large_tiles", ("20_mma_warp_swizzle", "by_size"): "swizzle"}
 # Steps that steps/meson.build compiles with another level of ptxas than -O3.
-PTXAS_LEVEL = {"11_warp_tiling": "-O1"}
+PTXAS_LEVEL = {"11_warp_tiling": "-O1", "13_half_double_buffer": "-O1"}
 
 
 def find_tool(name: str, given: str | None) -> str | None:
@@ -134,7 +134,6 @@ def measure(step: registry.Step, build: Path, arch: int, disassembler: str | Non
     if not executable.is_file():
         raise UserError(f"{step.name} is not built: meson compile -C {build.name} {step.name}")
     source = step.kernel.read_text(encoding="utf-8")
-    known = variants_in(source)
     ptx_images = [image for image in fatbin.entries(executable) if image.kind == "ptx"]
     ptx = [k for image in ptx_images for k in disassembly.ptx_kernels(image.payload.decode("utf-8", "replace"))]
     levels: list[tuple[str, str, list[disassembly.Kernel], dict[str, int]]] = []
@@ -145,14 +144,14 @@ def measure(step: registry.Step, build: Path, arch: int, disassembler: str | Non
         levels.append(("sass", f"sm_{arch}", sass, registers))
     records = []
     cuda = toolkit_version()
-    for variant in listed(executable):
-        name = variant["variant"]
+    variants = {variant["variant"]: variant for variant in listed(executable) if not variant.get("leaves_out")}
+    for name, variant in variants.items():
+        symbol = launched(executable, variants[FOR_LARGE_C.get((step.name, name), name)])
         for level, target, kernels, registers in levels:
-            launched = FOR_LARGE_C.get((step.name, name), name)
-            kernel = kernel_of(known.get(launched), [k for k in kernels if "gemm_kernel" in k.name])
+            kernel = next((kernel for kernel in kernels if kernel.name == symbol), None)
             if kernel is None:
-                print(f"{step.name}: which kernel variant {name} launches cannot be told; left out", file=sys.stderr)
-                break
+                print(f"{step.name}: the {level} has no {symbol}; variant {name} is left out", file=sys.stderr)
+                continue
             loop = disassembly.inner_loop(kernel)
             if loop is None:
                 print(f"{step.name}: the {level} of variant {name} has no loop with FMAs; left out", file=sys.stderr)

@@ -87,6 +87,7 @@ json kernel_json(const Kernel& kernel, const Ran& ran) {
                        {"counts", counts.to_json()}});
   }
   return {{"name", readable(kernel.name)},
+          {"symbol", kernel.name},
           {"launches", ran.launches},
           {"seconds", ran.seconds},
           {"grid", {ran.grid.x, ran.grid.y, ran.grid.z}},

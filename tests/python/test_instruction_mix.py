@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tools import disassembly, fatbin, instruction_mix
 from tools.errors import UserError
-from tools.variant_kernels import arguments_of, fingerprint, kernel_of, variants_in
+from tools.variant_kernels import fingerprint, launched, product
 
 PTX = """
 .version 9.0
@@ -157,66 +157,35 @@ def test_a_file_without_gpu_code_is_refused(tmp_path, data):
         fatbin.entries(path)
 
 
-SOURCE = """
-constexpr int BM = 128;
-enum class Map {
-  a_transposed,  // the step's own, with a comma
-  lane_rows,
-};
-template <int BK, int PAD = 4, bool FLAG = false>
-Variant variant(const char* name) { return Variant(name, launch<BK, PAD, FLAG>); }
-std::vector<Variant> variants() {
-  return {Variant("plain", launch), Variant("typed", launch<unsigned>),
-          Variant("mapped", launch<Map::lane_rows, BM, true>),
-          variant<16>("helped"), variant<8, 0, true>("full").covers("x"), Variant("tile", launch<Tile<64, 32>, 4>)};
-}
-"""
+VARIANT = {"variant": "tiled", "block": [32, 16, 8], "min_k": 1}
 
 
-def test_defaults_of_the_launcher_and_of_a_helper_without_template():
-    source = """
-template <int BK, int PAD, int UNROLL = BK>
-void launch(const Gemm<float>& g) {}
-std::vector<Variant> variants() {
-  const auto variant = [](const char* name, int bk, auto launcher) { return Variant(name, launcher); };
-  return {variant("a", 16, launch<16, 4>), add("b", 8, launch<8, 0, 4>)};
-}
-"""
-    assert variants_in(source) == {"a": ("16", "4", "16"), "b": ("8", "0", "4")}
+def simulated(folder, *symbols: str):
+    """A step that does as one in the simulator does: it writes which kernels it launched."""
+    record = json.dumps({"variant": "tiled", "kernels": symbols})
+    step = folder / "03_step"
+    step.write_text(f'#!/bin/sh\necho "$*" > {folder}/asked\nfor file; do :; done\necho \'{record}\' > "$file"\n')
+    step.chmod(0o755)
+    return step
 
 
-def test_the_template_arguments_of_variants():
-    assert variants_in(SOURCE) == {
-        "plain": (), "typed": ("unsigned",), "mapped": ("1", "128", "1"), "helped": ("16", "4", "0"),
-        "full": ("8", "0", "1"), "tile": ("64", "32", "4"),
-    }  # fmt: skip
+def test_a_variants_kernel_is_the_one_that_it_launches(tmp_path):
+    assert launched(simulated(tmp_path, "_Z11gemm_kernelILi8EE", "_Z5roundv"), VARIANT) == "_Z11gemm_kernelILi8EE"
+    assert (tmp_path / "asked").read_text().startswith("--sim --variant tiled --m 64 --n 32 --k 32 --json ")
 
 
-@pytest.mark.parametrize(
-    ("symbol", "arguments"),
-    [
-        ("_Z11gemm_kernel4GemmIfffE", ()),
-        ("_Z11gemm_kernelIjEv4GemmIfffE", ("unsigned",)),
-        ("_Z11gemm_kernelIL3Map1ELi128ELb1EEv4GemmIfffE", ("1", "128", "1")),
-        ("_Z11gemm_kernelI4TileILi64ELi32EELi4EEv4GemmIfE", ("64", "32", "4")),
-        ("_Z11gemm_kernelILin3EEv4GemmIfE", ("-3",)),
-        ("_Z11gemm_kernelI6__halfLi2EEv4GemmIfE", ("__half", "2")),
-        ("_Z5otherv", ()),
-    ],
-)
-def test_the_template_arguments_of_symbols(symbol, arguments):
-    assert arguments_of(symbol) == arguments
+def test_a_variant_that_the_simulator_refuses_is_named(tmp_path):
+    step = tmp_path / "03_step"
+    step.write_text("#!/bin/sh\necho 'no such thing' >&2\nexit 2\n")
+    step.chmod(0o755)
+    with pytest.raises(UserError, match="03_step --sim --variant tiled failed: no such thing"):
+        launched(step, VARIANT)
 
 
-def test_a_variants_kernel():
-    kernels = [disassembly.Kernel(f"_Z11gemm_kernelILi{k}ELi{p}EEv4GemmIfE") for k, p in ((8, 4), (8, 0), (16, 4))]
-    assert kernel_of(("8", "0"), kernels) is kernels[1]
-    assert kernel_of(("16",), kernels) is kernels[2]
-    assert kernel_of(("8",), kernels) is kernels[0]  # two begin with it: the widest
-    more = [disassembly.Kernel(f"_Z11gemm_kernelILi8ELi{p}ELi1EEv4GemmIfE") for p in (4, 0)]
-    assert kernel_of(("8",), more) is None
-    assert kernel_of(None, kernels) is None
-    assert kernel_of(None, kernels[:1]) is kernels[0]
+@pytest.mark.parametrize("symbols", [["_Z5roundv"], ["_Z11gemm_kernelv", "_Z12naive_kernelv"]])
+def test_what_is_no_single_product_is_refused(symbols):
+    with pytest.raises(UserError, match=f"launches {len(symbols) - (len(symbols) == 1)} products"):
+        product(symbols)
 
 
 def test_the_fingerprint_is_of_the_code_alone():

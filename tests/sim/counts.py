@@ -39,7 +39,7 @@ def counted(executable: Path, folder: Path) -> list[Record]:
         sizes = SIZES if SIZES_K % variant["multiple_k"] == 0 else (SIZES[0], DEEPER)
         for size in (*sizes, RAGGED) if any_size else sizes:
             run([executable, "--sim", "--variant", variant["variant"], *size, "--json", out])
-    return read(out)
+    return [{key: value for key, value in record.items() if key != "kernels"} for record in read(out)]
 
 
 def run(command: list) -> None:
