@@ -253,8 +253,8 @@ def warp_tiles(language: str) -> Canvas:
         316,
         say(
             language,
-            "An SM finishes an HMMA every 1.64 cycles at the limit, and shared memory gives a wavefront a cycle.",
-            "极限时一个 SM 每 1.64 周期完成一条 HMMA，共享内存每周期交付一个波前。",
+            "An SM finishes an HMMA every 1.63 cycles at the limit, and shared memory gives a wavefront a cycle.",
+            "极限时一个 SM 每 1.63 周期完成一条 HMMA，共享内存每周期交付一个波前。",
         ),
         13,
         MUTED,
