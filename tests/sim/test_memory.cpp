@@ -185,6 +185,19 @@ TEST(Copies, OfFourAndEightBytes) {
   for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], in[i % 4 < 2 ? i ^ 1 : i]);
 }
 
+// As measured on an H200 (step 11 in docs/validation-h200.csv): the copies of a slice beyond K are no requests.
+TEST(Copies, OfZerosOnlyAskNothingOfGlobalMemory) {
+  std::vector<uint32_t> in(128), out(128);
+  for (const auto& [size, requests] : {std::pair{"0", 0u}, {"16", 1u}}) {
+    const Ran ran = run(kernel(copy_prologue + "mov.u32 %r9, " + size +
+                                   ";\ncp.async.cg.shared.global [%r2], [%d3], 16, %r9;\ncp.async.wait_all;\n",
+                               2),
+                        {.dynamic_shared_bytes = 512}, in, out);
+    EXPECT_EQ(ran.total().global_requests, requests);
+    EXPECT_EQ(ran.total().copied_sectors > 0, requests > 0);
+  }
+}
+
 // As measured on an H200 (docs/validation-h200.csv, cp_async_l1_sectors): rows of 128 bytes at a pitch of 144 take 18
 // sectors of 16 where the copy bypasses the L1, since every other row begins in the middle of one.
 TEST(Copies, ThatBypassTheL1AreCountedBySectorsOfTheDestination) {
