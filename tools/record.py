@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -129,14 +130,18 @@ def run(chosen: Plan, setup: bool) -> None:
             threading.Thread(target=_work, args=(environment, chosen, progress, device, bar), daemon=True)
             for device in chosen.devices
         ]
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
         for worker in workers:
             worker.start()
         try:
             for worker in workers:
                 worker.join()
         finally:
-            progress.stopped = True  # Ctrl-C: nothing more is started
-            shutil.rmtree(PARTIAL, ignore_errors=True)
+            with progress.lock:
+                progress.stopped = True  # Ctrl-C: nothing more is started
+                _keep_what_was_begun(chosen, progress)
+                shutil.rmtree(PARTIAL, ignore_errors=True)
+            signal.signal(signal.SIGTERM, before)
     _sum_up(chosen, progress)
 
 
@@ -183,6 +188,18 @@ def _put_among_the_others(chosen: Plan, progress: Progress, task: Task) -> None:
             same = other.part == part and other.file == task.file and (other == task or part != task.part)
             if same and any(_folder(other).rglob("*.jsonl")):
                 record_files.merge(_folder(other), chosen.folder)
+
+
+def _keep_what_was_begun(chosen: Plan, progress: Progress) -> None:
+    """Of runs that were cut off, the measurements that were made; those of finished runs stand above them."""
+    finished = {_folder(task) for task in progress.finished}
+    begun = [folder for folder in sorted(PARTIAL.glob("*")) if folder not in finished and any(folder.rglob("*.jsonl"))]
+    for folder in begun:
+        record_files.merge(folder, chosen.folder)
+    for part in recorded_set.PARTS if begun else ():
+        for task in progress.finished:
+            if task.part == part and any(_folder(task).rglob("*.jsonl")):
+                record_files.merge(_folder(task), chosen.folder)
 
 
 def _next(chosen: Plan, progress: Progress, device: str) -> Task | None:

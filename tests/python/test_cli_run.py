@@ -247,6 +247,18 @@ def test_recording_goes_on_where_it_stopped(course, capsys):
     assert not (course.root / "build" / "recording").exists()
 
 
+def test_what_a_run_had_measured_when_it_was_cut_off_is_kept(course):
+    executable = course.root / "build" / "steps" / "02_coalesced"
+    ending = "atexit.register(lambda: (os.kill(os.getppid(), signal.SIGTERM), time.sleep(1)))"
+    begin = f"import atexit, os, signal, time\n{ending}\nname ="
+    executable.write_text(executable.read_text().replace("name =", begin, 1))
+    with pytest.raises(KeyboardInterrupt):
+        recorded(course, "--steps", "1-2", "--only", "sizes")
+    files = sorted(course.data.rglob("*.jsonl"))
+    assert [(file.stem, len(file.read_text().splitlines())) for file in files] == [("01_naive", 4), ("02_coalesced", 1)]
+    assert not (course.root / "build" / "recording").exists()
+
+
 def test_another_kernel_is_measured_again(course, capsys):
     recorded(course, "--steps", "1", "--only", "sizes")
     executable = course.root / "build" / "steps" / "01_naive"
