@@ -17,20 +17,29 @@ using NvmlRead = int(NvmlDevice, unsigned*);
 using NvmlReadOf = int(NvmlDevice, int, unsigned*);
 
 // NVML, loaded once.
-struct Nvml {
-  SharedLibrary library{"libnvidia-ml.so.1"};
+class Nvml {
+ public:
   NvmlDevice device = nullptr;
   bool ready = false;
 
   Nvml() {
-    if (!library.loaded()) return;
+    if (!loaded_.loaded()) return;
     std::array<char, 32> bus_id{};
     int current = 0;
     if (cudaGetDevice(&current) != cudaSuccess) return;
     if (cudaDeviceGetPCIBusId(bus_id.data(), bus_id.size(), current) != cudaSuccess) return;
-    ready = library.function<NvmlInit>("nvmlInit_v2")() == NVML_OK &&
-            library.function<NvmlHandleByBusId>("nvmlDeviceGetHandleByPciBusId_v2")(bus_id.data(), &device) == NVML_OK;
+    ready = call<NvmlInit>("nvmlInit_v2") &&
+            call<NvmlHandleByBusId>("nvmlDeviceGetHandleByPciBusId_v2", bus_id.data(), &device);
   }
+
+  // Whether the function called `symbol` succeeds.
+  template <typename Function, typename... Arguments>
+  bool call(const char* symbol, Arguments... arguments) const {
+    return loaded_.function<Function>(symbol)(arguments...) == NVML_OK;
+  }
+
+ private:
+  SharedLibrary loaded_{"libnvidia-ml.so.1"};
 };
 
 Nvml& nvml() {
@@ -89,8 +98,7 @@ Gpu current_gpu() {
   std::size_t total = 0;
   CUDA_CHECK(cudaMemGetInfo(&gpu.free_bytes, &total));
   std::array<char, 96> version{};
-  if (nvml().ready && nvml().library.function<NvmlDriverVersion>("nvmlSystemGetDriverVersion")(
-                          version.data(), version.size()) == NVML_OK)
+  if (nvml().ready && nvml().call<NvmlDriverVersion>("nvmlSystemGetDriverVersion", version.data(), version.size()))
     gpu.driver = version.data();
   return gpu;
 }
@@ -100,10 +108,9 @@ std::optional<Telemetry> read_telemetry() {
   if (!n.ready) return std::nullopt;
   Telemetry now{};
   const bool answered =
-      n.library.function<NvmlReadOf>("nvmlDeviceGetClockInfo")(n.device, NVML_SM_CLOCK, &now.sm_mhz) == NVML_OK &&
-      n.library.function<NvmlRead>("nvmlDeviceGetPowerUsage")(n.device, &now.power_mw) == NVML_OK &&
-      n.library.function<NvmlReadOf>("nvmlDeviceGetTemperature")(n.device, NVML_GPU_TEMPERATURE, &now.temperature_c) ==
-          NVML_OK;
+      n.call<NvmlReadOf>("nvmlDeviceGetClockInfo", n.device, NVML_SM_CLOCK, &now.sm_mhz) &&
+      n.call<NvmlRead>("nvmlDeviceGetPowerUsage", n.device, &now.power_mw) &&
+      n.call<NvmlReadOf>("nvmlDeviceGetTemperature", n.device, NVML_GPU_TEMPERATURE, &now.temperature_c);
   if (!answered) return std::nullopt;
   return now;
 }
