@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tools.figures import parts
 from tools.figures.palette import EDGE, INK, MUTED, RED, A, B, C, Tone
 from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from tools.figures.text import say
 
 Draw = Callable[[str], Canvas]
 
@@ -32,12 +32,6 @@ def issued(picked: bool) -> list[tuple[int, int]]:
     return found
 
 
-def _canvas(name: str, height: float, language: str, words: tuple[str, str], note: tuple[str, str]) -> Canvas:
-    canvas = Canvas(960, height, say(language, f"{title(name)}: {words[0]}", f"{title(name)}：{words[1]}"))
-    parts.heading(canvas, say(language, *note))
-    return canvas
-
-
 def _registers(
     canvas: Canvas, x: float, y: float, halves: Sequence[str], tone: Tone, unit: float, chosen: Sequence[int] = ()
 ) -> None:
@@ -55,7 +49,7 @@ def _registers(
 
 def packs_and_pairs(language: str) -> Canvas:
     """Step 12: what a thread loads for one k, one HFMA2, and the sums in pairs."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "12_half_pack",
         400,
         language,
@@ -156,7 +150,7 @@ def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> N
 
 def two_pipes(language: str) -> Canvas:
     """Step 13: an operand with a picked half uses one pipe, a doubled one both."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "13_half_double_buffer",
         420,
         language,

@@ -6,7 +6,7 @@ from tools.figures import banks, parts
 from tools.figures.geometry import WARP, Cell, Kernel, coalesced, cp_async, naive, sectors, warp_tiling
 from tools.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, B, C, Tone
 from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from tools.figures.text import say
 
 Draw = Callable[[str], Canvas]
 
@@ -26,12 +26,6 @@ def pictures() -> Iterable[tuple[str, Draw]]:
     yield "11_warp_tiling", warp_tiling_idea
 
 
-def _canvas(name: str, height: float, language: str, english: str, chinese: str) -> Canvas:
-    canvas = Canvas(960, height, say(language, f"{title(name)}: {english}", f"{title(name)}：{chinese}"))
-    parts.heading(canvas)
-    return canvas
-
-
 def _mini(canvas: Canvas, x: float, y: float, side: float, cells: list[Cell], tone: Tone, name: str) -> None:
     """A 32×32 tile with some of its cells."""
     unit = side / 32
@@ -43,7 +37,7 @@ def _mini(canvas: Canvas, x: float, y: float, side: float, cells: list[Cell], to
 
 def naive_idea(language: str) -> Canvas:
     """Step 01: every lane of a warp reads another row of A."""
-    canvas = _canvas("01_naive", 384, language, "one thread, one element of C", "一个线程计算 C 的一个元素")
+    canvas = parts.of_step("01_naive", 384, language, ("one thread, one element of C", "一个线程计算 C 的一个元素"))
     x, y, rows, height, width = 40.0, 84.0, 16, 15.0, 14.0
     cols = 18
     parts.grid(canvas, x, y, rows, cols, height, width)
@@ -132,7 +126,9 @@ def _turn_card(canvas: Canvas, x: float, kernel: Kernel, heading: str, language:
 
 def coalesced_idea(language: str) -> Canvas:
     """Step 02: the warp turned from a column of C to a row."""
-    canvas = _canvas("02_coalesced", 384, language, "turn the warp from a column to a row", "把 warp 从列转到行")
+    canvas = parts.of_step(
+        "02_coalesced", 384, language, ("turn the warp from a column to a row", "把 warp 从列转到行")
+    )
     _turn_card(canvas, 24, naive(), say(language, "01: lanes down a column", "01：lane 沿列向下"), language)
     _turn_card(canvas, 496, coalesced(), say(language, "02: lanes along a row", "02：lane 沿行排开"), language)
     canvas.arrow(468, 212, 492, 212, INK, 2.4)
@@ -141,7 +137,9 @@ def coalesced_idea(language: str) -> Canvas:
 
 def smem_tiling_idea(language: str) -> Canvas:
     """Step 03: a tile is copied once and read 32 times."""
-    canvas = _canvas("03_smem_tiling", 400, language, "copy a tile once, read it 32 times", "块只拷贝一次，读取 32 次")
+    canvas = parts.of_step(
+        "03_smem_tiling", 400, language, ("copy a tile once, read it 32 times", "块只拷贝一次，读取 32 次")
+    )
     parts.card(canvas, 24, 62, 316, 314, say(language, "global memory", "全局内存"))
     unit = 26.0
     a_x, a_y, b_x, b_y = 44.0, 226.0, 226.0, 92.0
@@ -188,7 +186,7 @@ def smem_tiling_idea(language: str) -> Canvas:
 
 def smem_padding_idea(language: str) -> Canvas:
     """Step 04: a column of As in memory 32 banks wide, without and with a pad."""
-    canvas = _canvas("04_smem_padding", 456, language, "one more column", "多加一列")
+    canvas = parts.of_step("04_smem_padding", 456, language, ("one more column", "多加一列"))
     row = 5
     for x, pitch in ((40.0, 32), (508.0, 33)):
         unit = 9.4
@@ -242,7 +240,7 @@ def smem_padding_idea(language: str) -> Canvas:
 
 def vector_load_idea(language: str) -> Canvas:
     """Step 05: one 16-byte access instead of four, four results a thread."""
-    canvas = _canvas("05_vector_load", 372, language, "one instruction moves 16 bytes", "一条指令搬 16 字节")
+    canvas = parts.of_step("05_vector_load", 372, language, ("one instruction moves 16 bytes", "一条指令搬 16 字节"))
     parts.card(canvas, 24, 62, 440, 140, say(language, "step 04: a float a load", "步骤 04：一次读一个 float"))
     parts.card(canvas, 496, 62, 440, 140, say(language, "step 05: a float4 a load", "步骤 05：一次读一个 float4"))
     for x, wide in ((60.0, False), (532.0, True)):
@@ -310,7 +308,9 @@ def _figure(canvas: Canvas, x: float, y: float, value: str, words: str, colour: 
 
 def thread_tile_4x4_idea(language: str) -> Canvas:
     """Step 06: the outer product of two float4."""
-    canvas = _canvas("06_thread_tile_4x4", 356, language, "the outer product of two float4", "两个 float4 的外积")
+    canvas = parts.of_step(
+        "06_thread_tile_4x4", 356, language, ("the outer product of two float4", "两个 float4 的外积")
+    )
     parts.card(canvas, 24, 62, 360, 270, say(language, "step 05: 1×4 a thread", "步骤 05：每线程 1×4"))
     outer(canvas, 96, 150, 1, 4, 34)
     _figure(canvas, 54, 240, "2", say(language, "loads a k (float, float4)", "次读 / k（float、float4）"))
@@ -328,7 +328,7 @@ def thread_tile_4x4_idea(language: str) -> Canvas:
 
 def thread_tile_8x8_idea(language: str) -> Canvas:
     """Step 07: a larger thread tile, its gain and its price."""
-    canvas = _canvas("07_thread_tile_8x8", 400, language, "a larger tile a thread", "每线程更大的块")
+    canvas = parts.of_step("07_thread_tile_8x8", 400, language, ("a larger tile a thread", "每线程更大的块"))
     for x, width, side, heading, threads, share, grade in (
         (24.0, 380.0, 4, say(language, "step 06: 4×4", "步骤 06：4×4"), 1024, 8, MUTED),
         (436.0, 500.0, 8, say(language, "step 07: 8×8", "步骤 07：8×8"), 512, 16, C.ink),
@@ -361,7 +361,7 @@ def _bank_row(
 
 def conflict_free_idea(language: str) -> Canvas:
     """Step 08: a quarter-warp's float4 at stride 8 and at stride 4."""
-    canvas = _canvas("08_conflict_free", 420, language, "split the tile 4 + 4", "把块拆成 4 + 4")
+    canvas = parts.of_step("08_conflict_free", 420, language, ("split the tile 4 + 4", "把块拆成 4 + 4"))
     unit, x = 19.0, 40.0
     canvas.text(
         x,
@@ -441,8 +441,8 @@ def _node(
 
 def double_buffer_idea(language: str) -> Canvas:
     """Step 09: two buffers change roles with every slice."""
-    canvas = _canvas(
-        "09_double_buffer", 400, language, "fill one buffer while reading the other", "读一个缓冲，同时填另一个"
+    canvas = parts.of_step(
+        "09_double_buffer", 400, language, ("fill one buffer while reading the other", "读一个缓冲，同时填另一个")
     )
     for y, number in ((62.0, 0), (222.0, 1)):
         which = "s" if number == 0 else "s + 1"
@@ -507,7 +507,7 @@ def double_buffer_idea(language: str) -> Canvas:
 
 def cp_async_idea(language: str) -> Canvas:
     """Step 10: the way of a float into shared memory, before and now."""
-    canvas = _canvas("10_cp_async", 372, language, "straight into shared memory", "直达共享内存")
+    canvas = parts.of_step("10_cp_async", 372, language, ("straight into shared memory", "直达共享内存"))
     for y, now in ((62.0, False), (216.0, True)):
         parts.card(
             canvas, 24, y, 912, 136, say(language, "step 10" if now else "step 09", "步骤 10" if now else "步骤 09")
@@ -553,8 +553,8 @@ def cp_async_idea(language: str) -> Canvas:
 
 def warp_tiling_idea(language: str) -> Canvas:
     """Step 11: the shape of a warp's part of C decides what it reads."""
-    canvas = _canvas(
-        "11_warp_tiling", 430, language, "a square for each warp, 16×8 a thread", "每个 warp 一个方块，每线程 16×8"
+    canvas = parts.of_step(
+        "11_warp_tiling", 430, language, ("a square for each warp, 16×8 a thread", "每个 warp 一个方块，每线程 16×8")
     )
     for x, kernel, heading in (
         (24.0, cp_async(), say(language, "step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),

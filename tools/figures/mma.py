@@ -6,7 +6,7 @@ from tools.figures import banks, parts
 from tools.figures.geometry import Cell
 from tools.figures.palette import INK, MUTED, RED, A, B, C, Tone
 from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from tools.figures.text import say
 
 Draw = Callable[[str], Canvas]
 
@@ -60,12 +60,6 @@ def in_bands(index: int, tile_rows: int, tile_cols: int, band: int) -> tuple[int
     return number * band + inside % here, inside // here
 
 
-def _canvas(name: str, height: float, language: str, english: str, chinese: str, note: tuple[str, str]) -> Canvas:
-    canvas = Canvas(960, height, say(language, f"{title(name)}: {english}", f"{title(name)}：{chinese}"))
-    parts.heading(canvas, say(language, *note))
-    return canvas
-
-
 def _operand(
     canvas: Canvas, x: float, y: float, rows: int, cols: int, tone: Tone, operand: str, cut: Sequence[str]
 ) -> None:
@@ -91,12 +85,11 @@ def _operand(
 
 def fragments(language: str) -> Canvas:
     """Step 18: what ldmatrix hands to one lane, and the way B's elements turn."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "18_mma_naive",
         470,
         language,
-        "8×8 matrices, dealt to the lanes of a warp",
-        "8×8 矩阵，分发给 warp 的各个 lane",
+        ("8×8 matrices, dealt to the lanes of a warp", "8×8 矩阵，分发给 warp 的各个 lane"),
         (
             f"what lane {LANE} holds of one mma.m16n8k16: a number is a register with two 16-bit elements",
             f"一条 mma.m16n8k16 中 lane {LANE} 持有的元素：数字是寄存器编号，每个寄存器放两个 16 位元素",
@@ -181,12 +174,11 @@ def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], 
 
 def matrix_banks(language: str) -> Canvas:
     """Step 18: the eight rows of a matrix, with and without the pad."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "18_mma_naive-banks".replace("-banks", ""),
         330,
         language,
-        "the eight rows of an ldmatrix",
-        "一次 ldmatrix 的八行",
+        ("the eight rows of an ldmatrix", "一次 ldmatrix 的八行"),
         (
             "32 banks are eight columns of 16 bytes; a row of a matrix takes one of them. Down: rows 0–7. "
             "Red: one more pass",
@@ -271,12 +263,11 @@ def _wave(canvas: Canvas, x: float, y: float, band: int, language: str) -> None:
 
 def stages(language: str) -> Canvas:
     """Step 19: three memories, three remedies."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "19_mma_stages",
         344,
         language,
-        "latency, L2 and DRAM: three remedies",
-        "延迟、L2、DRAM：三处对策",
+        ("latency, L2 and DRAM: three remedies", "延迟、L2、DRAM：三处对策"),
         ("", ""),
     )
     parts.card(canvas, 24, 56, 430, 266, say(language, "latency: four stages", "延迟：四级流水"))
@@ -308,12 +299,11 @@ def stages(language: str) -> Canvas:
 
 def copies(language: str) -> Canvas:
     """Step 19: which rows eight lanes copy at a time, into rows of five chunks."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "19_mma_stages",
         318,
         language,
-        "who copies which row of A",
-        "谁拷贝 A 的哪一行",
+        ("who copies which row of A", "谁拷贝 A 的哪一行"),
         (
             "rows of 32 elements, 64 bytes, 80 with the pad; eight lanes write 128 bytes at a time, 4 a row",
             "每行 32 个元素、64 字节，含填充 80 字节；每次 8 个 lane 写 128 字节，每行 4 个",

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from tools.figures.geometry import SECTOR_FLOATS, Cell
 from tools.figures.palette import BOX, EDGE, GRID, INK, MUTED, PALE_RED, Tone
-from tools.figures.svg import Canvas, text_width
+from tools.figures.svg import Canvas
+from tools.figures.text import say, title
 
 MARGIN = 24
 
@@ -14,6 +15,15 @@ def heading(canvas: Canvas, note: str = "") -> None:
     canvas.text(MARGIN, 34, canvas.title, 18, bold=True)
     if note:
         canvas.text(MARGIN, 55, note, 13, MUTED)
+
+
+def of_step(
+    name: str, height: float, language: str, words: tuple[str, str], note: tuple[str, str] = ("", "")
+) -> Canvas:
+    """A step's picture, still empty: its name and what it shows, in English and Chinese, and a note under them."""
+    canvas = Canvas(960, height, say(language, f"{title(name)}: {words[0]}", f"{title(name)}：{words[1]}"))
+    heading(canvas, say(language, *note))
+    return canvas
 
 
 def key(canvas: Canvas, x: float, y: float, entries: Iterable[tuple[str, str]], size: float = 12) -> float:
@@ -100,14 +110,6 @@ def sector_strip(
         fill(canvas, left, top, [(0, i) for i in wasted], cell, cell, PALE_RED)
         canvas.rect(left, top, SECTOR_FLOATS * cell, cell, "none", "#8793a3", 0.8)
     return y + -(-len(used) // per_row) * (cell + 4)
-
-
-def pill(canvas: Canvas, x: float, y: float, text: str, colour: str, size: float = 12) -> float:
-    """White text on a rounded plate; returns its width."""
-    width = text_width(text, size, bold=True) + 16
-    canvas.rect(x, y - size - 2, width, size + 10, colour, radius=(size + 10) / 2)
-    canvas.text(x + width / 2, y + 1, text, size, "#ffffff", "middle", bold=True)
-    return width
 
 
 def card(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tools.figures import parts
 from tools.figures.palette import DARK, INK, MUTED, RED, WARPS, A, B, C
 from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from tools.figures.text import say
 
 Draw = Callable[[str], Canvas]
 
@@ -49,15 +49,9 @@ def pictures() -> Iterable[tuple[str, Draw]]:
     yield "17_wmma_stages", warp_tiles
 
 
-def _canvas(name: str, height: float, language: str, words: tuple[str, str], note: tuple[str, str]) -> Canvas:
-    canvas = Canvas(960, height, say(language, f"{title(name)}: {words[0]}", f"{title(name)}：{words[1]}"))
-    parts.heading(canvas, say(language, *note))
-    return canvas
-
-
 def one_tile(language: str) -> Canvas:
     """Step 14: what one warp reads for its tile of C."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "14_wmma_naive",
         330,
         language,
@@ -100,7 +94,7 @@ def one_tile(language: str) -> Canvas:
 
 def shared_fragments(language: str) -> Canvas:
     """Step 15: a block tile of eight warps, and one warp's fragments."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "15_wmma_tiled",
         360,
         language,
@@ -160,7 +154,7 @@ def _span(canvas: Canvas, x: float, y: float, wide: float, fill: str, ink: str, 
 
 def two_buffers(language: str) -> Canvas:
     """Step 16: a block's time with one buffer and with two."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "16_wmma_async",
         330,
         language,
@@ -216,7 +210,7 @@ def two_buffers(language: str) -> Canvas:
 
 def warp_tiles(language: str) -> Canvas:
     """Step 17: warp tiles to scale, with their fragments and what those cost."""
-    canvas = _canvas(
+    canvas = parts.of_step(
         "17_wmma_stages",
         330,
         language,
