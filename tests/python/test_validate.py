@@ -168,6 +168,10 @@ def test_the_recorded_table_is_what_the_simulator_counts_today():
     assert len(equal) >= validate.EQUAL_SHARE * len(rows)
     assert all(row["why"] for row in rows if row["equal"] == "no")
     assert {row["step"] for row in rows} == {step.name for step in validate.registry.steps()}
+    docs = validate.ROOT / "docs"
+    assert f"**{len(equal)} of {len(rows)} rows are equal**" in (docs / "simulator.md").read_text(encoding="utf-8")
+    chinese = (docs / "simulator.zh-CN.md").read_text(encoding="utf-8")
+    assert f"**{len(rows)} 行中有 {len(equal)} 行相等**" in chinese
     compared = 0
     for step in validate.registry.steps():
         file = validate.ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl"
