@@ -94,6 +94,25 @@ def test_a_chapter_has_its_headings_in_order(step, language):
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
 
 
+def bare(code: str) -> str:
+    """Code without comments and white space, so that how it is broken into lines does not matter."""
+    return re.sub(r"\s+", "", re.sub(r"//[^\n]*", "", code))
+
+
+@pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
+@pytest.mark.parametrize(("language", "section"), [("README.md", "What changes"), ("README.zh-CN.md", "代码变化")])
+def test_the_lines_that_a_chapter_quotes_are_in_the_code(step, language, section):
+    before = LADDER[LADDER.index(step) - 1 : LADDER.index(step)]
+    folders = [*(one.folder for one in (*before, step)), ROOT / "common"]
+    files = [file for folder in folders for file in folder.rglob("*") if file.suffix in {".cu", ".h", ".cpp"}]
+    code = "\n".join(bare(file.read_text(encoding="utf-8")) for file in files)
+    page = (step.folder / language).read_text(encoding="utf-8")
+    told = re.search(rf"^## {section}$(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
+    quoted = [line for block in re.findall(r"```cpp\n(.*?)```", told, re.DOTALL) for line in block.splitlines()]
+    absent = [line for line in quoted if "…" not in line and bare(line) not in code]
+    assert not absent, f"{step.name}/{language} quotes what is not there"
+
+
 @pytest.mark.parametrize("page", pages(), ids=named)
 def test_a_page_says_the_same_in_both_languages(page):
     chinese = page.with_name(page.name.removesuffix(".md") + ".zh-CN.md")
