@@ -40,11 +40,6 @@ BY_HAND = {
     "11_warp_tiling": (128, 6, 16),
 }
 
-# Defaults that choose among kernels by the size of C, and the variant whose kernel they launch for large C.
-FOR_LARGE_C = {("11_warp_tiling", "by_size"): "large_tiles", ("20_mma_warp_swizzle", "by_size"): "swizzle"}
-# Steps that steps/meson.build compiles with another level of ptxas than -O3.
-PTXAS_LEVEL = {"11_warp_tiling": "-O1", "13_half_double_buffer": "-O1"}
-
 
 def find_tool(name: str, given: str | None) -> str | None:
     """A tool of the toolkit: as given, on PATH, or beside nvcc."""
@@ -69,7 +64,9 @@ def toolkit_version() -> str:
     return match[1] if match else "?"
 
 
-def sass_of(executable: Path, arch: int, disassembler: str) -> tuple[list[disassembly.Kernel], dict[str, int]]:
+def sass_of(
+    executable: Path, arch: int, disassembler: str, ptxas_args: list[str]
+) -> tuple[list[disassembly.Kernel], dict[str, int]]:
     """The SASS kernels for one architecture, and the registers of each."""
     images = fatbin.entries(executable)
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +86,7 @@ def sass_of(executable: Path, arch: int, disassembler: str) -> tuple[list[disass
                     [
                         ptxas,
                         f"-arch=sm_{arch}",
-                        PTXAS_LEVEL.get(executable.name, "-O3"),
+                        *ptxas_args,
                         "-o",
                         str(cubins[-1]),
                         str(source),
@@ -140,13 +137,14 @@ def measure(step: registry.Step, build: Path, arch: int, disassembler: str | Non
     if ptx:
         levels.append(("ptx", f"compute_{ptx_images[0].arch}", ptx, {}))
     if disassembler:
-        sass, registers = sass_of(executable, arch, disassembler)
+        sass, registers = sass_of(executable, arch, disassembler, step.ptxas_args)
         levels.append(("sass", f"sm_{arch}", sass, registers))
     records = []
     cuda = toolkit_version()
     variants = {variant["variant"]: variant for variant in listed(executable) if not variant.get("leaves_out")}
+    large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
     for name, variant in variants.items():
-        symbol = launched(executable, variants[FOR_LARGE_C.get((step.name, name), name)])
+        symbol = launched(executable, variants[large if large and variant["default"] else name])
         for level, target, kernels, registers in levels:
             kernel = next((kernel for kernel in kernels if kernel.name == symbol), None)
             if kernel is None:

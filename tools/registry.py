@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from tools.errors import UserError
@@ -23,6 +24,7 @@ class Step:
     ladder: str  # fp32, fp16, wmma, mma
     types: str  # of A and B, the accumulator and C, as shown to people
     also: tuple[str, ...] = ()  # names of the sources in its folder also/
+    cuda_args: tuple[str, ...] = ()  # of the compiler, beside those of every step
 
     @property
     def number(self) -> int:
@@ -38,6 +40,11 @@ class Step:
     def kernel(self) -> Path:
         """The source of the step's own kernel."""
         return self.folder / "kernel.cu"
+
+    @property
+    def ptxas_args(self) -> list[str]:
+        """Those of its cuda_args that nvcc hands on to ptxas."""
+        return [now for before, now in pairwise(self.cuda_args) if before == "-Xptxas"]
 
     @property
     def sources(self) -> list[Path]:
@@ -69,9 +76,9 @@ def steps(registry: Path = REGISTRY) -> list[Step]:
             continue
         fields = {field["key"]: field["value"] for field in FIELD.finditer(entry["fields"])}
         lists = {field["key"]: re.findall(r"'([^']*)'", field["values"]) for field in LIST.finditer(entry["fields"])}
-        also = tuple(lists.get("also", ()))
+        more = {key: tuple(lists.get(key, ())) for key in ("also", "cuda_args")}
         try:
-            found.append(Step(fields["name"], fields["arch"], fields["ladder"], fields["types"], also))
+            found.append(Step(fields["name"], fields["arch"], fields["ladder"], fields["types"], **more))
         except KeyError as missing:
             raise UserError(f"{registry}, line {line_number}: the step has no {missing}") from None
     if not found:

@@ -194,3 +194,10 @@ def test_the_registry_refuses_a_line_that_lacks_something(tmp_path):
         registry.steps(broken)
     with pytest.raises(UserError, match="cannot be read"):
         registry.steps(tmp_path / "missing")
+
+
+def test_what_a_step_tells_ptxas_is_read_from_the_registry(tmp_path):
+    listed = tmp_path / "meson.build"
+    fields = "'name': '01_a', 'arch': '80', 'ladder': 'fp32', 'types': 'f32'"
+    listed.write_text(f"  {{{fields}, 'cuda_args': ['-Xptxas', '-O1', '-G']}},\n  {{{fields}}},\n")
+    assert [step.ptxas_args for step in registry.steps(listed)] == [["-O1"], []]
