@@ -130,16 +130,6 @@ def _over_k(lines: Sequence[tuple[dict[int, float], str, str, object]], height: 
     gap = (high - low) * 0.2 / (height - _TOP - _BOTTOM)
     places = style.spread([math.log10(list(rows.values())[-1]) for rows, *_ in lines], gap)
     for (rows, text, colour, _), place in zip(lines, places, strict=True):
-        ax.annotate(
-            text,
-            list(rows.items())[-1],
-            (1.03, (place - low) / (high - low)),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=9,
-            color=colour,
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2},
-        )
+        style.name_beside(ax, list(rows.items())[-1], text, (place - low) / (high - low), colour)
     ax.set_ylabel(say(language, "relative error ‖C − ref‖ / ‖ref‖", "相对误差 ‖C − ref‖ / ‖ref‖"))
     return drawn

@@ -238,18 +238,7 @@ class Lines:
         for (x, y, text, colour), place in zip(
             self.labels, style.spread([y for _, y, _, _ in self.labels], gap), strict=True
         ):
-            self.ax.annotate(
-                text,
-                (x, y),
-                (1.035, (place - low) / (high - low)),
-                xycoords="data",
-                textcoords="axes fraction",
-                va="center",
-                fontsize=9,
-                color=colour,
-                annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2},
-            )
+            style.name_beside(self.ax, (x, y), text, (place - low) / (high - low), colour)
 
 
 def over_size(

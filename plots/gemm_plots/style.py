@@ -162,6 +162,22 @@ def legend(drawn: Figure, entries: Sequence[tuple[str, str, str]], y_inches: flo
         x += 0.20 + em(text) * 9 / 72 + 0.24
 
 
+def name_beside(ax: Axes, point: tuple[float, float], text: str, place: float, colour: str) -> None:
+    """A line's name to the right of the axes, at `place` of their height, joined to the line's last point."""
+    ax.annotate(
+        text,
+        point,
+        (1.035, place),
+        xycoords="data",
+        textcoords="axes fraction",
+        va="center",
+        fontsize=9,
+        color=colour,
+        annotation_clip=False,
+        arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2},
+    )
+
+
 def spread(values: Sequence[float], gap: float) -> list[float]:
     """Moves label positions apart to at least `gap`, keeping their order and staying near their values."""
     order = sorted(range(len(values)), key=lambda i: values[i])
