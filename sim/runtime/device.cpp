@@ -13,6 +13,7 @@
 namespace {
 
 using sim::Device;
+using sim::Simulator;
 
 /// Streams and events are handles that hold nothing; what counts is which of them exist.
 class Handles {
@@ -112,7 +113,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "%s", Device::name);
   properties->major = Device::major;
   properties->minor = Device::minor;
-  properties->multiProcessorCount = Device::multiprocessors;
+  properties->multiProcessorCount = Simulator::instance().multiprocessors;
   properties->warpSize = 32;
   properties->totalGlobalMem = Device::memory_bytes;
   properties->totalConstMem = 64 << 10;
@@ -138,7 +139,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
     case cudaDevAttrComputeCapabilityMajor: *value = Device::major; break;
     case cudaDevAttrComputeCapabilityMinor: *value = Device::minor; break;
-    case cudaDevAttrMultiProcessorCount: *value = Device::multiprocessors; break;
+    case cudaDevAttrMultiProcessorCount: *value = Simulator::instance().multiprocessors; break;
     case cudaDevAttrWarpSize: *value = 32; break;
     case cudaDevAttrMaxThreadsPerBlock: *value = static_cast<int>(Device::threads_per_block); break;
     case cudaDevAttrMaxThreadsPerMultiProcessor: *value = static_cast<int>(Device::threads_per_multiprocessor); break;

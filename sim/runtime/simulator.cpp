@@ -119,6 +119,8 @@ Simulator::Simulator() {
   options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
   options.max_seconds = static_cast<double>(setting("GEMM_SIM_MAX_SECONDS", 600));
   options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
+  multiprocessors =
+      static_cast<int>(std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", Device::multiprocessors), 1024));
   options.threads = static_cast<unsigned>(
       std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
 }

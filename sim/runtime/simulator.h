@@ -99,6 +99,7 @@ class Simulator {
   Allocations allocations;
   Reports reports;
   Options options;
+  int multiprocessors = Device::multiprocessors;  ///< that programs are told of; blocks run side by side as they may
   size_t told = 0;  ///< reports that gemmSimReport has handed out
 
  private:

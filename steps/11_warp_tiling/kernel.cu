@@ -17,6 +17,7 @@
 #include "common/gemm.h"
 #include "common/math.h"
 #include "common/ptx/cp_async.h"
+#include "common/ptx/load_shared.h"
 #include "common/raster.h"
 #include "common/waves.h"
 
@@ -94,9 +95,9 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
   const auto load_frags = [&](int stage, int k) {
 #pragma unroll
     for (int i = 0; i < TM; i += 4)
-      float4_at(&a_frag[k % 2][i]) = float4_at(As_read + stage + k * T::A_PITCH + i * T::LANES_M);
+      load_shared_x4(&a_frag[k % 2][i], As_read + stage + k * T::A_PITCH + i * T::LANES_M);
 #pragma unroll
-    for (int j = 0; j < TN; j += 4) float4_at(&b_frag[k % 2][j]) = float4_at(Bs_read + stage + k * BN + j * T::LANES_N);
+    for (int j = 0; j < TN; j += 4) load_shared_x4(&b_frag[k % 2][j], Bs_read + stage + k * BN + j * T::LANES_N);
   };
 
 #pragma unroll

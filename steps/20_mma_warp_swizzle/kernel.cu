@@ -4,11 +4,13 @@
 // so the eight rows of an ldmatrix meet eight different groups of banks, the copies' stores stay whole rows, and no
 // byte is lost: three stages of 256×256×64 fill 192 KB. A warp owns 64×128 of C and holds the fragments of two units of
 // 64×64×16, one being multiplied, one on its way. At the end each quad of lanes transposes four pairs of registers by
-// shuffles, so that a lane stores 16 bytes of C and a quad 64, without shared memory or a barrier.
+// shuffles, so that a lane stores 16 bytes of C and a quad 64, without shared memory or a barrier. Blocks are persistent:
+// as many as the SMs hold, each computes one tile after the other, and the copies run ahead into the next tile while C
+// of the last one is stored: the pipeline fills once, not once a tile.
 //
-// Against step 19: the swizzle, fragments a unit ahead, the collective store, any size: rows outside stand in for the
-// last one inside, columns and the end of K are zeros by cp.async's source size. Whole tiles get a kernel without
-// masks: at the power limit every instruction counts.
+// Against step 19: the swizzle, fragments a unit ahead, the collective store, persistent blocks, any size: rows outside
+// stand in for the last one inside, columns and the end of K are zeros by cp.async's source size. Whole tiles get a
+// kernel without masks: at the power limit every instruction counts.
 //
 // Source: LeetCUDA's hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem and its sisters; the A100 notes' k07_mma_permute.
 
@@ -82,18 +84,13 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<AB, Ac
   constexpr unsigned HOW = T::HOW;
   constexpr int PART = T::PART, PARTS = WN / PART, UNITS = BK / MMA_K * PARTS;  // a unit: WM×PART×16
   constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N, PART_TILES = PART / MMA_N;
-  const int2 tile = tile_in_bands(blockIdx.x, ceil_div(g.m, BM), ceil_div(g.n, BN), band_rows);
-  const int block_row = tile.x * BM, block_col = tile.y * BN;
+  const int tile_rows = ceil_div(g.m, BM), tile_cols = ceil_div(g.n, BN), tiles = tile_rows * tile_cols;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warp_row = warp / T::WARPS_N * WM, warp_col = warp % T::WARPS_N * WN;
 
   // Copies: a thread's chunk is the same in all of its rows.
   const int a_row = threadIdx.x / (BK / CHUNK), a_col = threadIdx.x % (BK / CHUNK) * CHUNK;
   const int b_row = threadIdx.x / (T::B_COLS / CHUNK), b_col = threadIdx.x % (T::B_COLS / CHUNK) * CHUNK;
-  const AB* a = g.a + (EDGES ? 0 : (block_row + a_row) * g.lda) + a_col;
-  const AB* b = g.b + (HOW & TN ? (EDGES ? 0 : (block_col + b_row) * g.ldb) : b_row * g.ldb + block_col) + b_col;
-  const int b_inside = min(max(g.n - block_col - b_col, 0), CHUNK) * 2;  // NN: bytes of the chunk that lie inside B
-
   extern __shared__ __align__(128) char smem[];  // STAGES x (As[BM][BK], Bs[BK][BN] or, TN, Bs[BN][BK])
   const uint32_t shared = shared_address(smem);
   char* const a_to = smem + T::template offset<BK>(a_row, a_col / CHUNK);
@@ -108,18 +105,33 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<AB, Ac
   using Register = std::conditional_t<std::is_same_v<Acc, float>, float, uint32_t>;
   constexpr int REGS = std::is_same_v<Acc, float> ? 4 : 2,
                 PAIR = REGS / 2;  // of an accumulator; of two neighbours in it
-  Register acc[TILES_M][TILES_N][REGS] = {};
+  Register acc[TILES_M][TILES_N][REGS];
   uint32_t a_frag[2][TILES_M][4],
       b_frag[2][PART_TILES / 2][4];  // this unit's and the next; b: two tiles in four registers
 
-  int k_left = g.k;  // from the slice that is copied next
+  // The copies run ahead of the arithmetic, past the end of a tile into the block's next one.
+  int copy_tile = blockIdx.x, copy_row, copy_col;
+  int k_left = 0;    // from the slice that is copied next
+  int b_inside = 0;  // NN: bytes of the thread's chunk that lie inside B
+  const AB *a = g.a, *b = g.b;
+  const auto next_tile = [&] {
+    if (copy_tile >= tiles) return;
+    const int2 tile = tile_in_bands(copy_tile, tile_rows, tile_cols, band_rows);
+    copy_row = tile.x * BM;
+    copy_col = tile.y * BN;
+    copy_tile += gridDim.x;
+    b_inside = min(max(g.n - copy_col - b_col, 0), CHUNK) * 2;
+    a = g.a + (EDGES ? 0 : (copy_row + a_row) * g.lda) + a_col;
+    b = g.b + (HOW & TN ? (EDGES ? 0 : (copy_col + b_row) * g.ldb) : b_row * g.ldb + copy_col) + b_col;
+    k_left = g.k;
+  };
   const auto copy = [&](int stage, int part, int parts) {
     const int a_inside = min(max(k_left - a_col, 0), CHUNK) * 2, bt_inside = min(max(k_left - b_col, 0), CHUNK) * 2;
 #pragma unroll
     for (int i = part * T::A_COPIES / parts; i < (part + 1) * T::A_COPIES / parts && !(SKIP & SKIP_COPY_A); ++i) {
       char* const to = a_to + stage + i * T::A_STEP * T::A_PITCH;
       if constexpr (EDGES)
-        cp_async_16(to, a + min(block_row + a_row + i * T::A_STEP, g.m - 1) * g.lda, a_inside);
+        cp_async_16(to, a + min(copy_row + a_row + i * T::A_STEP, g.m - 1) * g.lda, a_inside);
       else if (k_left > 0)
         cp_async_16(to, a + i * T::A_STEP * g.lda);
     }
@@ -127,7 +139,7 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<AB, Ac
     for (int i = part * T::B_COPIES / parts; i < (part + 1) * T::B_COPIES / parts && !(SKIP & SKIP_COPY_B); ++i) {
       char* const to = b_to + stage + i * T::B_STEP * T::B_PITCH;
       if constexpr (EDGES && HOW & TN)
-        cp_async_16(to, b + min(block_col + b_row + i * T::B_STEP, g.n - 1) * g.ldb, bt_inside);
+        cp_async_16(to, b + min(copy_col + b_row + i * T::B_STEP, g.n - 1) * g.ldb, bt_inside);
       else if constexpr (EDGES)
         cp_async_16(to, b + i * T::B_STEP * g.ldb, b_row + i * T::B_STEP < k_left ? b_inside : 0);
       else if (k_left > 0)
@@ -138,6 +150,7 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<AB, Ac
     a += BK;
     b += HOW & TN ? BK : BK * g.ldb;
     k_left -= BK;
+    if (k_left <= 0) next_tile();
   };
   const auto load_frags = [&](int unit, int stage) {
     const int step = unit / PARTS, part = unit % PARTS;
@@ -183,64 +196,85 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<AB, Ac
       }
   };
 
+  // C of the tile whose sums are ready; beta is g.beta, or 0 where the compiler shall know it.
+  const auto store = [&](int block_row, int block_col, float beta) {
+#pragma unroll
+    for (int i = 0; i < TILES_M * 2; ++i) {  // eight rows of C, one a quad
+      const int row = block_row + warp_row + i * 8 + lane / 4;
+#pragma unroll
+      for (int j = 0; j < TILES_N; j += 4) {  // four mma tiles: 32 columns, eight a lane
+        Register v[PAIR][4];
+#pragma unroll
+        for (int t = 0; t < 4; ++t)
+#pragma unroll
+          for (int r = 0; r < PAIR; ++r) v[r][t] = acc[i / 2][j + t][i % 2 * PAIR + r];
+        if constexpr (HOW & DIRECT_STORE) {
+#pragma unroll
+          for (int t = 0; t < 4; ++t) {
+            const int col = block_col + warp_col + (j + t) * MMA_N + lane % 4 * 2;
+            Register pair[PAIR];
+            for (int r = 0; r < PAIR; ++r) pair[r] = v[r][t];
+            const Acc* const sums = reinterpret_cast<const Acc*>(pair);
+            for (int q = 0; q < 2; ++q)
+              if (!EDGES || (row < g.m && col + q < g.n))
+                g.c[row * g.ldc + col + q] = scaled(g.alpha, sums[q], beta, &g.c[row * g.ldc + col + q]);
+          }
+        } else {
+          Register mine[4][PAIR];  // eight neighbours of one row
+#pragma unroll
+          for (int r = 0; r < PAIR; ++r) {
+            transpose_in_quad(v[r], lane);
+#pragma unroll
+            for (int t = 0; t < 4; ++t) mine[t][r] = v[r][t];
+          }
+          const int col = block_col + warp_col + j * MMA_N + lane % 4 * CHUNK;
+          AB* const c = g.c + row * g.ldc + col;
+          const Acc* const sums = reinterpret_cast<const Acc*>(mine);
+          if constexpr (!EDGES)
+            store_scaled(c, g.alpha, sums, beta);
+          else if (row < g.m && col < g.n)
+            store_scaled(c, g.alpha, sums, beta, g.n - col);
+        }
+      }
+    }
+  };
+
+  next_tile();
   for (int stage = 0; stage < STAGES - 1; ++stage) copy(stage * T::STAGE_BYTES, 0, 1);
   cp_async_wait<STAGES - 2>();
   __syncthreads();  // the first slice is complete before anyone reads it
-  if constexpr (!(SKIP & SKIP_LOAD_AND_MMA)) load_frags(0, 0);
   int read = 0, write = (STAGES - 1) * T::STAGE_BYTES;
-  for (int slices = ceil_div(g.k, BK); slices > 0; --slices) {
+  for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
 #pragma unroll
-    for (int unit = 0; unit < UNITS; ++unit) {
-      if (unit == UNITS - 1) {
-        cp_async_wait<STAGES - 2>();
-        __syncthreads();  // the next slice is complete, and everyone has read the last of this one
-        write = read;
-        read = read == (STAGES - 1) * T::STAGE_BYTES ? 0 : read + T::STAGE_BYTES;
-      }
-      if constexpr (!(SKIP & SKIP_LOAD_AND_MMA))
-        if (unit < UNITS - 1 || slices > 1) load_frags((unit + 1) % UNITS, read);
-      if (unit < UNITS - 1) copy(write, unit, UNITS - 1);
-      if constexpr (!(SKIP & SKIP_LOAD_AND_MMA)) multiply(unit);
-    }
-  }
-
-  if constexpr (SKIP & SKIP_STORE_C) {
-    if (g.alpha != -1.0f) return;  // never so when timed: keeps the sums alive
-  }
+    for (auto& row : acc)
 #pragma unroll
-  for (int i = 0; i < TILES_M * 2; ++i) {  // eight rows of C, one a quad
-    const int row = block_row + warp_row + i * 8 + lane / 4;
+      for (auto& sums : row)
 #pragma unroll
-    for (int j = 0; j < TILES_N; j += 4) {  // four mma tiles: 32 columns, eight a lane
-      Register v[PAIR][4];
+        for (auto& sum : sums) sum = 0;
+    if constexpr (!(SKIP & SKIP_LOAD_AND_MMA)) load_frags(0, read);
+    for (int slices = ceil_div(g.k, BK); slices > 0; --slices) {
 #pragma unroll
-      for (int t = 0; t < 4; ++t)
-#pragma unroll
-        for (int r = 0; r < PAIR; ++r) v[r][t] = acc[i / 2][j + t][i % 2 * PAIR + r];
-      if constexpr (HOW & DIRECT_STORE) {
-#pragma unroll
-        for (int t = 0; t < 4; ++t) {
-          const int col = block_col + warp_col + (j + t) * MMA_N + lane % 4 * 2;
-          Register pair[PAIR];
-          for (int r = 0; r < PAIR; ++r) pair[r] = v[r][t];
-          const Acc* const sums = reinterpret_cast<const Acc*>(pair);
-          for (int q = 0; q < 2; ++q)
-            if (row < g.m && col + q < g.n)
-              g.c[row * g.ldc + col + q] = scaled(g.alpha, sums[q], g.beta, &g.c[row * g.ldc + col + q]);
+      for (int unit = 0; unit < UNITS; ++unit) {
+        if (unit == UNITS - 1) {
+          cp_async_wait<STAGES - 2>();
+          __syncthreads();  // the next slice is complete, and everyone has read the last of this one
+          write = read;
+          read = read == (STAGES - 1) * T::STAGE_BYTES ? 0 : read + T::STAGE_BYTES;
         }
-      } else {
-        Register mine[4][PAIR];  // eight neighbours of one row
-#pragma unroll
-        for (int r = 0; r < PAIR; ++r) {
-          transpose_in_quad(v[r], lane);
-#pragma unroll
-          for (int t = 0; t < 4; ++t) mine[t][r] = v[r][t];
-        }
-        const int col = block_col + warp_col + j * MMA_N + lane % 4 * CHUNK;
-        if (row < g.m && col < g.n)
-          store_scaled(g.c + row * g.ldc + col, g.alpha, reinterpret_cast<const Acc*>(mine), g.beta, g.n - col);
+        if constexpr (!(SKIP & SKIP_LOAD_AND_MMA))
+          if (unit < UNITS - 1 || slices > 1) load_frags((unit + 1) % UNITS, read);
+        if (unit % 2 == 0) copy(write, unit / 2, UNITS / 2);  // few groups: ptxas puts three dead loads before each
+        if constexpr (!(SKIP & SKIP_LOAD_AND_MMA)) multiply(unit);
       }
     }
+    if constexpr (SKIP & SKIP_STORE_C) {
+      if (g.alpha != -1.0f) continue;  // never so when timed: keeps the sums alive
+    }
+    const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
+    if (!EDGES && g.beta == 0.0f)
+      store(tile.x * BM, tile.y * BN, 0.0f);  // without a branch before each store
+    else
+      store(tile.x * BM, tile.y * BN, g.beta);
   }
 }
 
@@ -248,7 +282,7 @@ template <class T, typename AB, typename Acc, unsigned SKIP = 0>
 void launch(const Gemm<AB, Acc, AB>& g, const LaunchOptions& options, cudaStream_t stream) {
   const bool whole = g.m % T::BM == 0 && g.n % T::BN == 0 && g.k % T::BK == 0;
   const auto kernel = whole ? gemm_kernel<T, AB, Acc, false, SKIP> : gemm_kernel<T, AB, Acc, true, SKIP>;
-  const int grid = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN);
+  const int grid = min(ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN), multiprocessors_here() * T::BLOCKS);
   const int band_rows = ceil_div(options.swizzle_stride == 0 ? DEFAULT_BAND : options.swizzle_stride, T::BM);
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SMEM_BYTES));
   kernel<<<grid, T::THREADS, T::SMEM_BYTES, stream>>>(g, band_rows);
