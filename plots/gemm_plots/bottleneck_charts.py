@@ -101,7 +101,7 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         first = y
         for index, gain, tflops in bars[name]:
             ax.barh(y, gain, thick * 0.88, color=colours[index % len(colours)], zorder=2)
-            _gain(ax, gain, y, f"×{gain:.2f}  {style.number(tflops)} TFLOPS")
+            _gain(ax, gain, y, f"×{gain:.2f} · {style.number(tflops)} TFLOPS")
             y += thick
         if name in marks:
             ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)

@@ -73,7 +73,7 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
             colour = colours[size]
             ink = style.MUTED if colour == style.GREY else colour
             lines.add([(k, v) for k, v in rows.items() if k], f"{size}³", colour, ink, width=2.1)
-        panels.size_axis(ax, strides, say(language, "swizzle stride (elements)", "swizzle 步长（元素）"))
+        panels.size_axis(ax, strides, say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"))
         ax.tick_params(axis="x", labelsize=9)
         lines.finish(2.45, 1.12, max(0.0, min(bounds) - 0.6 * (max(bounds) - min(bounds))))
         ax.set_title(title, fontsize=10)
@@ -184,7 +184,7 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
         if index % columns == 0:
             ax.set_ylabel(say(language, "stages", "级数"))
         if index // columns == rows - 1 or index + columns >= len(families):
-            ax.set_xlabel(say(language, "swizzle stride (elements)", "swizzle 步长（元素）"), fontsize=9)
+            ax.set_xlabel(say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"), fontsize=9)
     where = records.gpu_name(gpu)
     style.heading(
         drawn,

@@ -100,7 +100,7 @@ class Simulator {
   Reports reports;
   Options options;
   int multiprocessors = Device::multiprocessors;  ///< that programs are told of; blocks run side by side as they may
-  size_t told = 0;  ///< reports that gemmSimReport has handed out
+  size_t told = 0;                                ///< reports that gemmSimReport has handed out
 
  private:
   Simulator();

@@ -4,9 +4,9 @@
 // so the eight rows of an ldmatrix meet eight different groups of banks, the copies' stores stay whole rows, and no
 // byte is lost: three stages of 256×256×64 fill 192 KB. A warp owns 64×128 of C and holds the fragments of two units of
 // 64×64×16, one being multiplied, one on its way. At the end each quad of lanes transposes four pairs of registers by
-// shuffles, so that a lane stores 16 bytes of C and a quad 64, without shared memory or a barrier. Blocks are persistent:
-// as many as the SMs hold, each computes one tile after the other, and the copies run ahead into the next tile while C
-// of the last one is stored: the pipeline fills once, not once a tile.
+// shuffles, so that a lane stores 16 bytes of C and a quad 64, without shared memory or a barrier. Blocks are
+// persistent: as many as the SMs hold, each computes one tile after the other, and the copies run ahead into the next
+// tile while C of the last one is stored: the pipeline fills once, not once a tile.
 //
 // Against step 19: the swizzle, fragments a unit ahead, the collective store, persistent blocks, any size: rows outside
 // stand in for the last one inside, columns and the end of K are zeros by cp.async's source size. Whole tiles get a

@@ -1,25 +1,33 @@
 """Runs one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU.
 
-With --sim the same in the simulator, which reports races and bad accesses besides.
+With --sim the same in the simulator, which reports races and bad accesses besides; there some sizes once more as on a
+GPU of one multiprocessor, where a persistent block computes all of C's tiles.
 """
 
 import argparse
 import sys
 
-from sizes import accepted, refused
+from sizes import accepted, refused, several_tiles
 from step import Step, Variant, check_all, require_gpu
 
 BAD_INPUT = 2
+ONE_MULTIPROCESSOR = {"GEMM_SIM_MULTIPROCESSORS": "1"}
 QUICK = ["--baseline", "none", "--min-time", "0", "--rounds", "1", "--warmup", "0"]
 
 
 def failures(step: Step, variant: Variant, options: list[str], device: str = "") -> list[str]:
     """What went wrong with one variant; each line can be run by hand."""
     found = []
-    for size in accepted(variant):
-        done = step.run(["--variant", variant.name, *size.arguments, *options], device=device)
+    runs = [(size, {}) for size in accepted(variant)]
+    if "--sim" in options:
+        runs += [(size, ONE_MULTIPROCESSOR) for size in several_tiles(variant)]
+    for size, environment in runs:
+        done = step.run(["--variant", variant.name, *size.arguments, *options], device=device, environment=environment)
         if done.returncode != 0:
-            found.append(f"{variant.name}, {size}: exit code {done.returncode}\n    {done.stderr.strip()}")
+            shown = " ".join(f"{name}={value}" for name, value in environment.items())
+            found.append(
+                f"{shown} {variant.name}, {size}: exit code {done.returncode}\n    {done.stderr.strip()}".strip()
+            )
     for size, words in refused(variant):
         done = step.run(["--variant", variant.name, *size.arguments, *options], device=device)
         one_line = done.stderr.count("\n") == 1 and not done.stdout

@@ -48,6 +48,15 @@ def accepted(variant: Variant) -> list[Size]:
     return list(dict.fromkeys(sizes))
 
 
+def several_tiles(variant: Variant) -> list[Size]:
+    """Sizes of several tiles, with fewer slices than a pipeline has stages, and with more."""
+    sizes = [smallest(variant, slices) for slices in (1, 2, 5)]
+    if variant.any_size:
+        ragged = sizes[-1]
+        sizes.append(Size(ragged.m - 1, ragged.n - 1, ragged.k - 1, wide_rows(variant, ragged)))
+    return sizes
+
+
 def refused(variant: Variant) -> list[tuple[Size, str]]:
     """Sizes that the variant has to refuse, each with what it has to say."""
     fine = smallest(variant)

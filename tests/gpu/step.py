@@ -6,10 +6,11 @@ import queue
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 SKIPPED = 77
@@ -69,12 +70,17 @@ class Step:
         self.variants = [_variant(record) for record in records if not record.get("leaves_out")]
 
     def run(
-        self, arguments: list[str], prefix: tuple[str, ...] = (), device: str = ""
+        self,
+        arguments: list[str],
+        prefix: tuple[str, ...] = (),
+        device: str = "",
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> subprocess.CompletedProcess[str]:
         """Runs it, behind another program if asked, on one GPU if named, and returns what it said."""
         command = [*prefix, str(self.executable), *arguments]
-        where = {**os.environ, "CUDA_VISIBLE_DEVICES": device} if device else None
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=where)
+        where = {"CUDA_VISIBLE_DEVICES": device} if device else {}
+        every = {**os.environ, **where, **environment}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=every)
 
 
 def check_all(

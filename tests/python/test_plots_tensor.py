@@ -58,7 +58,7 @@ def chart(root, name):
         (f"{STEP}-hgemm27.zh-CN", ["几何平均 0.500"]),
         (f"{STEP}-swizzle", ["L2 hit rate", "8192³", "swizzle stride"]),
         (f"{STEP}-stages", ["warp4x4", "stages × swizzle, 8192³", "402", "403"]),
-        (f"{STEP}-bottlenecks", ["×1.10  616 TFLOPS", "×1.05  588 TFLOPS", "the copy of A", "full: 560 TFLOPS"]),
+        (f"{STEP}-bottlenecks", ["×1.10 · 616 TFLOPS", "×1.05 · 588 TFLOPS", "the copy of A", "full: 560 TFLOPS"]),
         (f"{STEP}-error", ["FP16 sums (plain)", "FP32 sums (fp32)", "∝ √K", "C of 2048×2048"]),
         (f"{STEP}-error.zh-CN", ["FP16 累加（plain）", "误差随 K 的变化"]),
         (f"{STEP}-bottlenecks.zh-CN", ["A 的拷贝", "省去一项工作"]),

@@ -249,6 +249,21 @@ def test_alpha_beta_and_leading_dimensions_are_right_in_the_simulator(simulated)
     assert "A, 33 x 17" in done.stdout
 
 
+def test_with_one_multiprocessor_a_persistent_block_computes_every_tile(tmp_path):
+    persistent = executable(registry.find("20", LADDER))
+    if not SIMULATOR.exists():
+        pytest.skip(f"the simulator is not built; run: meson compile -C {BUILD.name}")
+    barriers = []
+    for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its eight warps
+        file = tmp_path / f"{multiprocessors}.jsonl"
+        environment = {"GEMM_SIM_MULTIPROCESSORS": str(multiprocessors)}
+        arguments = ("--sim", "--variant", "swizzle", "--size", 512, "--json", file)
+        assert "in the simulator: right" in run(persistent, *arguments, env=environment).stdout
+        barriers.append(json.loads(file.read_text(encoding="utf-8"))["counts"]["barriers"])
+    tiles, slices, warps = 4, 8, 8
+    assert barriers == [tiles * (slices + 1) * warps, (tiles * slices + 1) * warps]
+
+
 def test_a_size_that_no_memory_holds_is_refused(simulated):
     said = refused(simulated, "--sim", "--size", 46340, "--verify", "full")
     assert re.fullmatch(

@@ -40,6 +40,7 @@ WRONG, COUNTS = "wrong result", "counts"
 
 RAGGED = ("--m", "70", "--n", "67", "--k", "69")
 RECORDED = ("--size", "256")
+TILES = ("--m", "1536", "--n", "768", "--k", "128")  # 144 tiles of 128×64: more than multiprocessors
 DEEP = ("--m", "256", "--n", "256", "--k", "512")  # more slices than stages: every buffer is filled again
 
 
@@ -128,8 +129,8 @@ MUTANTS = (
     Mutant(
         "20_mma_warp_swizzle",
         WAIT,
-        "        cp_async_wait<STAGES - 2>();\n        __syncthreads();",
-        "        __syncthreads();",
+        "          cp_async_wait<STAGES - 2>();\n          __syncthreads();",
+        "          __syncthreads();",
         UNWAITED,
         variant="swizzle",
     ),
@@ -205,6 +206,16 @@ MUTANTS = (
     Mutant("16_wmma_async", SWAP, "if (T::BUFFERS == 2) buffer ^= 1;", "", WRONG),
     Mutant("17_wmma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
     Mutant("19_mma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
+    Mutant("20_mma_warp_swizzle", INDEX, "copy_tile += gridDim.x;", "", WRONG, arguments=TILES, variant="small"),
+    Mutant(
+        "20_mma_warp_swizzle",
+        INDEX,
+        "if (k_left <= 0) next_tile();",
+        "if (k_left < 0) next_tile();",
+        UNWRITTEN,
+        arguments=TILES,
+        variant="small",
+    ),
     Mutant("20_mma_warp_swizzle", SWAP, "        write = read;\n", "", RACE, arguments=DEEP, variant="swizzle"),
 )
 

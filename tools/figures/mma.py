@@ -1,10 +1,11 @@
-"""Pictures of steps 18 and 19: fragments of mma.m16n8k16, banks of ldmatrix's rows, stages, tiles and bands."""
+"""Pictures of steps 18 to 20: fragments of mma.m16n8k16, banks of ldmatrix's rows, stages, bands, persistent blocks."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from tools.figures import banks, parts
 from tools.figures.geometry import Cell
-from tools.figures.palette import INK, MUTED, RED, A, B, C, Tone
+from tools.figures.palette import INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
 from tools.figures.svg import Canvas
 from tools.figures.text import say
 
@@ -14,6 +15,10 @@ LANE = 5  # the lane whose registers are shown
 ROW_BYTES = 16  # of an 8×8 matrix
 GROUPS = 8  # columns of 16 bytes that the 32 banks make
 
+# Step 20's time line, in slices: a short K, and what a tile takes beyond its slices.
+SLICES, AHEAD = 8, 2
+FILL, STORE = 1.5, 1.5
+
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
@@ -21,6 +26,7 @@ def pictures() -> Iterable[tuple[str, Draw]]:
     yield "18_mma_naive-banks", matrix_banks
     yield "19_mma_stages", stages
     yield "19_mma_stages-copies", copies
+    yield "20_mma_warp_swizzle-blocks", persistent_blocks
 
 
 def held(operand: str, lane: int) -> list[tuple[Cell, Cell]]:
@@ -358,3 +364,105 @@ def _columns_flat(
             parts.fill(canvas, x, y, [(line, column)], high, wide, colour)
             taken.add(column)
     parts.frame(canvas, x, y, 2, GROUPS, high, wide)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Something that a multiprocessor does from `start` to `end`, for tile 0 or 1, in lane `lane`."""
+
+    lane: int  # 0 copies, 1 arithmetic, 2 store, 3 arithmetic that waits
+    start: float
+    end: float
+    tile: int
+    text: str = ""
+
+
+def tile_times(persistent: bool) -> list[_Span]:
+    """Two tiles on one multiprocessor: by a block each, or by one that stays."""
+    found = []
+    now = 0.0
+    for tile in range(2):
+        if tile == 0 or not persistent:
+            found += [
+                _Span(0, now + i * FILL / AHEAD, now + (i + 1) * FILL / AHEAD, tile, str(i)) for i in range(AHEAD)
+            ]
+            found.append(_Span(3, now, now + FILL, tile))
+            now += FILL
+        for at in range(SLICES):
+            found.append(_Span(1, now + at, now + at + 1, tile, str(at)))
+            copied = at + AHEAD
+            if copied < SLICES:
+                found.append(_Span(0, now + at, now + at + 1, tile, str(copied)))
+            elif persistent and tile == 0:
+                found.append(_Span(0, now + at, now + at + 1, 1, str(copied - SLICES)))
+        now += SLICES
+        found += [_Span(2, now, now + STORE, tile), _Span(3, now, now + STORE, tile)]
+        now += STORE
+    return found
+
+
+def persistent_blocks(language: str) -> Canvas:
+    """Step 20: a block for each tile, and a block that stays."""
+    canvas = parts.of_step(
+        "20_mma_warp_swizzle",
+        352,
+        language,
+        ("a block for each tile, and a block that stays", "每块一个线程块，与常驻的线程块"),
+        (
+            f"two tiles of C on one multiprocessor, K = {SLICES * 64}: {SLICES} slices each; "
+            f"copies run {AHEAD} slices ahead",
+            f"一个多处理器上的两块 C，K = {SLICES * 64}，各 {SLICES} 片；拷贝超前 {AHEAD} 片",
+        ),
+    )
+    left, lane_high = 138.0, 28.0
+    scale = (936 - left) / max(span.end for span in tile_times(False))
+    names = (("copies", "拷贝"), ("arithmetic", "计算"), ("store of C", "写回 C"))
+    tones = (A, C, THREAD)
+    for top, stays in ((76.0, False), (196.0, True)):
+        spans = tile_times(stays)
+        end = max(span.end for span in spans)
+        says = (
+            say(language, "one block a tile", "每块一个线程块")
+            if not stays
+            else say(language, "a persistent block: the pipeline is filled once", "常驻线程块：流水线只填一次")
+        )
+        canvas.text(left, top + 6, says, 13.5, C.ink if stays else RED, bold=True)
+        for lane, name in enumerate(names):
+            y = top + 14 + lane * lane_high
+            canvas.rect(left, y + 2, end * scale, lane_high - 4, "#f1f4f8", radius=3)
+            canvas.text(left - 12, y + lane_high / 2 + 4.5, say(language, *name), 12, INK, "end")
+        for span in spans:
+            x, wide = left + span.start * scale, (span.end - span.start) * scale
+            if span.lane == 3:
+                canvas.rect(x, top + 14 + lane_high + 2, wide, lane_high - 4, PALE_RED)
+                continue
+            y, tone = top + 14 + span.lane * lane_high, tones[span.lane]
+            canvas.rect(x + 0.5, y + 3, wide - 1, lane_high - 6, tone.middle if span.tile else tone.strong, radius=3)
+            if span.text:
+                ink = tone.ink if span.tile else "#ffffff"
+                canvas.text(x + wide / 2, y + lane_high / 2 + 4, span.text, 11, ink, "middle", bold=True)
+    y = 318.0
+    parts.key(
+        canvas,
+        parts.MARGIN,
+        y,
+        [
+            (C.strong, say(language, "first tile", "第一块")),
+            (C.middle, say(language, "second tile", "第二块")),
+            (PALE_RED, say(language, "the tensor cores wait", "张量核心在等")),
+        ],
+    )
+    canvas.text(936, y, say(language, "numbers: slices of the tile", "数字：该块的第几片"), 12, MUTED, "end")
+    canvas.text(
+        parts.MARGIN,
+        y + 21,
+        say(
+            language,
+            "schematic: filling and storing are drawn 1.5 slices long each; "
+            "together, about what a tile cost beyond its own slices",
+            "示意图：填充与写回各画作 1.5 片，合起来大致是原先一块在自己的切片之外的开销",
+        ),
+        11.5,
+        MUTED,
+    )
+    return canvas
