@@ -1,7 +1,7 @@
 """Runs one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU.
 
-With --sim the same in the simulator, which reports races and bad accesses besides; there some sizes once more as on a
-GPU of one multiprocessor, where a persistent block computes all of C's tiles.
+With --sim the same in the simulator, which reports races and bad accesses besides. Persistent blocks have to get from
+tile to tile: on a GPU some sizes have more tiles than blocks find room, in the simulator it has one multiprocessor.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from step import Step, Variant, check_all, require_gpu
 
 BAD_INPUT = 2
 ONE_MULTIPROCESSOR = {"GEMM_SIM_MULTIPROCESSORS": "1"}
+MORE_THAN_FIT = (24, 12)  # tiles of C: 288, more than 132 multiprocessors hold at two blocks each
 QUICK = ["--baseline", "none", "--min-time", "0", "--rounds", "1", "--warmup", "0"]
 
 
@@ -21,6 +22,8 @@ def failures(step: Step, variant: Variant, options: list[str], device: str = "")
     runs = [(size, {}) for size in accepted(variant)]
     if "--sim" in options:
         runs += [(size, ONE_MULTIPROCESSOR) for size in several_tiles(variant)]
+    else:
+        runs += [(size, {}) for size in several_tiles(variant, MORE_THAN_FIT)]
     for size, environment in runs:
         done = step.run(["--variant", variant.name, *size.arguments, *options], device=device, environment=environment)
         if done.returncode != 0:

@@ -48,9 +48,9 @@ def accepted(variant: Variant) -> list[Size]:
     return list(dict.fromkeys(sizes))
 
 
-def several_tiles(variant: Variant) -> list[Size]:
-    """Sizes of several tiles, with fewer slices than a pipeline has stages, and with more."""
-    sizes = [smallest(variant, slices) for slices in (1, 2, 5)]
+def several_tiles(variant: Variant, blocks: tuple[int, int] = (2, 2)) -> list[Size]:
+    """Sizes of so many tiles down and across, with fewer slices than a pipeline has stages, and with more."""
+    sizes = [Size(blocks[0] * variant.block[0], blocks[1] * variant.block[1], variant.k_of(k)) for k in (1, 2, 5)]
     if variant.any_size:
         ragged = sizes[-1]
         sizes.append(Size(ragged.m - 1, ragged.n - 1, ragged.k - 1, wide_rows(variant, ragged)))
