@@ -1,7 +1,7 @@
-// ld.shared of 16 bytes, for fragments whose order in the source counts. PTX ISA, "ld".
+// ld.shared of 16 bytes that stays whole. PTX ISA, "ld".
 //
-// A plain 16-byte load leaves nvcc free to split it where only a part is used at once, and whether it does may differ
-// from one compilation to the next: the kernel then has more loads than its chapter counts. This one stays whole.
+// nvcc may split a plain 16-byte load where only a part is used at once, and whether it does may differ from one
+// compilation to the next: the kernel then has more loads than its chapter counts.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -174,7 +174,7 @@ def name_beside(ax: Axes, point: tuple[float, float], text: str, place: float, c
         fontsize=9,
         color=colour,
         annotation_clip=False,
-        arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2},
+        arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)},
     )
 
 

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from sizes import Size, smallest, wide_rows
+from sizes import Size, one_less, smallest
 from step import Step, Variant, check_all, require_gpu, skip
 
 BAD_INPUT = 2
@@ -32,10 +32,7 @@ def sanitizer() -> str:
 def sizes_of(variant: Variant, slices: int) -> list[Size]:
     """The smallest size; one that no tile divides, too, where the variant takes it: that is where edges are."""
     size = smallest(variant, slices)
-    if not variant.any_size:
-        return [size]
-    ragged = Size(size.m - 1, size.n - 1, size.k - 1)
-    return [size, Size(ragged.m, ragged.n, ragged.k, wide_rows(variant, ragged))]
+    return [size, one_less(variant, size)] if variant.any_size else [size]
 
 
 def failures(step: Step, variant: Variant, slices: int, device: str = "") -> list[str]:

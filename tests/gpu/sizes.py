@@ -28,9 +28,15 @@ class Size:
         return " ".join([f"m {self.m} n {self.n} k {self.k}", *self.options])
 
 
-def smallest(variant: Variant, slices: int = 3) -> Size:
-    """Two blocks in each direction, and so many slices of K."""
-    return Size(2 * variant.block[0], 2 * variant.block[1], variant.k_of(slices))
+def smallest(variant: Variant, slices: int = 3, tiles: tuple[int, int] = (2, 2)) -> Size:
+    """So many tiles down and across, and so many slices of K."""
+    return Size(tiles[0] * variant.block[0], tiles[1] * variant.block[1], variant.k_of(slices))
+
+
+def one_less(variant: Variant, size: Size) -> Size:
+    """One less in each direction, so that no tile divides it, with rows as wide as the variant needs."""
+    less = Size(size.m - 1, size.n - 1, size.k - 1)
+    return Size(less.m, less.n, less.k, wide_rows(variant, less))
 
 
 def accepted(variant: Variant) -> list[Size]:
@@ -48,13 +54,10 @@ def accepted(variant: Variant) -> list[Size]:
     return list(dict.fromkeys(sizes))
 
 
-def several_tiles(variant: Variant, blocks: tuple[int, int] = (2, 2)) -> list[Size]:
-    """Sizes of so many tiles down and across, with fewer slices than a pipeline has stages, and with more."""
-    sizes = [Size(blocks[0] * variant.block[0], blocks[1] * variant.block[1], variant.k_of(k)) for k in (1, 2, 5)]
-    if variant.any_size:
-        ragged = sizes[-1]
-        sizes.append(Size(ragged.m - 1, ragged.n - 1, ragged.k - 1, wide_rows(variant, ragged)))
-    return sizes
+def several_tiles(variant: Variant, tiles: tuple[int, int] = (2, 2)) -> list[Size]:
+    """Sizes of so many tiles, with fewer slices than a pipeline has stages, and with more."""
+    sizes = [smallest(variant, slices, tiles) for slices in (1, 2, 5)]
+    return [*sizes, one_less(variant, sizes[-1])] if variant.any_size else sizes
 
 
 def refused(variant: Variant) -> list[tuple[Size, str]]:
