@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/types.h"
+#include "common/device/types.h"
 
 /// One micro-benchmark: a kernel whose loop holds one kind of instruction, fed from registers with random data.
 struct Limit {

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <iostream>
 
-#include "common/cli_values.h"
-#include "common/record.h"
-#include "common/record_file.h"
-#include "common/session.h"
-#include "common/simulated.h"
+#include "common/harness/cli_values.h"
+#include "common/harness/record.h"
+#include "common/harness/record_file.h"
+#include "common/harness/session.h"
+#include "common/harness/simulated.h"
 #include "micro/limits.h"
 
 namespace {

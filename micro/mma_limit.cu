@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "common/check.h"
-#include "common/matrix.h"
-#include "common/ptx/mma.h"
+#include "common/device/check.h"
+#include "common/device/ptx/mma.h"
+#include "common/harness/matrix.h"
 #include "micro/limits.h"
 
 namespace {

@@ -8,7 +8,7 @@ from typing import Any
 from tools.errors import UserError
 from tools.paths import shown
 
-# Two records with the same values of these are of the same measurement; common/record_file.cpp has the same list.
+# Two records with the same values of these are of the same measurement; common/harness/record_file.cpp has the same list.
 IDENTITY = (
     *("step", "variant", "m", "n", "k", "lda", "ldb", "ldc"),
     *("a", "acc", "c", "layout", "alpha", "beta", "baseline", "options"),

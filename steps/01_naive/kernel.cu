@@ -1,14 +1,15 @@
 // Step 01: one thread computes one element of C, straight from global memory.
 //
-// The idea: the definition of the product, one dot product a thread. Neighbouring threads of a warp take neighbouring
-// *rows* of C, so each of a warp's 32 loads of A falls into another row: 32 sectors of 32 bytes for 128 useful bytes.
+// The idea: the definition of the product, one dot product a thread. Neighbouring threads of a warp
+// take neighbouring *rows* of C, so each of a warp's 32 loads of A falls into another row: 32
+// sectors of 32 bytes for 128 useful bytes.
 //
 // Source: gemm_32x32_v0 of the V100 SGEMM article (wuk).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 32;  // rows of C a block covers, along threadIdx.x
 constexpr int BN = 32;  // columns of C a block covers, along threadIdx.y
@@ -33,4 +34,6 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-std::vector<Variant> variants() { return {Variant("naive", launch).any_size(BM, BN, 1).covers("wuk gemm_32x32_v0")}; }
+std::vector<Variant> variants() {
+  return {Variant("naive", launch).any_size(BM, BN, 1).covers("wuk gemm_32x32_v0")};
+}

@@ -1,18 +1,20 @@
-// Step 02: neighbouring threads take neighbouring columns of C, so that a warp's accesses fall side by side.
+// Step 02: neighbouring threads take neighbouring columns of C, so that a warp's accesses fall side
+// by side.
 //
-// The idea: the same dot product a thread, on a turned thread map. A warp's 32 loads of B are 32 neighbouring floats
-// (4 sectors of 32 bytes, every byte used), its 32 loads of A are one float (1 sector), its stores of C one row.
+// The idea: the same dot product a thread, on a turned thread map. A warp's 32 loads of B are 32
+// neighbouring floats (4 sectors of 32 bytes, every byte used), its 32 loads of A are one float (1
+// sector), its stores of C one row.
 //
-// Against step 01: threadIdx.x runs along columns, and k is unrolled by 8. The type of the indices is a parameter:
-// overflow of a signed index is undefined, so the compiler may step a pointer through B; an unsigned index may wrap,
-// so it computes every address anew.
+// Against step 01: threadIdx.x runs along columns, and k is unrolled by 8. The type of the indices
+// is a parameter: overflow of a signed index is undefined, so the compiler may step a pointer
+// through B; an unsigned index may wrap, so it computes every address anew.
 //
 // Source: gemm_32x32_v1 and v2 of the V100 SGEMM article (wuk), sgemm_naive_f32 (LeetCUDA).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 32;  // rows of C a block covers, along threadIdx.y
 constexpr int BN = 32;  // columns of C a block covers, along threadIdx.x

@@ -1,25 +1,29 @@
-// Step 03: a block copies 32×32 tiles of A and B to shared memory, and its 1024 threads read them from there.
+// Step 03: a block copies 32×32 tiles of A and B to shared memory, and its 1024 threads read them
+// from there.
 //
-// The idea: in step 02 every float of A and B is loaded by 32 threads of the block. Now K is cut into slices of 32:
-// each thread loads one float of A's tile and one of B's, then takes 32 products out of shared memory. Loads from
-// global memory fall to 1/32. Each tile lies as it does in global memory, which makes no bank conflict.
+// The idea: in step 02 every float of A and B is loaded by 32 threads of the block. Now K is cut
+// into slices of 32: each thread loads one float of A's tile and one of B's, then takes 32 products
+// out of shared memory. Loads from global memory fall to 1/32. Each tile lies as it does in global
+// memory, which makes no bank conflict.
 //
 // Against step 02: slices of K, two tiles, two barriers a slice.
 //
-// Source: sgemm_sliced_k_f32 (LeetCUDA); cuda_kernel_sgemm_1 and 3 (Alcanderian), which check bounds inside the loop
-// and lay a warp's lanes down a column of C (the two differ by __restrict__ alone).
+// Source: sgemm_sliced_k_f32 (LeetCUDA); cuda_kernel_sgemm_1 and 3 (Alcanderian), which check
+// bounds inside the loop and lay a warp's lanes down a column of C (the two differ by __restrict__
+// alone).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 32;  // rows of C a block covers
 constexpr int BN = 32;  // columns of C a block covers
 constexpr int BK = 32;  // depth of a slice of K
 static_assert(BK == BM && BK == BN, "every thread copies one float of each tile");
 
-/// LANES_DOWN: a warp's lanes run down a column of C, not along a row. CHECKED: any size, with checks inside the loop.
+/// LANES_DOWN: a warp's lanes run down a column of C, not along a row. CHECKED: any size, with
+/// checks inside the loop.
 template <bool LANES_DOWN, bool CHECKED>
 __global__ void __launch_bounds__(BM* BN, 2) gemm_kernel(Gemm<float> g) {
   const int tile_row = LANES_DOWN ? threadIdx.x : threadIdx.y;
@@ -65,7 +69,9 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   return {
       Variant("tiled", launch<false, false>).tile(BM, BN, BK).covers("LeetCUDA sgemm_sliced_k_f32"),
-      Variant("checked", launch<false, true>).any_size(BM, BN, BK).note("bounds checks inside the loop; any size"),
+      Variant("checked", launch<false, true>)
+          .any_size(BM, BN, BK)
+          .note("bounds checks inside the loop; any size"),
       Variant("checked_lanes_down", launch<true, true>)
           .any_size(BM, BN, BK)
           .note("and lanes down a column of C: uncoalesced, 32-way conflicts")

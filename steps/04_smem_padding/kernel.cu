@@ -1,19 +1,21 @@
-// Step 04: A's tile is stored transposed, and one more column removes the bank conflicts that this makes.
+// Step 04: A's tile is stored transposed, and one more column removes the bank conflicts that this
+// makes.
 //
-// The idea: later steps read several rows of A at one k, so they want As[k][row]. The copy runs along k in global
-// memory, so a warp's 32 lanes store down a column of As. With a pitch of 32 floats they all hit one bank: 32 passes
-// for one store. With a pitch of 33, each hits its own.
+// The idea: later steps read several rows of A at one k, so they want As[k][row]. The copy runs
+// along k in global memory, so a warp's 32 lanes store down a column of As. With a pitch of 32
+// floats they all hit one bank: 32 passes for one store. With a pitch of 33, each hits its own.
 //
-// Against step 03: As is transposed and padded, and a thread takes two rows of C. Transposed, four k of a row no longer
-// lie side by side for one 16-byte load: one result a thread would cost 2 loads per FMA (variant one_row), where
-// step 03 has 5 for 4. A second row shares the load of B: 3 for 2.
+// Against step 03: As is transposed and padded, and a thread takes two rows of C. Transposed, four
+// k of a row no longer lie side by side for one 16-byte load: one result a thread would cost 2
+// loads per FMA (variant one_row), where step 03 has 5 for 4. A second row shares the load of B: 3
+// for 2.
 //
 // Source: gemm_32x32_v3 and v4 of the V100 SGEMM article (wuk), cuda_kernel_sgemm_2 (Alcanderian).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 32;  // rows of C a block covers
 constexpr int BN = 32;  // columns of C a block covers
@@ -23,10 +25,12 @@ static_assert(BK == BM && BK == BN, "one thread map serves both tiles");
 enum class Map {
   a_transposed,  // As[k][row], Bs[k][col]: the step's own
   lane_rows,     // As[k][row], Bs[col][k]: a lane stores down a column of both tiles (wuk)
-  lanes_down,    // As[row][k], Bs[k][col], lanes down a column of C, bounds checks inside the loop (Alcanderian)
+  lanes_down,    // As[row][k], Bs[k][col], lanes down a column of C, bounds checks inside the loop
+                 // (Alcanderian)
 };
 
-/// PAD: floats added to the rows of As (and of Bs where lanes walk down it). TM: rows of C a thread computes.
+/// PAD: floats added to the rows of As (and of Bs where lanes walk down it). TM: rows of C a thread
+/// computes.
 template <Map MAP, int PAD, int TM>
 __global__ void __launch_bounds__(BM* BN / TM, 2 * TM) gemm_kernel(Gemm<float> g) {
   constexpr bool A_TRANSPOSED = MAP != Map::lanes_down;
@@ -42,8 +46,9 @@ __global__ void __launch_bounds__(BM* BN / TM, 2 * TM) gemm_kernel(Gemm<float> g
   const float* a = g.a + (block_row + tile_row) * g.lda + tile_col;
   const float* b = g.b + tile_row * g.ldb + block_col + tile_col;
 
-  __shared__ float As[BK][BM + PAD];                                   // [k][row]; lanes_down: [row][k]
-  __shared__ float Bs[BK][BN + (MAP == Map::a_transposed ? 0 : PAD)];  // [k][col]; lane_rows: [col][k]
+  __shared__ float As[BK][BM + PAD];  // [k][row]; lanes_down: [row][k]
+  __shared__ float Bs[BK]
+                     [BN + (MAP == Map::a_transposed ? 0 : PAD)];  // [k][col]; lane_rows: [col][k]
 
   float a_copy[TM], b_copy[TM];  // on their way from global to shared memory
   float acc[TM] = {};
@@ -100,10 +105,18 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   return {
       Variant("padded", launch<Map::a_transposed, 1, 2>).tile(BM, BN, BK),
-      Variant("unpadded", launch<Map::a_transposed, 0, 2>).tile(BM, BN, BK).note("A's stores: 32-way conflicts"),
-      Variant("one_row", launch<Map::a_transposed, 1, 1>).tile(BM, BN, BK).note("one result a thread"),
-      Variant("lane_rows", launch<Map::lane_rows, 0, 1>).tile(BM, BN, BK).covers("wuk gemm_32x32_v3"),
-      Variant("lane_rows_padded", launch<Map::lane_rows, 1, 1>).tile(BM, BN, BK).covers("wuk gemm_32x32_v4"),
+      Variant("unpadded", launch<Map::a_transposed, 0, 2>)
+          .tile(BM, BN, BK)
+          .note("A's stores: 32-way conflicts"),
+      Variant("one_row", launch<Map::a_transposed, 1, 1>)
+          .tile(BM, BN, BK)
+          .note("one result a thread"),
+      Variant("lane_rows", launch<Map::lane_rows, 0, 1>)
+          .tile(BM, BN, BK)
+          .covers("wuk gemm_32x32_v3"),
+      Variant("lane_rows_padded", launch<Map::lane_rows, 1, 1>)
+          .tile(BM, BN, BK)
+          .covers("wuk gemm_32x32_v4"),
       Variant("checked_lanes_down", launch<Map::lanes_down, 1, 1>)
           .any_size(BM, BN, BK)
           .note("bounds checks inside the loop; any size")

@@ -1,18 +1,22 @@
-// Step 05: 16-byte accesses: a thread moves four floats at a time and computes four neighbouring results.
+// Step 05: 16-byte accesses: a thread moves four floats at a time and computes four neighbouring
+// results.
 //
-// The idea: one float4 load does the work of four. A slice costs a thread two loads from global memory, and for its
-// four columns of C it reads one float4 of Bs and one float of As a k: 2 loads for 4 FMAs.
+// The idea: one float4 load does the work of four. A slice costs a thread two loads from global
+// memory, and for its four columns of C it reads one float4 of Bs and one float of As a k: 2 loads
+// for 4 FMAs.
 //
-// Against step 04: float4 copies, four columns a thread, float4 stores of C, and lanes in pairs that share their
-// columns: a 16-byte load is served in quarter-warps, and two quarters merge into one pass where neighbouring lanes ask
-// for the same address (variant unpaired_lanes: twice the passes for Bs).
+// Against step 04: float4 copies, four columns a thread, float4 stores of C, and lanes in pairs
+// that share their columns: a 16-byte load is served in quarter-warps, and two quarters merge into
+// one pass where neighbouring lanes ask for the same address (variant unpaired_lanes: twice the
+// passes for Bs).
 //
-// Source: gemm_32x32_v5 of the V100 SGEMM article (wuk), corrected: it stores one of every four floats of its B tile.
+// Source: gemm_32x32_v5 of the V100 SGEMM article (wuk), corrected: it stores one of every four
+// floats of its B tile.
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 32;  // rows of C a block covers
 constexpr int BN = 32;  // columns of C a block covers
@@ -21,7 +25,8 @@ constexpr int TN = 4;   // columns of C a thread computes: one float4
 constexpr int THREADS = BM * BN / TN;
 static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "one float4 of each tile a thread");
 
-/// PAIRED: neighbouring lanes share columns. PAD: floats added to As's rows. PREFETCH: load a slice one slice ahead.
+/// PAIRED: neighbouring lanes share columns. PAD: floats added to As's rows. PREFETCH: load a slice
+/// one slice ahead.
 template <bool PAIRED, int PAD, bool PREFETCH>
 __global__ void __launch_bounds__(THREADS) gemm_kernel(Gemm<float> g) {
   const int tid = threadIdx.x;

@@ -1,17 +1,17 @@
 // Step 06: a thread computes a 4×4 tile of C, the outer product of two float4 fragments.
 //
-// The idea: four floats of A and four of B make sixteen products: 2 loads for 16 FMAs, where step 05 has 2 for 4.
-// The block's tile grows to 64×64 with the same 256 threads.
+// The idea: four floats of A and four of B make sixteen products: 2 loads for 16 FMAs, where step
+// 05 has 2 for 4. The block's tile grows to 64×64 with the same 256 threads.
 //
-// Against step 05: the tile sizes, fragments in registers, and As padded by 4 instead of 1, so that four rows of A at
-// one k are an aligned float4.
+// Against step 05: the tile sizes, fragments in registers, and As padded by 4 instead of 1, so that
+// four rows of A at one k are an aligned float4.
 //
 // Source: gemm_64x64 of the V100 SGEMM article (wuk).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 64;  // rows of C a block covers
 constexpr int BN = 64;  // columns of C a block covers
@@ -85,7 +85,9 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   std::vector<Variant> table = {
       Variant("t4x4", launch<4, false>),
-      Variant("prefetch", launch<0, true>).note("next slice in registers, A unpadded").covers("wuk gemm_64x64"),
+      Variant("prefetch", launch<0, true>)
+          .note("next slice in registers, A unpadded")
+          .covers("wuk gemm_64x64"),
   };
   for (Variant& v : table) v.tile(BM, BN, BK).aligned_ld(4, 4, 4);
   return table;

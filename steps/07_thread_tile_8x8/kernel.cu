@@ -1,16 +1,18 @@
 // Step 07: a thread computes an 8×8 tile of C, a block 128×128.
 //
-// The idea: 16 floats make 64 products: 4 loads for 64 FMAs, where step 06 has 2 for 16. The price is registers: 64
-// accumulators a thread leave room for 512 threads on a multiprocessor instead of 1024.
+// The idea: 16 floats make 64 products: 4 loads for 64 FMAs, where step 06 has 2 for 16. The price
+// is registers: 64 accumulators a thread leave room for 512 threads on a multiprocessor instead of
+// 1024.
 //
 // Against step 06: the tile sizes, and fragments of two float4 each.
 //
-// Source: sgemm_t_8x8_sliced_k_f32x4 (LeetCUDA), which leaves A's tile as it lies (variant natural_a).
+// Source: sgemm_t_8x8_sliced_k_f32x4 (LeetCUDA), which leaves A's tile as it lies (variant
+// natural_a).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 128;  // rows of C a block covers
 constexpr int BN = 128;  // columns of C a block covers
@@ -33,8 +35,9 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
   const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
 
-  __shared__ __align__(16) float As[NATURAL_A ? BM : BK][NATURAL_A ? BK : BM + PAD];  // [k][row], or [row][k]
-  __shared__ __align__(16) float Bs[BK][BN];                                          // [k][col]
+  __shared__ __align__(
+      16) float As[NATURAL_A ? BM : BK][NATURAL_A ? BK : BM + PAD];  // [k][row], or [row][k]
+  __shared__ __align__(16) float Bs[BK][BN];                         // [k][col]
 
   float4 a_copy, b_copy;  // on their way from global to shared memory
   float a_frag[TM], b_frag[TN];
@@ -93,7 +96,9 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   std::vector<Variant> table = {
       Variant("t8x8", launch<false>),
-      Variant("natural_a", launch<true>).note("A's tile as it lies").covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4"),
+      Variant("natural_a", launch<true>)
+          .note("A's tile as it lies")
+          .covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4"),
   };
   for (Variant& v : table) v.tile(BM, BN, BK).aligned_ld(4, 4, 4);
   return table;

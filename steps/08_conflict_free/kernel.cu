@@ -1,17 +1,19 @@
-// Step 08: no bank conflict left: a thread's 8×8 tile becomes four 4×4 ones, half a block tile apart.
+// Step 08: no bank conflict left: a thread's 8×8 tile becomes four 4×4 ones, half a block tile
+// apart.
 //
-// The idea: in step 07 neighbouring lanes read Bs 32 bytes apart, so a quarter-warp's 16-byte loads use only every
-// other four banks: twice the passes. Split 4 + 4, neighbouring lanes read neighbouring float4 and use all 32 banks.
-// The transposing stores of As are free of conflicts already, by the pad of 4 (variant no_offset: two-way).
+// The idea: in step 07 neighbouring lanes read Bs 32 bytes apart, so a quarter-warp's 16-byte loads
+// use only every other four banks: twice the passes. Split 4 + 4, neighbouring lanes read
+// neighbouring float4 and use all 32 banks. The transposing stores of As are free of conflicts
+// already, by the pad of 4 (variant no_offset: two-way).
 //
 // Against step 07: where a thread's second four rows and columns lie.
 //
 // Source: sgemm_t_8x8_sliced_k_f32x4_bcf, without and with offset (LeetCUDA).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 128;  // rows of C a block covers
 constexpr int BN = 128;  // columns of C a block covers
@@ -85,7 +87,9 @@ void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   std::vector<Variant> table = {
       Variant("bcf", launch<4>).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_offset"),
-      Variant("no_offset", launch<0>).note("A unpadded").covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf"),
+      Variant("no_offset", launch<0>)
+          .note("A unpadded")
+          .covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf"),
   };
   for (Variant& v : table) v.tile(BM, BN, BK).aligned_ld(4, 4, 4);
   return table;

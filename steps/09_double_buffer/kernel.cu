@@ -1,34 +1,41 @@
-// Step 09: the next slice is on its way while a block computes; two shared buffers, one barrier a slice.
+// Step 09: the next slice is on its way while a block computes; two shared buffers, one barrier a
+// slice.
 //
-// The idea: step 08 waits for a slice's loads before it computes. Here the next slice's loads start before the
-// computation and land in registers, then in the buffer that nobody reads: one of the two barriers goes. Likewise
-// within a slice: the fragments of k + 1 are loaded before the FMAs of k, across the barrier, too.
+// The idea: step 08 waits for a slice's loads before it computes. Here the next slice's loads start
+// before the computation and land in registers, then in the buffer that nobody reads: one of the
+// two barriers goes. Likewise within a slice: the fragments of k + 1 are loaded before the FMAs of
+// k, across the barrier, too.
 //
-// Against step 08: the second buffer, slices of 16, the fetch before the computation, two sets of fragments.
+// Against step 08: the second buffer, slices of 16, the fetch before the computation, two sets of
+// fragments.
 //
-// Source: sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf (LeetCUDA; it takes the last slice from buffer 1, which is right only for
-// an even number of slices), g_fgemm (fynv), gemm_128x128 of the V100 SGEMM article (wuk; with one buffer as it ran).
+// Source: sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf (LeetCUDA; it takes the last slice from buffer 1,
+// which is right only for an even number of slices), g_fgemm (fynv), gemm_128x128 of the V100 SGEMM
+// article (wuk; with one buffer as it ran).
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 constexpr int BM = 128, BN = 128;  // rows and columns of C a block covers
-constexpr int TM = 8, TN = 8;      // rows and columns of C a thread computes: 4 in each half of the block tile
+constexpr int TM = 8,
+              TN = 8;  // rows and columns of C a thread computes: 4 in each half of the block tile
 constexpr int THREADS = BM / TM * (BN / TN);
 
-/// BK: depth of a slice of K. PAD: floats added to As's rows. BUFFERS: 2, or 1 with the second barrier. AHEAD: by how
-/// many k the fragments are loaded before their FMAs, 0 or 1 (with k unrolled). UNROLL: of k.
+/// BK: depth of a slice of K. PAD: floats added to As's rows. BUFFERS: 2, or 1 with the second
+/// barrier. AHEAD: by how many k the fragments are loaded before their FMAs, 0 or 1 (with k
+/// unrolled). UNROLL: of k.
 template <int BK, int PAD, int BUFFERS, int AHEAD, int UNROLL>
 __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
-  constexpr int COPIES = BM * BK / 4 / THREADS, STEP = BK / COPIES;  // float4 of each tile a thread, k between them
+  constexpr int COPIES = BM * BK / 4 / THREADS,
+                STEP = BK / COPIES;  // float4 of each tile a thread, k between them
   static_assert(BM == BN && COPIES * 4 * THREADS == BM * BK, "whole float4 of each tile a thread");
   const int tid = threadIdx.x;
   const int a_row = tid / (STEP / 4), a_col = tid % (STEP / 4) * 4;  // of A's tile: 2 threads a row
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;      // of B's tile: 32 threads a row
-  const int tile_row = tid / (BN / TN) * 4;                          // and tile_row + BM / 2
-  const int tile_col = tid % (BN / TN) * 4;                          // and tile_col + BN / 2
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile: 32 threads a row
+  const int tile_row = tid / (BN / TN) * 4;                      // and tile_row + BM / 2
+  const int tile_col = tid % (BN / TN) * 4;                      // and tile_col + BN / 2
 
   const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
   const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
@@ -50,8 +57,10 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
     a += BK;
     b += BK * g.ldb;
   };
-  const auto turn = [&] {  // put the next slice down and go over to it; after the last one, unread, the same once more
-    if (BUFFERS == 1) __syncthreads();  // everyone has read this slice before the next one overwrites it
+  const auto turn = [&] {  // put the next slice down and go over to it; after the last one, unread,
+                           // the same once more
+    if (BUFFERS == 1)
+      __syncthreads();  // everyone has read this slice before the next one overwrites it
 #pragma unroll
     for (int i = 0; i < COPIES; ++i) {
       As[write][a_col + i * STEP + 0][a_row] = a_copy[i].x;
@@ -60,7 +69,8 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
       As[write][a_col + i * STEP + 3][a_row] = a_copy[i].w;
       float4_at(&Bs[write][b_row + i * STEP][b_col]) = b_copy[i];
     }
-    __syncthreads();  // the slice is complete before anyone reads it, and everyone has read the one before it
+    __syncthreads();  // the slice is complete before anyone reads it, and everyone has read the one
+                      // before it
     read = write;
     if (BUFFERS == 2) write ^= 1;
   };
@@ -93,7 +103,8 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   for (int i = 0; i < TM; ++i)
 #pragma unroll
     for (int j = 0; j < TN; j += 4)
-      store_scaled(c + (i / 4 * (BM / 2) + i % 4) * g.ldc + j / 4 * (BN / 2), g.alpha, &acc[i][j], g.beta);
+      store_scaled(c + (i / 4 * (BM / 2) + i % 4) * g.ldc + j / 4 * (BN / 2), g.alpha, &acc[i][j],
+                   g.beta);
 }
 
 template <int BK, int PAD, int BUFFERS, int AHEAD, int UNROLL = BK>
@@ -110,11 +121,14 @@ std::vector<Variant> variants() {
   return {
       add("bk16", 16, launch<16, 4, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k16_f32x4_bcf_dbuf"),
       add("late_fragments", 16, launch<16, 4, 2, 0>).note("k's fragments loaded before k's FMAs"),
-      add("dbuf", 8, launch<8, 4, 2, 1>).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf_offset"),
+      add("dbuf", 8, launch<8, 4, 2, 1>)
+          .covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf_offset"),
       add("no_offset", 8, launch<8, 0, 2, 1>)
           .covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4_bcf_dbuf")
           .covers("fynv g_fgemm"),
-      add("one_buffer", 8, launch<8, 0, 1, 0, 4>).note("two barriers, k unrolled by 4").covers("wuk gemm_128x128"),
+      add("one_buffer", 8, launch<8, 0, 1, 0, 4>)
+          .note("two barriers, k unrolled by 4")
+          .covers("wuk gemm_128x128"),
       add("one_buffer_unroll8", 8, launch<8, 0, 1, 0>).note("two barriers, k unrolled by 8"),
   };
 }

@@ -1,28 +1,30 @@
-// Step 11: each warp owns a rectangle of the block tile, each thread 16×8 of it (8×8 for small C), for any size.
+// Step 11: each warp owns a rectangle of the block tile, each thread 16×8 of it (8×8 for small C),
+// for any size.
 //
-// The idea: the FMAs' share of the issue slots is the budget. All that is no FMA is made rare: the lanes sit so that
-// every fragment load takes two wavefronts, fragments are loaded a k ahead, slices wait in three stages, copies move 16
-// bytes. The register file is the second budget: one read a bank (register number even or odd) and cycle. An FMA has
-// three sources, so one should come from the reuse cache: the FMAs walk the thread tile in a serpentine, where
-// neighbours always share one. Built with ptxas -O1 (steps/meson.build): -O3 moves the fragment loads next to their
-// use, and they stall. Against step 10: the serpentine and fragments a k ahead; A through registers; tiles chosen by
-// the size; any size: rows and columns outside stand in for the last inside, the ragged slice of K comes first and is
-// filled up with zeros. Source: warp tiles as in CUTLASS (Kerr et al., 2017); register banks and their reuse as in
-// maxas (Gray, 2014).
+// The idea: the FMAs' share of the issue slots is the budget. All that is no FMA is made rare: the
+// lanes sit so that every fragment load takes two wavefronts, fragments are loaded a k ahead,
+// slices wait in three stages, copies move 16 bytes. The register file is the second budget: one
+// read a bank (register number even or odd) and cycle. An FMA has three sources, so one should come
+// from the reuse cache: the FMAs walk the thread tile in a serpentine, where neighbours always
+// share one. Built with ptxas -O1 (steps/meson.build): -O3 moves the fragment loads next to their
+// use, and they stall. Against step 10: the serpentine and fragments a k ahead; A through
+// registers; tiles chosen by the size; any size: rows and columns outside stand in for the last
+// inside, the ragged slice of K comes first and is filled up with zeros. Source: warp tiles as in
+// CUTLASS (Kerr et al., 2017); register banks and their reuse as in maxas (Gray, 2014).
 
 #include <cstdint>
 
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
-#include "common/ptx/cp_async.h"
-#include "common/ptx/load_shared.h"
-#include "common/raster.h"
-#include "common/waves.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/ptx/cp_async.h"
+#include "common/device/ptx/load_shared.h"
+#include "common/device/tiles.h"
 
-constexpr int DEFAULT_BAND = 1024;   // rows of C that neighbouring blocks stay within, for the L2 cache
-constexpr double LARGE_GAIN = 1.03;  // large tiles over small ones where both fill the chip, as measured on an H200
+constexpr int DEFAULT_BAND =
+    1024;  // rows of C that neighbouring blocks stay within, for the L2 cache
+constexpr double LARGE_GAIN =
+    1.03;  // large tiles over small ones where both fill the chip, as measured on an H200
 
 /// Tile sizes and what follows from them. BLOCKS: blocks that an SM shall hold at once.
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int STAGES_, int BLOCKS_>
@@ -33,8 +35,10 @@ struct Tile {
   static constexpr int STAGES = STAGES_, BLOCKS = BLOCKS_;
   static constexpr int WARPS_N = BN / WN, THREADS = BM / WM * WARPS_N * 32;
   static constexpr int LANES_M = WM / TM, LANES_N = WN / TN;
-  static_assert(LANES_M * LANES_N == 32 && (LANES_M == 4 || LANES_M == 8), "the lane maps below are for 4x8 and 8x4");
-  static constexpr int A_PITCH = BM + 4;  // floats from k to k + 1; A's transposing stores conflict two ways, not four
+  static_assert(LANES_M * LANES_N == 32 && (LANES_M == 4 || LANES_M == 8),
+                "the lane maps below are for 4x8 and 8x4");
+  static constexpr int A_PITCH =
+      BM + 4;  // floats from k to k + 1; A's transposing stores conflict two ways, not four
   static constexpr int A_FLOATS = BK * A_PITCH, STAGE = A_FLOATS + BK * BN;
   static constexpr int SMEM_BYTES = STAGES * STAGE * static_cast<int>(sizeof(float));
   static constexpr int A_QUADS = BK / 4, A_ROWS = THREADS / A_QUADS, A_COPIES = BM / A_ROWS;
@@ -49,20 +53,24 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
   const int2 tile = tile_in_bands(blockIdx.x, ceil_div(g.m, BM), ceil_div(g.n, BN), band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  // Lanes i and i^1 share rows, i and i^2 columns: the quarter-warps of every 16-byte load merge in pairs.
+  // Lanes i and i^1 share rows, i and i^2 columns: the quarter-warps of every 16-byte load merge in
+  // pairs.
   const int lane_row = lane / 2 % 2 + (T::LANES_M == 4 ? lane / 16 : lane / 8) * 2;
   const int lane_col = lane % 2 + (T::LANES_M == 4 ? lane / 4 % 4 : lane / 4 % 2) * 2;
-  const int row = warp / T::WARPS_N * T::WM + lane_row * 4;  // in the block tile; rows come in fours, 4 * LANES_M apart
+  const int row = warp / T::WARPS_N * T::WM +
+                  lane_row * 4;  // in the block tile; rows come in fours, 4 * LANES_M apart
   const int col = warp % T::WARPS_N * T::WN + lane_col * 4;
 
-  const int slices = ceil_div(g.k, BK), first_depth = g.k - (slices - 1) * BK;  // the ragged slice comes first
+  const int slices = ceil_div(g.k, BK),
+            first_depth = g.k - (slices - 1) * BK;  // the ragged slice comes first
   const int a_row = threadIdx.x / T::A_QUADS, a_col = threadIdx.x % T::A_QUADS * 4;
   const int b_row = threadIdx.x / T::B_QUADS, b_col = threadIdx.x % T::B_QUADS * 4;
   const float* a = g.a + a_col;
   const float* b = g.b + static_cast<size_t>(b_row) * g.ldb;
   int a_offset[T::A_COPIES];  // of this thread's rows; A's last row stands in for rows below it
 #pragma unroll
-  for (int i = 0; i < T::A_COPIES; ++i) a_offset[i] = min(block_row + a_row + i * T::A_ROWS, g.m - 1) * g.lda;
+  for (int i = 0; i < T::A_COPIES; ++i)
+    a_offset[i] = min(block_row + a_row + i * T::A_ROWS, g.m - 1) * g.lda;
 
   extern __shared__ __align__(16) float shared[];  // STAGES x (As[BK][A_PITCH], Bs[BK][BN])
   float* const As_copy = shared + a_col * T::A_PITCH + a_row;
@@ -74,7 +82,9 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
   float a_frag[2][TM], b_frag[2][TN];  // of this k and the next
   float4 a_copy[T::A_COPIES];          // on their way from global to shared memory
 
-  const auto fetch_a = [&](int i, int depth) { a_copy[i] = load_quad<WIDTH>(a + a_offset[i], depth - a_col); };
+  const auto fetch_a = [&](int i, int depth) {
+    a_copy[i] = load_quad<WIDTH>(a + a_offset[i], depth - a_col);
+  };
   const auto put_a = [&](int stage, int i) {
     float* to = As_copy + stage + i * T::A_ROWS;
     to[0 * T::A_PITCH] = a_copy[i].x;
@@ -89,7 +99,8 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
       cp_async_16(to, from + min(block_col + b_col, g.n - 4), inside ? 16 : 0);
     } else {
 #pragma unroll
-      for (int q = 0; q < 4; ++q) cp_async_4(to + q, from + min(block_col + b_col + q, g.n - 1), inside ? 4 : 0);
+      for (int q = 0; q < 4; ++q)
+        cp_async_4(to + q, from + min(block_col + b_col + q, g.n - 1), inside ? 4 : 0);
     }
   };
   const auto load_frags = [&](int stage, int k) {
@@ -97,7 +108,8 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
     for (int i = 0; i < TM; i += 4)
       load_shared_x4(&a_frag[k % 2][i], As_read + stage + k * T::A_PITCH + i * T::LANES_M);
 #pragma unroll
-    for (int j = 0; j < TN; j += 4) load_shared_x4(&b_frag[k % 2][j], Bs_read + stage + k * BN + j * T::LANES_N);
+    for (int j = 0; j < TN; j += 4)
+      load_shared_x4(&b_frag[k % 2][j], Bs_read + stage + k * BN + j * T::LANES_N);
   };
 
 #pragma unroll
@@ -109,7 +121,8 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
       put_a(stage * T::STAGE, i);
     }
 #pragma unroll
-    for (int i = 0; i < T::B_COPIES; ++i) copy_b(stage * T::STAGE, i, b_row + i * T::B_ROWS < depth);
+    for (int i = 0; i < T::B_COPIES; ++i)
+      copy_b(stage * T::STAGE, i, b_row + i * T::B_ROWS < depth);
     cp_async_commit();
     a += depth;
     b += static_cast<size_t>(depth) * g.ldb;
@@ -133,7 +146,8 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
         a += BK;
         b += static_cast<size_t>(BK) * g.ldb;
       }
-      constexpr int FIRST_PUT = BK - 1 - T::A_COPIES;  // as late as possible: the loads have a slice's time to arrive
+      constexpr int FIRST_PUT =
+          BK - 1 - T::A_COPIES;  // as late as possible: the loads have a slice's time to arrive
       if (k >= FIRST_PUT && k < BK - 1) put_a(write, k - FIRST_PUT);
       if (k == BK - 2) write = write == (STAGES - 1) * T::STAGE ? 0 : write + T::STAGE;
       if (k == BK - 1) {
@@ -146,7 +160,9 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
       for (int i = 0; i < TM; ++i)
 #pragma unroll
         for (int step = 0; step < TN; ++step) {
-          const int j = i % 2 == 0 ? step : TN - 1 - step;  // a serpentine: the turn shares b, the row shares a
+          const int j = i % 2 == 0
+                            ? step
+                            : TN - 1 - step;  // a serpentine: the turn shares b, the row shares a
           acc[i][j] += a_frag[k % 2][i] * b_frag[k % 2][j];
         }
     }
@@ -165,19 +181,22 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<float>
 
 template <class T>
 void launch(const Gemm<float>& g, const LaunchOptions& options, cudaStream_t stream) {
-  const auto addresses =
-      reinterpret_cast<uintptr_t>(g.a) | reinterpret_cast<uintptr_t>(g.b) | reinterpret_cast<uintptr_t>(g.c);
+  const auto addresses = reinterpret_cast<uintptr_t>(g.a) | reinterpret_cast<uintptr_t>(g.b) |
+                         reinterpret_cast<uintptr_t>(g.c);
   const bool aligned = addresses % 16 == 0 && (g.k | g.n | g.lda | g.ldb | g.ldc) % 4 == 0;
   const auto kernel = aligned ? gemm_kernel<T, 4> : gemm_kernel<T, 1>;
   const int grid = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN);
-  const int band_rows = ceil_div(options.swizzle_stride == 0 ? DEFAULT_BAND : options.swizzle_stride, T::BM);
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SMEM_BYTES));
+  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, T::BM, g.m);
+  CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SMEM_BYTES));
   kernel<<<grid, T::THREADS, T::SMEM_BYTES, stream>>>(g, band_rows);
   CUDA_CHECK(cudaGetLastError());
 }
 
-using Large = Tile<128, 256, 16, 64, 64, 16, 8, 3, 1>;  // one block of 8 warps an SM, 74.5 KB of shared memory
-using Small = Tile<64, 128, 16, 64, 32, 8, 8, 3, 2>;  // a fourth of the area, three blocks an SM: fills the chip sooner
+using Large = Tile<128, 256, 16, 64, 64, 16, 8, 3,
+                   1>;  // one block of 8 warps an SM, 74.5 KB of shared memory
+using Small = Tile<64, 128, 16, 64, 32, 8, 8, 3,
+                   2>;  // a fourth of the area, three blocks an SM: fills the chip sooner
 
 void launch_by_size(const Gemm<float>& g, const LaunchOptions& options, cudaStream_t stream) {
   const int multiprocessors = multiprocessors_here();

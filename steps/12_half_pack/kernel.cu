@@ -1,27 +1,29 @@
 // Step 12: 16-bit elements, moved up to eight and multiplied two at a time.
 //
-// The idea: a half is half as wide, which wins nothing by itself. Two of them in a register (half2) make two products
-// an instruction, HFMA2; eight make an access of 16 bytes. So a thread's 8×8 tile of C takes 32 registers, a fragment
-// is one access, and eight columns of neighbouring lanes fill the banks without step 08's split.
+// The idea: a half is half as wide, which wins nothing by itself. Two of them in a register (half2)
+// make two products an instruction, HFMA2; eight make an access of 16 bytes. So a thread's 8×8 tile
+// of C takes 32 registers, a fragment is one access, and eight columns of neighbouring lanes fill
+// the banks without step 08's split.
 //
 // Against step 08: half in place of float, packs of halves in place of float4, products in pairs.
 //
-// Source: hgemm_t_8x8_sliced_k_f16x4, …_pack, …_bcf, f16x8_pack_bcf and their kin (LeetCUDA), which multiply halves one
-// at a time; naive_f16 and sliced_k_f16 in also/.
+// Source: hgemm_t_8x8_sliced_k_f16x4, …_pack, …_bcf, f16x8_pack_bcf and their kin (LeetCUDA), which
+// multiply halves one at a time; naive_f16 and sliced_k_f16 in also/.
 
-#include "common/check.h"
-#include "common/gemm.h"
-#include "common/half.h"
-#include "common/math.h"
+#include "common/device/check.h"
+#include "common/device/gemm.h"
+#include "common/device/half.h"
+#include "common/device/tiles.h"
 
 constexpr int SIDE = 16, THREADS = SIDE * SIDE;  // threads along a side of the block tile
 
-/// T: rows and columns of C a thread computes. COPY, FRAG: halves that an access to global memory and a fragment's load
-/// move. PAD: halves added to As's rows. NATURAL_A: A's tile as it lies, rows and columns of a thread side by side.
-/// Sum: half2, or half for one product an instruction.
+/// T: rows and columns of C a thread computes. COPY, FRAG: halves that an access to global memory
+/// and a fragment's load move. PAD: halves added to As's rows. NATURAL_A: A's tile as it lies, rows
+/// and columns of a thread side by side. Sum: half2, or half for one product an instruction.
 template <int T, int COPY, int FRAG, int PAD, bool NATURAL_A, typename Sum>
 __global__ void __launch_bounds__(THREADS, 3) gemm_kernel(Gemm<half> g) {
-  constexpr int BM = SIDE * T, BN = SIDE * T, HALVES = COPY < 4 ? 4 : COPY, BK = HALVES * THREADS / BM;
+  constexpr int BM = SIDE * T, BN = SIDE * T, HALVES = COPY < 4 ? 4 : COPY,
+                BK = HALVES * THREADS / BM;
   constexpr int PRODUCTS = sizeof(Sum) / sizeof(half);
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
   const int a_row = tid / (BK / HALVES), a_col = tid % (BK / HALVES) * HALVES;  // of A's tile
@@ -36,8 +38,9 @@ __global__ void __launch_bounds__(THREADS, 3) gemm_kernel(Gemm<half> g) {
   const half* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
   const half* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
 
-  __shared__ __align__(16) half As[NATURAL_A ? BM : BK][NATURAL_A ? BK : BM + PAD];  // [k][row], or [row][k]
-  __shared__ __align__(16) half Bs[BK][BN];                                          // [k][col]
+  __shared__ __align__(16)
+      half As[NATURAL_A ? BM : BK][NATURAL_A ? BK : BM + PAD];  // [k][row], or [row][k]
+  __shared__ __align__(16) half Bs[BK][BN];                     // [k][col]
 
   alignas(16) half a_copy[HALVES], b_copy[HALVES];  // on their way from global to shared memory
   alignas(16) half a_frag[T];
@@ -56,7 +59,8 @@ __global__ void __launch_bounds__(THREADS, 3) gemm_kernel(Gemm<half> g) {
 #pragma unroll
     for (int q = 0; q < HALVES; ++q) {
       if (!NATURAL_A) As[a_col + q][a_row] = a_copy[q];
-      if (NATURAL_A && q % COPY == 0) pack_at<COPY>(&As[a_row][a_col + q]) = pack_at<COPY>(a_copy + q);
+      if (NATURAL_A && q % COPY == 0)
+        pack_at<COPY>(&As[a_row][a_col + q]) = pack_at<COPY>(a_copy + q);
       if (q % COPY == 0) pack_at<COPY>(&Bs[b_row][b_col + q]) = pack_at<COPY>(b_copy + q);
     }
     __syncthreads();  // the slice is complete before anyone reads it
@@ -66,15 +70,18 @@ __global__ void __launch_bounds__(THREADS, 3) gemm_kernel(Gemm<half> g) {
 #pragma unroll
       for (int i = 0; i < T; ++i) {
         if (NATURAL_A) a_frag[i] = As[tile_row + i][k];
-        if (!NATURAL_A && i % FRAG == 0) pack_at<FRAG>(a_frag + i) = pack_at<FRAG>(&As[k][tile_row + i * STEP]);
+        if (!NATURAL_A && i % FRAG == 0)
+          pack_at<FRAG>(a_frag + i) = pack_at<FRAG>(&As[k][tile_row + i * STEP]);
       }
 #pragma unroll
       for (int j = 0; j < T; j += FRAG)
-        pack_at<FRAG>(reinterpret_cast<half*>(b_frag) + j) = pack_at<FRAG>(&Bs[k][tile_col + j * STEP]);
+        pack_at<FRAG>(reinterpret_cast<half*>(b_frag) + j) =
+            pack_at<FRAG>(&Bs[k][tile_col + j * STEP]);
 #pragma unroll
       for (int i = 0; i < T; ++i)
 #pragma unroll
-        for (int j = 0; j < T / PRODUCTS; ++j) acc[i][j] = multiply_add(a_frag[i], b_frag[j], acc[i][j]);
+        for (int j = 0; j < T / PRODUCTS; ++j)
+          acc[i][j] = multiply_add(a_frag[i], b_frag[j], acc[i][j]);
     }
   }
 
@@ -100,18 +107,24 @@ std::vector<Variant> variants() {
   };
   return {
       add("f16x8_k16", 8, 16, 8, launch<8, 8, 8, 8>).note("128-bit copies, too, so slices of 16"),
-      add("f16x8_k16_single", 8, 16, 8, launch<8, 8, 8, 8, false, half>).note("products one at a time in the source"),
+      add("f16x8_k16_single", 8, 16, 8, launch<8, 8, 8, 8, false, half>)
+          .note("products one at a time in the source"),
       add("f16x8_pack_bcf_offset", 8, 8, 8, launch<8, 4, 8, 8>)
           .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x8_pack_bcf_offset"),
-      add("f16x8_pack_bcf", 8, 8, 8, launch<8, 4, 8, 0>).covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x8_pack_bcf"),
+      add("f16x8_pack_bcf", 8, 8, 8, launch<8, 4, 8, 0>)
+          .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x8_pack_bcf"),
       add("f16x4_pack_bcf_offset", 8, 8, 4, launch<8, 4, 4, 8>)
           .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_pack_bcf_offset"),
-      add("f16x4_pack_bcf", 8, 8, 4, launch<8, 4, 4, 0>).covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_pack_bcf"),
-      add("f16x4_bcf", 8, 8, 4, launch<8, 2, 2, 0>).covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_bcf"),
-      add("f16x4_pack", 8, 8, 4, launch<8, 4, 4, 0, true>).covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_pack"),
+      add("f16x4_pack_bcf", 8, 8, 4, launch<8, 4, 4, 0>)
+          .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_pack_bcf"),
+      add("f16x4_bcf", 8, 8, 4, launch<8, 2, 2, 0>)
+          .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_bcf"),
+      add("f16x4_pack", 8, 8, 4, launch<8, 4, 4, 0, true>)
+          .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4_pack"),
       add("f16x4", 8, 8, 4, launch<8, 2, 2, 0, true>).covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x4"),
       add("t4x4_f16x4_pack_bcf_offset", 4, 16, 4, launch<4, 4, 4, 8>)
           .covers("LeetCUDA hgemm_t_4x4_sliced_k_f16x4_pack_bcf_offset"),
-      add("t4x4_f16x4_pack_bcf", 4, 16, 4, launch<4, 4, 4, 0>).covers("LeetCUDA hgemm_t_4x4_sliced_k_f16x4_pack_bcf"),
+      add("t4x4_f16x4_pack_bcf", 4, 16, 4, launch<4, 4, 4, 0>)
+          .covers("LeetCUDA hgemm_t_4x4_sliced_k_f16x4_pack_bcf"),
   };
 }

@@ -1,18 +1,21 @@
-// Step 14: tensor cores through the WMMA interface: one warp, one 16×16 tile of C, fragments straight from global
-// memory.
+// Step 14: tensor cores through the WMMA interface: one warp, one 16×16 tile of C, fragments
+// straight from global memory.
 //
-// The idea: wmma::mma_sync multiplies a 16×16 by a 16×16 matrix: 4096 multiply-adds that the warp computes together.
-// The operands are fragments, spread over the 32 lanes; which lane holds which element is the hardware's business. So
-// each index here is one of a tile, none is one of an element.
+// The idea: wmma::mma_sync multiplies a 16×16 by a 16×16 matrix: 4096 multiply-adds that the warp
+// computes together. The operands are fragments, spread over the 32 lanes; which lane holds which
+// element is the hardware's business. So each index here is one of a tile, none is one of an
+// element.
 //
-// Against step 13: no thread tile, no shared memory, no element: a warp is the smallest thing that computes.
+// Against step 13: no thread tile, no shared memory, no element: a warp is the smallest thing that
+// computes.
 //
-// Source: hgemm_wmma_m16n16k16_naive (LeetCUDA); CUDA C++ Programming Guide, "Warp Matrix Functions".
+// Source: hgemm_wmma_m16n16k16_naive (LeetCUDA); CUDA C++ Programming Guide, "Warp Matrix
+// Functions".
 
-#include "common/check.h"
-#include "common/gemm.h"
-#include "common/math.h"
-#include "common/wmma.h"
+#include "common/device/check.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
+#include "common/device/wmma.h"
 
 constexpr int MMA_K = 16;  // depth of one product
 
@@ -35,11 +38,13 @@ __global__ void __launch_bounds__(32) gemm_kernel(Gemm<half> g) {
     wmma::mma_sync(acc, a_frag, b_frag, acc);
   }
 
-  // Two fragments of one type hold the same elements in the same places, so that C is scaled without knowing which.
+  // Two fragments of one type hold the same elements in the same places, so that C is scaled
+  // without knowing which.
   typename Fragment::Sum old;
   if (g.beta != 0.0f) wmma::load_matrix_sync(old, c, g.ldc, wmma::mem_row_major);
 #pragma unroll
-  for (int i = 0; i < acc.num_elements; ++i) acc.x[i] = scaled(g.alpha, acc.x[i], g.beta, &old.x[i]);
+  for (int i = 0; i < acc.num_elements; ++i)
+    acc.x[i] = scaled(g.alpha, acc.x[i], g.beta, &old.x[i]);
   wmma::store_matrix_sync(c, acc, g.ldc, wmma::mem_row_major);
 }
 

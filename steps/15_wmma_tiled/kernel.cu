@@ -1,25 +1,30 @@
-// Step 15: warps share a block tile through shared memory, and each warp takes several 16×16 tiles of it.
+// Step 15: warps share a block tile through shared memory, and each warp takes several 16×16 tiles
+// of it.
 //
-// The idea: in step 14 every warp fetches all its operands itself: 16 FLOP for 2 bytes. A slice of A and of B in shared
-// memory serves all warps of the block, and a fragment in registers serves all tiles in its row or column: with 2×4
-// tiles a warp loads 6 fragments for 8 products instead of 2 for each. The fragments' loads are ldmatrix (LDSM): 8 rows
-// of 16 bytes at a time, free of conflicts when the rows' pitch is an odd number of 16 bytes. Hence PAD.
+// The idea: in step 14 every warp fetches all its operands itself: 16 FLOP for 2 bytes. A slice of
+// A and of B in shared memory serves all warps of the block, and a fragment in registers serves all
+// tiles in its row or column: with 2×4 tiles a warp loads 6 fragments for 8 products instead of 2
+// for each. The fragments' loads are ldmatrix (LDSM): 8 rows of 16 bytes at a time, free of
+// conflicts when the rows' pitch is an odd number of 16 bytes. Hence PAD.
 //
-// Against step 14: slices in shared memory, the copies to it, warp tiles, and C through shared memory in whole rows.
+// Against step 14: slices in shared memory, the copies to it, warp tiles, and C through shared
+// memory in whole rows.
 //
 // Source: hgemm_wmma_m16n16k16_mma4x2 and _mma4x2_warp2x4 (LeetCUDA); k03, k04 of the A100 notes.
 
-#include "common/check.h"
-#include "common/gemm.h"
-#include "common/math.h"
-#include "common/wmma.h"
+#include "common/device/check.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
+#include "common/device/wmma.h"
 
 constexpr int MMA = 16;  // rows, columns and depth of one product
 
-/// Block tile, warp tile, PAD: halves added to the rows of As and Bs, WIDTH: halves a copy moves. BLOCKS: on an SM.
+/// Block tile, warp tile, PAD: halves added to the rows of As and Bs, WIDTH: halves a copy moves.
+/// BLOCKS: on an SM.
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int PAD_, int WIDTH_, int BLOCKS_>
 struct Tile {
-  static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WIDTH = WIDTH_, BLOCKS = BLOCKS_;
+  static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WIDTH = WIDTH_,
+                       BLOCKS = BLOCKS_;
   static constexpr int TM = WM / MMA, TN = WN / MMA;  // 16×16 tiles of a warp
   static constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS = WARPS * 32;
   static constexpr int A_PITCH = BK + PAD_, B_PITCH = BN + PAD_;  // halves from row to row
@@ -49,7 +54,8 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<half, 
   constexpr int BM = T::BM, BN = T::BN, BK = T::BK, TM = T::TM, TN = T::TN;
   using Fragment = Fragments<MMA, MMA, half, Acc>;
   const int warp = threadIdx.x / 32;
-  const int warp_row = warp / T::WARPS_N * T::WM, warp_col = warp % T::WARPS_N * T::WN;  // in the block tile
+  const int warp_row = warp / T::WARPS_N * T::WM,
+            warp_col = warp % T::WARPS_N * T::WN;  // in the block tile
   const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
 
   const half* a = g.a + static_cast<size_t>(block_row) * g.lda;
@@ -71,12 +77,14 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<half, 
 
   for (int slice = 0; slice < g.k; slice += BK) {
     copy_tile<BM, BK, T::WIDTH, T::THREADS>(As, T::A_PITCH, a + slice, g.lda);
-    copy_tile<BK, BN, T::WIDTH, T::THREADS>(Bs, T::B_PITCH, b + static_cast<size_t>(slice) * g.ldb, g.ldb);
+    copy_tile<BK, BN, T::WIDTH, T::THREADS>(Bs, T::B_PITCH, b + static_cast<size_t>(slice) * g.ldb,
+                                            g.ldb);
     __syncthreads();  // the slice is complete before anyone reads it
 #pragma unroll
     for (int k = 0; k < BK; k += MMA) {
 #pragma unroll
-      for (int i = 0; i < TM; ++i) load_fragment(a_frag[i], As + (warp_row + i * MMA) * T::A_PITCH + k, T::A_PITCH);
+      for (int i = 0; i < TM; ++i)
+        load_fragment(a_frag[i], As + (warp_row + i * MMA) * T::A_PITCH + k, T::A_PITCH);
 #pragma unroll
       for (int j = 0; j < TN; ++j) {
         load_fragment(b_frag, Bs + k * T::B_PITCH + warp_col + j * MMA, T::B_PITCH);
@@ -84,12 +92,14 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) gemm_kernel(Gemm<half, 
         for (int i = 0; i < TM; ++i) wmma::mma_sync(acc[i][j], a_frag[i], b_frag, acc[i][j]);
       }
     }
-    __syncthreads();  // everyone has read the slice before the next one, or the sums on their way out, overwrite it
+    __syncthreads();  // everyone has read the slice before the next one, or the sums on their way
+                      // out, overwrite it
   }
 
   const int row = block_row + warp_row, col = block_col + warp_col;
   store_warp_tile<MMA, MMA>(acc, reinterpret_cast<Acc*>(shared) + warp * STAGED,
-                            g.c + static_cast<size_t>(row) * g.ldc + col, g.ldc, T::WM, T::WN, g.alpha, g.beta);
+                            g.c + static_cast<size_t>(row) * g.ldc + col, g.ldc, T::WM, T::WN,
+                            g.alpha, g.beta);
 }
 
 template <class T, typename Acc>
@@ -101,12 +111,16 @@ void launch(const Gemm<half, Acc, half>& g, const LaunchOptions&, cudaStream_t s
 
 template <class T, typename Acc = half>
 Variant variant(const char* name) {
-  return Variant(name, launch<T, Acc>).tile(T::BM, T::BN, T::BK).aligned_ld(8, 8, 8).on_tensor_cores();
+  return Variant(name, launch<T, Acc>)
+      .tile(T::BM, T::BN, T::BK)
+      .aligned_ld(8, 8, 8)
+      .on_tensor_cores();
 }
 
 std::vector<Variant> variants() {
   return {
-      variant<Tile<128, 128, 64, 32, 64, 8, 8, 2>>("warp2x4_k64").note("2×4 tiles a warp, slices of 64"),
+      variant<Tile<128, 128, 64, 32, 64, 8, 8, 2>>("warp2x4_k64")
+          .note("2×4 tiles a warp, slices of 64"),
       variant<Tile<128, 128, 32, 32, 64, 8, 8, 2>>("warp2x4_k32").note("slices of 32"),
       variant<Tile<128, 128, 16, 32, 64, 0, 8, 2>>("warp2x4")
           .note("slices of 16, no padding")

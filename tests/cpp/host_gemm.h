@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "common/dispatch.h"
-#include "common/gemm.h"
-#include "common/shape.h"
+#include "common/device/gemm.h"
+#include "common/harness/dispatch.h"
+#include "common/harness/shape.h"
 
 template <>
 inline double to_double(tf32_t stored) {

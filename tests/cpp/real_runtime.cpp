@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "common/simulated.h"
+#include "common/harness/simulated.h"
 
 namespace simulated {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/check.h"
+#include "common/device/check.h"
 
 /// The words of the BadInput that `action` throws; a text that no refusal has where it throws nothing.
 template <typename Action>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/accept.h"
+#include "common/harness/accept.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/also.h"
+#include "common/device/also.h"
 #include "tests/cpp/host_gemm.h"
 
 std::vector<Variant> variants() {

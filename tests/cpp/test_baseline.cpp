@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "common/baseline.h"
-#include "common/baseline_types.h"
-#include "common/shared_library.h"
+#include "common/harness/baseline.h"
+#include "common/harness/baseline_types.h"
+#include "common/harness/shared_library.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"
 

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "common/cli.h"
+#include "common/harness/cli.h"
 #include "tests/cpp/refusal.h"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/gpu.h"
+#include "common/harness/gpu.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/inputs.h"
+#include "common/harness/inputs.h"
 
 namespace {
 

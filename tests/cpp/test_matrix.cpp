@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "common/dispatch.h"
-#include "common/fingerprint.h"
-#include "common/matrices.h"
+#include "common/harness/dispatch.h"
+#include "common/harness/fingerprint.h"
+#include "common/harness/matrices.h"
 #include "tests/cpp/host_gemm.h"
 
 namespace {

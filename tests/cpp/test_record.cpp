@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "common/record.h"
+#include "common/harness/record.h"
 #include "tests/cpp/host_gemm.h"
 
 namespace {

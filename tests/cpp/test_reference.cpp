@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "common/matrices.h"
-#include "common/reference.h"
+#include "common/harness/matrices.h"
+#include "common/harness/reference.h"
 #include "tests/cpp/host_gemm.h"
 
 namespace {

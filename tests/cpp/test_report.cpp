@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "common/report.h"
+#include "common/harness/report.h"
 #include "tests/cpp/host_gemm.h"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/session.h"
+#include "common/harness/session.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"
 

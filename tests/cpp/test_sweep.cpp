@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "common/sweep.h"
+#include "common/harness/sweep.h"
 #include "tests/cpp/refusal.h"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/timing.h"
+#include "common/harness/timing.h"
 
 // The simulator has no clock: here a millisecond lies between any two events.
 extern "C" cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/dispatch.h"
+#include "common/harness/dispatch.h"
 
 namespace {
 

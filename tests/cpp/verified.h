@@ -1,7 +1,7 @@
 // A variant verified on a shape, in one call.
 #pragma once
 
-#include "common/verify.h"
+#include "common/harness/verify.h"
 #include "tests/cpp/host_gemm.h"
 
 /// Everything that the harness does before it times a variant.

@@ -12,13 +12,13 @@ HANDLED_HERE = {"json", "sim"}  # ./gemm run has its own, and passes them on in 
 
 
 def test_the_table_is_the_harness_s_command_line():
-    source = (ROOT / "common" / "cli.cpp").read_text()
+    source = (ROOT / "common" / "harness" / "cli.cpp").read_text()
     taken = set(re.findall(r'add_(?:option|flag)\("--([a-z-]+)"', source))
     assert {option.name for option in options.STEP_OPTIONS} | HANDLED_HERE == taken
 
 
 def test_the_choices_are_the_harness_s():
-    source = "".join(file.read_text() for file in (ROOT / "common").glob("*.cpp"))
+    source = "".join(file.read_text() for file in (ROOT / "common" / "harness").glob("*.cpp"))
     for option in options.STEP_OPTIONS:
         for choice in option.choices:
             assert f'"{choice}"' in source, f"--{option.name} {choice}"

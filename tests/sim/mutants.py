@@ -277,7 +277,7 @@ class Build:
                 kept.append(word)
         executable = folder / "steps" / mutant.step
         executable.parent.mkdir()
-        libraries = [f"common/libharness{part}.a" for part in ("_main", "", "_cuda")]
+        libraries = [f"common/harness/libharness{part}.a" for part in ("_main", "", "_cuda")]
         line = [*kept, str(changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
         if done.returncode != 0:

@@ -60,7 +60,7 @@ def copy_addresses(chunks: int, dealt: bool) -> list[int]:
 
 
 def in_bands(index: int, tile_rows: int, tile_cols: int, band: int) -> tuple[int, int]:
-    """The tile that a block computes: common/raster.h."""
+    """The tile that a block computes: common/device/tiles.h."""
     number, inside = divmod(index, band * tile_cols)
     here = min(band, tile_rows - number * band)
     return number * band + inside % here, inside // here

@@ -1,12 +1,13 @@
-// Step 12, also: one thread per element of C, halves one at a time, sums in half; step 02's kernel in 16 bits.
+// Step 12, also: one thread per element of C, halves one at a time, sums in half; step 02's kernel
+// in 16 bits.
 //
 // Source: hgemm_naive_f16 (LeetCUDA).
 
-#include "common/also.h"
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/also.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 namespace {
 

@@ -1,13 +1,13 @@
-// Step 12, also: 32×32 tiles in shared memory, one element of C a thread, halves one at a time; step 03's kernel in 16
-// bits.
+// Step 12, also: 32×32 tiles in shared memory, one element of C a thread, halves one at a time;
+// step 03's kernel in 16 bits.
 //
 // Source: hgemm_sliced_k_f16 (LeetCUDA).
 
-#include "common/also.h"
-#include "common/check.h"
-#include "common/epilogue.h"
-#include "common/gemm.h"
-#include "common/math.h"
+#include "common/device/also.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
 
 namespace {
 

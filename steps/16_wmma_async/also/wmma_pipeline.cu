@@ -1,28 +1,30 @@
-// The same idea in the C++ library's words: a cuda::pipeline of one thread orders the asynchronous copies.
+// The same idea in the C++ library's words: a cuda::pipeline of one thread orders the asynchronous
+// copies.
 //
-// What differs from kernel.cu: cuda::memcpy_async for cp.async, producer_commit for the group's end, and
-// pipeline_consumer_wait_prior for the wait; nvcc makes the same three instructions of them. A slice of 32 in two
-// stages, or one of 64 in one stage: the same shared memory, half the barriers, but no copy under way while the block
-// multiplies.
+// What differs from kernel.cu: cuda::memcpy_async for cp.async, producer_commit for the group's
+// end, and pipeline_consumer_wait_prior for the wait; nvcc makes the same three instructions of
+// them. A slice of 32 in two stages, or one of 64 in one stage: the same shared memory, half the
+// barriers, but no copy under way while the block multiplies.
 //
-// Source: k05_wmma_pipeline of the A100 notes; CUDA C++ Programming Guide, "Asynchronous Data Copies using
-// cuda::pipeline".
+// Source: k05_wmma_pipeline of the A100 notes; CUDA C++ Programming Guide, "Asynchronous Data
+// Copies using cuda::pipeline".
 
 #include <cuda/pipeline>
 
-#include "common/also.h"
-#include "common/check.h"
-#include "common/gemm.h"
-#include "common/math.h"
-#include "common/wmma.h"
+#include "common/device/also.h"
+#include "common/device/check.h"
+#include "common/device/gemm.h"
+#include "common/device/tiles.h"
+#include "common/device/wmma.h"
 
 namespace {
 
-constexpr int MMA = 16, CHUNK = 8;                   // rows, columns, depth of one product; halves of a copy
+constexpr int MMA = 16, CHUNK = 8;  // rows, columns, depth of one product; halves of a copy
 constexpr int BM = 128, BN = 128, WM = 32, WN = 64;  // block tile, warp tile
 constexpr int WARPS_N = BN / WN, THREADS = BM / WM * WARPS_N * 32;
-constexpr int TM = WM / MMA, TN = WN / MMA, PAD = 8;  // products of a warp and 16 k; halves added to a row
-constexpr int STAGED = staged_elements<MMA, WN>;      // sums of a warp on their way out
+constexpr int TM = WM / MMA, TN = WN / MMA,
+              PAD = 8;  // products of a warp and 16 k; halves added to a row
+constexpr int STAGED = staged_elements<MMA, WN>;  // sums of a warp on their way out
 
 template <int BK, int STAGES>
 struct Smem {
@@ -41,7 +43,8 @@ __device__ __forceinline__ void copy_tile(half* shared, int pitch, const half* g
   const int row = threadIdx.x / A_ROW, col = threadIdx.x % A_ROW * CHUNK;
 #pragma unroll
   for (int i = 0; i < ROWS; i += ROWS_AT_ONCE)
-    cuda::memcpy_async(shared + (row + i) * pitch + col, global + static_cast<size_t>(row + i) * ld + col,
+    cuda::memcpy_async(shared + (row + i) * pitch + col,
+                       global + static_cast<size_t>(row + i) * ld + col,
                        cuda::aligned_size_t<16>(16), pipeline);
 }
 
@@ -73,7 +76,8 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<half, float, half
     if (slice < slices) {
       half* const As = shared + slice % STAGES * S::STAGE;
       copy_tile<BM, BK>(As, S::A_PITCH, a + slice * BK, g.lda, pipeline);
-      copy_tile<BK, BN>(As + S::A_HALVES, S::B_PITCH, b + static_cast<size_t>(slice) * BK * g.ldb, g.ldb, pipeline);
+      copy_tile<BK, BN>(As + S::A_HALVES, S::B_PITCH, b + static_cast<size_t>(slice) * BK * g.ldb,
+                        g.ldb, pipeline);
     }
     pipeline.producer_commit();
   };
@@ -82,15 +86,17 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<half, float, half
   for (int slice = 0; slice < slices; ++slice) {
     if (slice > 0) __syncthreads();  // everyone has read the stage that is filled now
     produce(slice + STAGES - 1);
-    cuda::pipeline_consumer_wait_prior<STAGES - 1>(pipeline);  // this thread's copies of the slice have landed
-    __syncthreads();                                           // so have everyone's
+    cuda::pipeline_consumer_wait_prior<STAGES - 1>(
+        pipeline);    // this thread's copies of the slice have landed
+    __syncthreads();  // so have everyone's
 
     const half* const As = shared + slice % STAGES * S::STAGE + warp_row * S::A_PITCH;
     const half* const Bs = shared + slice % STAGES * S::STAGE + S::A_HALVES + warp_col;
 #pragma unroll
     for (int k = 0; k < BK; k += MMA) {
 #pragma unroll
-      for (int i = 0; i < TM; ++i) load_fragment(a_frag[i], As + i * MMA * S::A_PITCH + k, S::A_PITCH);
+      for (int i = 0; i < TM; ++i)
+        load_fragment(a_frag[i], As + i * MMA * S::A_PITCH + k, S::A_PITCH);
 #pragma unroll
       for (int j = 0; j < TN; ++j) {
         load_fragment(b_frag, Bs + k * S::B_PITCH + j * MMA, S::B_PITCH);
@@ -104,7 +110,8 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<half, float, half
   __syncthreads();  // everyone has read the last slice before sums on their way out overwrite it
   const int row = block_row + warp_row, col = block_col + warp_col;
   store_warp_tile<MMA, MMA>(acc, reinterpret_cast<float*>(shared) + warp * STAGED,
-                            g.c + static_cast<size_t>(row) * g.ldc + col, g.ldc, WM, WN, g.alpha, g.beta);
+                            g.c + static_cast<size_t>(row) * g.ldc + col, g.ldc, WM, WN, g.alpha,
+                            g.beta);
 }
 
 template <int BK, int STAGES>

@@ -1,0 +1,139 @@
+// The problem that every step solves, and how a step describes itself to the harness.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/device/types.h"
+
+/// C = alpha * A * B + beta * C on row-major matrices in device memory.
+///
+/// A is m x k, C is m x n; B is k x n ("NN") or, for a variant that says `.tn()`, stored as n x k ("TN").
+/// Leading dimensions count elements between the starts of two neighbouring stored rows.
+/// With beta = 0, C is written and never read.
+///
+/// AB: element type of A and B. Acc: type the products are summed in. Out: element type of C.
+template <typename AB, typename Acc = AB, typename Out = AB>
+struct Gemm {
+  int m, n, k;
+  const AB* a;
+  int lda;
+  const AB* b;
+  int ldb;
+  Out* c;
+  int ldc;
+  float alpha, beta;
+};
+
+/// What a launch may be told beside the problem. 0 = the step's own default.
+struct LaunchOptions {
+  int swizzle_stride = 0;  // rows or columns of C that neighbouring blocks stay within, for the L2 cache
+};
+
+/// The problem without its element types: what the harness passes to a variant.
+struct Problem {
+  int m, n, k;
+  const void* a;
+  int lda;
+  const void* b;
+  int ldb;
+  void* c;
+  int ldc;
+  float alpha, beta;
+};
+
+/// One instantiation of a step's kernel: a name, types, the sizes it accepts, and how it is launched.
+///
+/// Built from the step's launcher; the setters return the variant, so that a table reads as one expression:
+///   Variant("t8x8", launch<8>).tile(128, 128, 8).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4")
+class Variant {
+ public:
+  template <typename AB, typename Acc, typename Out>
+  using Launcher = void (*)(const Gemm<AB, Acc, Out>&, const LaunchOptions&, cudaStream_t);
+
+  template <typename AB, typename Acc, typename Out>
+  Variant(std::string variant_name, Launcher<AB, Acc, Out> launcher)
+      : name(std::move(variant_name)), ab(type_of<AB>), acc(type_of<Acc>), out(type_of<Out>) {
+    launch = [launcher](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
+      launcher({p.m, p.n, p.k, static_cast<const AB*>(p.a), p.lda, static_cast<const AB*>(p.b), p.ldb,
+                static_cast<Out*>(p.c), p.ldc, p.alpha, p.beta},
+               options, stream);
+    };
+  }
+
+  /// The block tile of a kernel without edge handling: m, n, k must be multiples of it.
+  Variant& tile(int bm, int bn, int bk) {
+    multiple_m = bm, multiple_n = bn, multiple_k = bk;
+    return any_size(bm, bn, bk);
+  }
+  /// The block tile of a kernel that takes every m, n, k >= 1.
+  Variant& any_size(int bm, int bn, int bk) {
+    block_m = bm, block_n = bn, block_k = bk;
+    return *this;
+  }
+  /// Blocks are numbered along the grid's first axis alone, so that there may be 2^31 - 1. Else rows of blocks are on
+  /// the second axis, which ends at 65535.
+  Variant& flat_grid() {
+    most_block_rows = std::numeric_limits<int>::max();
+    return *this;
+  }
+  /// Its blocks walk C in bands of rows: it takes --swizzle-stride.
+  Variant& in_bands() {
+    takes_stride = true;
+    return *this;
+  }
+  /// k must be at least this (a prologue that fills several stages).
+  Variant& at_least_k(int k) {
+    min_k = k;
+    return *this;
+  }
+  /// Leading dimensions of A, B and C must be multiples of these many elements (vector accesses).
+  Variant& aligned_ld(int a_elements, int b_elements, int c_elements) {
+    multiple_lda = a_elements, multiple_ldb = b_elements, multiple_ldc = c_elements;
+    return *this;
+  }
+  /// B is stored n x k.
+  Variant& tn() {
+    b_transposed = true;
+    return *this;
+  }
+  /// Runs on tensor cores: settles at the power limit, so it is timed for longer.
+  Variant& on_tensor_cores() {
+    tensor_cores = true;
+    return *this;
+  }
+  /// A published kernel that this variant covers, by the name in its source. May be called several times.
+  Variant& covers(std::string published) {
+    published_names.push_back(std::move(published));
+    return *this;
+  }
+  /// Leaves this part of the work out on purpose ("the copy of A", common/leave_out.h): timed and never verified, never
+  /// recorded among the others, not one of `--variant all`.
+  Variant& leaves_out(std::string part) {
+    left_out = std::move(part);
+    return *this;
+  }
+  /// What differs from the default variant, in a few words, for --list.
+  Variant& note(std::string words) {
+    remark = std::move(words);
+    return *this;
+  }
+
+  std::string name, remark, left_out;
+  DType ab, acc, out;
+  bool b_transposed = false, tensor_cores = false, takes_stride = false;
+  int block_m = 1, block_n = 1, block_k = 1, most_block_rows = 65535;
+  int multiple_m = 1, multiple_n = 1, multiple_k = 1, min_k = 1;
+  int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
+  std::vector<std::string> published_names;
+  std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;
+};
+
+/// The table of variants that a step's kernel.cu defines. The first is the default: the step's idea at its best.
+std::vector<Variant> variants();

@@ -1,0 +1,62 @@
+// How C is cut into tiles: how many there are, in which order blocks walk them, how well they fill the GPU; and the
+// accesses of 16 bytes that move a tile.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/device/check.h"
+
+/// Blocks of `size` needed to cover `count`: the quotient rounded up. No sum that could overflow.
+__host__ __device__ constexpr int ceil_div(int count, int size) { return count / size + (count % size != 0 ? 1 : 0); }
+
+/// The four floats at p as one 16-byte access; p is 16-byte aligned.
+__device__ __forceinline__ float4& float4_at(float* p) { return *reinterpret_cast<float4*>(p); }
+__device__ __forceinline__ const float4& float4_at(const float* p) { return *reinterpret_cast<const float4*>(p); }
+
+/// The 16 bytes at p, whatever they hold, as one access; p is 16-byte aligned.
+__device__ __forceinline__ uint4& uint4_at(void* p) { return *static_cast<uint4*>(p); }
+__device__ __forceinline__ const uint4& uint4_at(const void* p) { return *static_cast<const uint4*>(p); }
+
+/// The first `count` floats at p, zeros for the rest of the four. WIDTH 4: one access, p is 16-byte aligned, and count
+/// is a multiple of 4. WIDTH 1: four accesses, any p. Nothing is read for count <= 0.
+template <int WIDTH>
+__device__ __forceinline__ float4 load_quad(const float* p, int count) {
+  if (WIDTH == 4) return count > 0 ? float4_at(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  return make_float4(count > 0 ? p[0] : 0.0f, count > 1 ? p[1] : 0.0f, count > 2 ? p[2] : 0.0f,
+                     count > 3 ? p[3] : 0.0f);
+}
+
+/// Height of a band, in tiles of `bm` rows: `stride` rows of C, or `otherwise` rows where stride is 0; at least one
+/// tile, at most all tiles of a C of `m` rows.
+constexpr int band_height(int stride, int otherwise, int bm, int m) {
+  return std::min(ceil_div(stride == 0 ? otherwise : stride, bm), ceil_div(m, bm));
+}
+
+/// The tile (row, column) of block `index`, where blocks walk bands of `band_rows` tile rows, column after column.
+///
+/// Blocks that run at the same time then share rows of A and columns of B in the L2 cache: a wave of w blocks covers
+/// about band_rows x w / band_rows tiles instead of a strip one tile high. Sizes are in tiles; band_rows <= tile_rows.
+__device__ __forceinline__ int2 tile_in_bands(int index, int tile_rows, int tile_cols, int band_rows) {
+  const int band = index / (band_rows * tile_cols);
+  const int in_band = index % (band_rows * tile_cols);
+  const int rows_here = min(band_rows, tile_rows - band * band_rows);  // the last band may be lower
+  return make_int2(band * band_rows + in_band % rows_here, in_band / rows_here);
+}
+
+/// Share of the multiprocessors' time that computes C (m x n), when each of them gets whole tiles of bm x bn.
+inline double wave_efficiency(int m, int n, int bm, int bn, int multiprocessors) {
+  const double tiles = static_cast<double>(ceil_div(m, bm)) * ceil_div(n, bn);
+  const double waves = std::ceil(tiles / multiprocessors);
+  return static_cast<double>(m) * n / (waves * multiprocessors * bm * bn);
+}
+
+/// Multiprocessors of the current device.
+inline int multiprocessors_here() {
+  int device = 0, multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  return multiprocessors;
+}

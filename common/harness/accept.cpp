@@ -1,0 +1,94 @@
+#include "common/harness/accept.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "common/device/check.h"
+
+namespace {
+
+using std::to_string;
+
+constexpr long long INT_LIMIT = std::numeric_limits<int>::max();
+
+// The leading dimension to use: the given one, or the least that is as wide as the matrix and a multiple.
+int leading(const char* option, int given, int width, int multiple) {
+  if (given != 0 && given < width)
+    throw BadInput(std::string(option) + " " + to_string(given) + " is narrower than the matrix's " + to_string(width) +
+                   " columns; use at least " + to_string(width));
+  if (given != 0) return given;
+  const long long padded = (width + multiple - 1LL) / multiple * multiple;
+  return static_cast<int>(std::min(padded, INT_LIMIT / multiple * multiple));
+}
+
+void require_indexable(const char* matrix, int rows, int ld) {
+  const long long elements = static_cast<long long>(rows) * ld;
+  if (elements > INT_LIMIT)
+    throw BadInput(std::string(matrix) + " would have " + to_string(elements) +
+                   " elements; the kernels index with 32 bits, so at most " + to_string(INT_LIMIT) +
+                   ": choose a smaller size");
+}
+
+// The multiple of `multiple` that lies nearest to `value` and is not below `least`.
+int nearest(int value, int multiple, int least) {
+  const long long below = value / multiple * static_cast<long long>(multiple);
+  const long long above = below + multiple;
+  const long long first = (least + multiple - 1LL) / multiple * multiple;  // the smallest that is allowed
+  const bool down = value - below <= above - value || above > INT_LIMIT;
+  return static_cast<int>(std::max(first, down ? below : above));
+}
+
+// Dimension `what` has to be a multiple of `multiple`, and at least `least`.
+void require(const Variant& variant, const char* what, int value, int multiple, int least = 1) {
+  const bool even = value % multiple == 0;
+  if (even && value >= least) return;
+  const std::string constraint = even ? "at least " + to_string(least) : "a multiple of " + to_string(multiple);
+  throw BadInput("variant " + variant.name + " needs " + what + " to be " + constraint + ", not " + to_string(value) +
+                 "; the nearest that works is " + to_string(nearest(value, multiple, least)));
+}
+
+// Dimension `what` is covered by whole tiles of `block`: their end has to be within 32 bits, and the grid has to take
+// as many.
+void require_tiles(const Variant& variant, const char* what, int value, int block, long long most_tiles) {
+  const long long countable = INT_LIMIT / block;
+  const bool by_grid = most_tiles < countable;
+  const long long most = by_grid ? most_tiles * block : block == 1 ? INT_LIMIT : countable * block;
+  if (value <= most) return;
+  throw BadInput(
+      "variant " + variant.name + " takes " + what + " up to " + to_string(most) + ", not " + to_string(value) + ": " +
+      (by_grid ? "its rows of blocks lie along the grid's second axis, which ends at " + to_string(most_tiles)
+               : "whole tiles of " + to_string(block) + " are counted in 32 bits"));
+}
+
+}  // namespace
+
+Shape completed(Shape shape, const LeadingDimensions& given, const Variant& variant) {
+  shape.lda = leading("--lda", given.a, shape.k, variant.multiple_lda);
+  shape.ldb = leading("--ldb", given.b, variant.b_transposed ? shape.k : shape.n, variant.multiple_ldb);
+  shape.ldc = leading("--ldc", given.c, shape.n, variant.multiple_ldc);
+  require_indexable("A", shape.m, shape.lda);
+  require_indexable("B", variant.b_transposed ? shape.n : shape.k, shape.ldb);
+  require_indexable("C", shape.m, shape.ldc);
+  return shape;
+}
+
+void require_accepted(const Variant& variant, const Shape& shape) {
+  require_tiles(variant, "m", shape.m, variant.block_m, variant.most_block_rows);
+  require_tiles(variant, "n", shape.n, variant.block_n, INT_LIMIT);
+  require_tiles(variant, "k", shape.k, variant.block_k, INT_LIMIT);
+  require(variant, "m", shape.m, variant.multiple_m);
+  require(variant, "n", shape.n, variant.multiple_n);
+  require(variant, "k", shape.k, variant.multiple_k, variant.min_k);
+  require(variant, "lda", shape.lda, variant.multiple_lda, shape.k);
+  require(variant, "ldb", shape.ldb, variant.multiple_ldb, variant.b_transposed ? shape.k : shape.n);
+  require(variant, "ldc", shape.ldc, variant.multiple_ldc, shape.n);
+}
+
+void require_memory(std::size_t needed) {
+  std::size_t free_bytes = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total));
+  if (needed > free_bytes)
+    throw BadInput("this size needs " + to_string(needed >> 20) + " MiB of GPU memory, " + to_string(free_bytes >> 20) +
+                   " MiB are free; choose a smaller size, or --verify sample");
+}

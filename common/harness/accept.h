@@ -1,0 +1,22 @@
+// Which shapes a variant takes, and what is said of the others.
+#pragma once
+
+#include <cstddef>
+
+#include "common/device/gemm.h"
+#include "common/harness/shape.h"
+
+/// Leading dimensions as the user gave them, in elements; 0: as narrow as the variant takes.
+struct LeadingDimensions {
+  int a = 0, b = 0, c = 0;
+};
+
+/// The shape with its leading dimensions filled in: as wide as the matrix, rounded up to what the variant takes. Throws
+/// BadInput where a given one is narrower than its matrix, or where a matrix would have 2^31 elements or more.
+Shape completed(Shape shape, const LeadingDimensions& given, const Variant& variant);
+
+/// Throws BadInput, naming the constraint and the nearest size that works, where the variant refuses the shape.
+void require_accepted(const Variant& variant, const Shape& shape);
+
+/// Throws BadInput where less memory is free on the device than `needed` bytes.
+void require_memory(std::size_t needed);

@@ -1,0 +1,111 @@
+// The fastest of cublasLt's heuristics for one problem: each candidate is run, the best one stays.
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <array>
+
+#include "common/harness/baseline.h"
+#include "common/harness/baseline_types.h"
+#include "common/harness/memory.h"
+#include "common/harness/shared_library.h"
+#include "common/harness/timing.h"
+
+namespace {
+
+constexpr std::size_t WORKSPACE_BYTES = std::size_t{64} << 20;
+constexpr int CANDIDATES = 16;
+constexpr double TRIAL_SECONDS = 0.003;
+
+void check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw CudaError(std::string(call) + ": cublasLt status " + std::to_string(static_cast<int>(status)));
+}
+
+class CublasLt : public Baseline {
+ public:
+  CublasLt(const Variant& variant, const Problem& problem, cudaStream_t stream) : types_(library_types(variant)) {
+    check(function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle_), "cublasLtCreate");
+    check(function<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate")(&matmul_, types_.compute,
+                                                                                   types_.scale),
+          "cublasLtMatmulDescCreate");
+    const cublasOperation_t transpose = variant.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check(function<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute")(
+              matmul_, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose),
+          "cublasLtMatmulDescSetAttribute");
+    b_ = layout(types_.ab, variant.b_transposed ? problem.k : problem.n, variant.b_transposed ? problem.n : problem.k,
+                problem.ldb);
+    a_ = layout(types_.ab, problem.k, problem.m, problem.lda);
+    c_ = layout(types_.out, problem.n, problem.m, problem.ldc);
+    choose(problem, stream);
+  }
+  ~CublasLt() override {
+    for (cublasLtMatrixLayout_t each : {a_, b_, c_})
+      function<decltype(cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy")(each);
+    function<decltype(cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy")(matmul_);
+    function<decltype(cublasLtDestroy)>("cublasLtDestroy")(handle_);
+  }
+
+  void launch(const Problem& p, cudaStream_t stream) override { check(run(p, best_, stream), "cublasLtMatmul"); }
+  std::string name() const override { return "cublaslt"; }
+
+ private:
+  template <typename Function>
+  Function* function(const char* symbol) const {
+    return library_.function<Function>(symbol);
+  }
+
+  // Column-major, as cublasLt sees our row-major matrices: see baseline.cpp.
+  cublasLtMatrixLayout_t layout(cudaDataType type, int rows, int cols, int ld) {
+    cublasLtMatrixLayout_t made = nullptr;
+    check(function<decltype(cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate")(&made, type, rows, cols, ld),
+          "cublasLtMatrixLayoutCreate");
+    return made;
+  }
+
+  cublasStatus_t run(const Problem& p, const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) {
+    const Scalar alpha(p.alpha, types_.scale), beta(p.beta, types_.scale);
+    return matmul_function_(handle_, matmul_, alpha.get(), p.b, b_, p.a, a_, beta.get(), p.c, c_, p.c, c_, &algorithm,
+                            workspace_.get(), workspace_.bytes(), stream);
+  }
+
+  void choose(const Problem& problem, cudaStream_t stream) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    check(function<decltype(cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate")(&preference),
+          "cublasLtMatmulPreferenceCreate");
+    const std::size_t bytes = workspace_.bytes();
+    check(function<decltype(cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute")(
+              preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
+          "cublasLtMatmulPreferenceSetAttribute");
+    std::array<cublasLtMatmulHeuristicResult_t, CANDIDATES> found{};
+    int count = 0;
+    check(function<decltype(cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic")(
+              handle_, matmul_, b_, a_, c_, c_, preference, CANDIDATES, found.data(), &count),
+          "cublasLtMatmulAlgoGetHeuristic");
+    function<decltype(cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy")(preference);
+
+    double best_ms = 0;
+    for (int i = 0; i < count; ++i) {
+      if (run(problem, found[i].algo, stream) != CUBLAS_STATUS_SUCCESS) continue;
+      const Enqueue enqueue = [&](int, cudaStream_t s) { check(run(problem, found[i].algo, s), "cublasLtMatmul"); };
+      const double ms = time_in_turn({1, TRIAL_SECONDS, 1}, enqueue, {}, stream).ms.median;
+      if (best_ms == 0 || ms < best_ms) best_ms = ms, best_ = found[i].algo;
+    }
+    if (best_ms == 0) throw BadInput("cublasLt has no algorithm for this problem; use --baseline cublas");
+  }
+
+  SharedLibrary library_{"libcublasLt.so.13"};
+  decltype(cublasLtMatmul)* matmul_function_ = library_.function<decltype(cublasLtMatmul)>("cublasLtMatmul");
+  DeviceBuffer workspace_{WORKSPACE_BYTES};
+  LibraryTypes types_;
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDesc_t matmul_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  cublasLtMatmulAlgo_t best_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const Problem& problem, cudaStream_t stream) {
+  return std::make_unique<CublasLt>(variant, problem, stream);
+}

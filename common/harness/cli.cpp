@@ -1,0 +1,144 @@
+#include "common/harness/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <limits>
+#include <map>
+
+#include "common/device/check.h"
+#include "common/harness/cli_values.h"
+#include "common/harness/sweep.h"
+
+namespace {
+
+constexpr int MOST = std::numeric_limits<int>::max();
+
+const std::map<std::string, BaselineChoice> BASELINES = {{"none", BaselineChoice::none},
+                                                         {"cublas", BaselineChoice::cublas},
+                                                         {"cublaslt", BaselineChoice::cublaslt},
+                                                         {"both", BaselineChoice::both}};
+const std::map<std::string, VerifyMode> VERIFY_MODES = {
+    {"full", VerifyMode::full}, {"sample", VerifyMode::sample}, {"off", VerifyMode::off}};
+
+template <typename Value>
+std::vector<std::string> names_of(const std::map<std::string, Value>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) names.push_back(name);
+  return names;
+}
+
+// CLI11's errors as one line that a reader understands.
+[[noreturn]] void refuse(const CLI::ParseError& error) {
+  std::string line = error.what();
+  line = line.substr(0, line.find('\n'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && line.find("required") != std::string::npos)
+    line = line.substr(0, line.find(':')) + " needs a value";
+  throw BadInput(line + "; --help lists the options");
+}
+
+// Options as text and numbers, before they become what the rest of the program works with.
+struct Raw {
+  std::vector<int> sizes;
+  int m = 0, n = 0, k = 0;
+  std::string sweep, part, baseline, verify;
+};
+
+void add_sizes(CLI::App& app, Options& options, Raw& raw) {
+  const auto positive = whole(1, MOST);
+  auto* size = app.add_option("--size", raw.sizes, "square sizes: m = n = k (default 4096)")->check(positive);
+  auto* m = app.add_option("--m", raw.m, "rows of A and C")->check(positive);
+  auto* n = app.add_option("--n", raw.n, "columns of B and C")->check(positive);
+  auto* k = app.add_option("--k", raw.k, "columns of A, rows of B")->check(positive);
+  auto* sweep = app.add_option("--sweep", raw.sweep, "a list of sizes: square, sgemm27, hgemm125 or hgemm27")
+                    ->check(one_of(sweep_names()));
+  app.add_option("--part", raw.part, "2/4: the second of four parts of the sweep")->check(part())->needs(sweep);
+  for (CLI::Option* one : {m, n, k}) one->excludes(size)->excludes(sweep);
+  size->excludes(sweep);
+  app.add_option("--lda", options.leading.a, "elements between two rows of A")->check(positive);
+  app.add_option("--ldb", options.leading.b, "elements between two stored rows of B")->check(positive);
+  app.add_option("--ldc", options.leading.c, "elements between two rows of C")->check(positive);
+}
+
+void add_problem(CLI::App& app, Options& options) {
+  app.add_option("--variant", options.variants,
+                 "which variant of the step, or several: a,b; all; bottlenecks: those that leave out work")
+      ->delimiter(',')
+
+      ->check(something());
+  app.add_flag("--list", options.list, "list the variants and stop")->disable_flag_override();
+  app.add_option("--alpha", options.alpha, "factor of A * B (default 1)")->check(factor());
+  app.add_option("--beta", options.beta, "factor of the old C (default 0: C is not read)")->check(factor());
+  app.add_option("--swizzle-stride", options.swizzle_strides,
+                 "rows or columns of C that neighbouring blocks stay within, for the L2 cache; several are measured in "
+                 "turn (default: the step's own)")
+      ->delimiter(',')
+      ->check(whole(1, MOST));
+  app.add_option("--seed", options.seed, "seed of the random inputs (default 1)")->check(whole(0, MOST));
+}
+
+CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
+  app.add_option("--warmup", options.timing.warmup, "untimed calls first (default 2)")->check(whole(0, 1000));
+  auto* min_time = app.add_option("--min-time", options.timing.min_seconds,
+                                  "seconds a side and round (default 0.1; 0.5 for tensor cores)")
+                       ->check(seconds());
+  app.add_option("--rounds", options.timing.rounds, "rounds of kernel and baseline in turn (default 3)")
+      ->check(whole(1, 1000));
+  app.add_option("--baseline", raw.baseline, "cublas, cublaslt, both or none (default: cublas; tensor cores: both)")
+      ->check(one_of(names_of(BASELINES)));
+  app.add_option("--verify", raw.verify, "full, sample or off (default: full up to 4096^3, then sample)")
+      ->check(one_of(names_of(VERIFY_MODES)));
+  app.add_option("--cooldown", options.cooldown_seconds, "seconds to rest before each measurement")->check(seconds());
+  app.add_option("--json", options.json, "merge the records into this JSON Lines file")->check(something());
+  app.add_flag("--show-matrix", options.show_matrix, "print the upper left corners of A, B and C")
+      ->disable_flag_override();
+  app.add_flag("--fingerprint", options.fingerprint,
+               "launch once on random inputs and print a hash of C's bits; nothing is timed")
+      ->disable_flag_override();
+  app.add_flag("--sim", options.simulate, "run in the simulator and print what it counts")->disable_flag_override();
+  return min_time;
+}
+
+// "2/4": the second size and every fourth after it, so that large and small ones are shared out evenly.
+std::vector<Shape> part_of(const std::vector<Shape>& all, const std::string& asked) {
+  const std::size_t slash = asked.find('/'), step = std::stoul(asked.substr(slash + 1));
+  std::vector<Shape> part;
+  for (std::size_t i = std::stoul(asked) - 1; i < all.size(); i += step) part.push_back(all[i]);
+  if (part.empty())
+    throw BadInput("--part " + asked + " is empty: the sweep has only " + std::to_string(all.size()) + " sizes");
+  return part;
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  Raw raw;
+  CLI::App app("C = alpha * A * B + beta * C: one step of the ladder, verified, timed against cuBLAS.");
+  app.get_formatter()->column_width(34);
+  add_sizes(app, options, raw);
+  add_problem(app, options);
+  const CLI::Option* min_time = add_measurement(app, options, raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    refuse(error);
+  }
+
+  if (!raw.baseline.empty()) options.baseline = BASELINES.at(raw.baseline);
+  if (!raw.verify.empty()) options.verify = VERIFY_MODES.at(raw.verify);
+  options.min_time_given = min_time->count() > 0;
+  if (options.verify == VerifyMode::off && !options.json.empty() && !options.list)
+    throw BadInput("--json records only what was verified; leave out --verify off");
+
+  if (!raw.sweep.empty()) options.shapes = sweep_shapes(raw.sweep);
+  if (!raw.part.empty()) options.shapes = part_of(options.shapes, raw.part);
+  for (int size : raw.sizes) options.shapes.push_back({size, size, size});
+  if (raw.m != 0 || raw.n != 0 || raw.k != 0) {
+    if (raw.m == 0 || raw.n == 0 || raw.k == 0) throw BadInput("--m, --n and --k go together; or use --size");
+    options.shapes.push_back({raw.m, raw.n, raw.k});
+  }
+  return options;
+}

@@ -1,0 +1,34 @@
+// The GPU: what it is, how fast it could be, and what it is doing right now.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "common/device/types.h"
+
+/// What a record says about the machine, and what limits a run.
+struct Gpu {
+  std::string name;    // "NVIDIA H200"
+  std::string driver;  // "580.159.03"; empty where NVML does not answer
+  std::string cuda;    // runtime version, "13.0"
+  int capability;      // 90 for compute capability 9.0
+  int multiprocessors;
+  double max_clock_mhz;
+  std::size_t l2_bytes;
+  std::size_t free_bytes;
+
+  /// Theoretical peak in TFLOPS: FP32 on CUDA cores, other types on tensor cores. 0 where this table does not know.
+  double peak_tflops(DType input) const;
+};
+
+/// The current device. Throws CudaError.
+Gpu current_gpu();
+
+/// Clock, power and temperature at this moment; NVML's figures.
+struct Telemetry {
+  unsigned sm_mhz, power_mw, temperature_c;
+};
+
+/// Reads NVML. Empty where it is not installed or refuses. The library is loaded at the first call.
+std::optional<Telemetry> read_telemetry();

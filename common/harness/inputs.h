@@ -1,0 +1,72 @@
+// The two kinds of input that every step is verified on, the same bits on the host and on the device.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/device/types.h"
+
+/// exact: small integers whose every partial sum is exact in the accumulator. normal: random, mean 0, deviation 1.
+enum class InputKind { exact, normal };
+
+/// How an input is drawn. Two matrices with the same recipe are equal, wherever they are made.
+struct Recipe {
+  InputKind kind;
+  std::uint64_t seed;
+  int largest;     // exact: integers from -largest to largest, without 0 …
+  double density;  // … for this share of the elements; the others are 0
+};
+
+/// A recipe for operands of k products whose sums stay exact in `acc` and, scaled, show in `out`.
+///
+/// alpha and beta are halves of at most 2 (`exact_scale`), so a scaled element is an integer of at most
+/// 4 * (sum|a||b| + |c|) halves: that has to be below the largest integer up to which `acc` holds every one (FP32 2^24:
+/// integers up to 8 for k < 65536; FP16 2^11). And the result, which is about as large as sqrt(k) products, has to keep
+/// all its digits in `out`, or one lost product would be rounded away. Where +-1 are too large, elements become 0 until
+/// a mean of at most half of what is allowed is left.
+inline Recipe recipe_for(InputKind kind, std::uint64_t seed, DType acc, DType out, int k) {
+  const double exact_sum = exact_integers_of(acc == DType::tf32 ? DType::f32 : acc) / 4;
+  const double exact_spread = exact_integers_of(out) / 8;  // 8: four deviations, in halves
+  for (int largest = 8; largest > 0; largest /= 2) {
+    const double mean_square = (largest + 1) * (2 * largest + 1) / 6.0;
+    const bool sums_fit = static_cast<double>(largest) * largest * k + largest <= exact_sum;
+    if (sums_fit && mean_square * std::sqrt(k) <= exact_spread) return {kind, seed, largest, 1.0};
+  }
+  double density = 1.0;
+  while (density * density * k > exact_sum / 2 || density * std::sqrt(k) > exact_spread) density *= 0.5;
+  return {kind, seed, 1, density};
+}
+
+/// What exact inputs are scaled by: halves of at most 2; another alpha or beta is replaced by `instead`.
+inline float exact_scale(float scale, float instead) {
+  return scale * 2 == std::floor(scale * 2) && std::fabs(scale) <= 2.0f ? scale : instead;
+}
+
+/// SplitMix64's finaliser (Steele, Lea, Flood 2014): 64 well-mixed bits of a counter.
+__host__ __device__ inline std::uint64_t mix_bits(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+/// Element number `index` of the matrix that the recipe describes.
+///
+/// Normal numbers are sums of twelve 32-bit uniforms minus 6 (Irwin-Hall: mean 0, deviation 1): integer arithmetic and
+/// one rounding, hence bit-equal on every machine, which Box-Muller's logarithm would not be.
+__host__ __device__ inline float element_of(const Recipe& recipe, std::uint64_t index) {
+  const std::uint64_t key = mix_bits(recipe.seed) + index * 8;
+  if (recipe.kind == InputKind::exact) {
+    const std::uint64_t bits = mix_bits(key);
+    const double share = static_cast<double>(bits >> 11) * 0x1p-53;
+    if (share >= recipe.density) return 0.0f;
+    const float size = static_cast<float>((bits >> 1 & 0x3ff) % recipe.largest + 1);
+    return (bits & 1) != 0 ? size : -size;
+  }
+  std::int64_t sum = -(std::int64_t{6} << 32);
+  for (int i = 0; i < 6; ++i) {
+    const std::uint64_t bits = mix_bits(key + i);
+    sum += static_cast<std::int64_t>(bits >> 32) + static_cast<std::int64_t>(bits & 0xffffffffull);
+  }
+  return static_cast<float>(static_cast<double>(sum) * 0x1p-32);
+}

@@ -1,0 +1,79 @@
+// The main program of every step: parse, refuse what cannot be done, then measure on the GPU or count in the simulator.
+
+#include <filesystem>
+#include <iostream>
+
+#include "common/device/also.h"
+#include "common/harness/count.h"
+#include "common/harness/measure.h"
+#include "common/harness/record.h"
+#include "common/harness/record_file.h"
+#include "common/harness/simulated.h"
+
+namespace {
+
+constexpr int EXIT_CHECK_FAILED = 1, EXIT_BAD_INPUT = 2;
+
+// A step is called by the name of its executable.
+std::string step_name(const char* argv0) { return std::filesystem::path(argv0).filename().string(); }
+
+int list(const Session& session) {
+  if (session.options.json.empty()) {
+    print_variants(std::cout, session.step, session.variants);
+    return 0;
+  }
+  std::vector<nlohmann::ordered_json> records;
+  for (const Variant& variant : session.variants)
+    records.push_back(variant_record(session.step, variant, session.is_default(variant)));
+  merge_records(session.options.json, records);
+  return 0;
+}
+
+// Does not return where the simulator can be started.
+void enter_simulator(const Session& session, char** argv) {
+  const bool asked = session.options.simulate;
+  if (!simulated::library())
+    throw BadInput(asked ? "the simulator is not built; run: meson compile -C build"
+                         : "no CUDA GPU was found, and the simulator is not built; run on a machine with an NVIDIA GPU "
+                           "and its driver, or build the simulator: meson compile -C build");
+  if (!asked) std::cout << "no CUDA GPU was found: running in the simulator\n" << std::flush;
+  simulated::restart_in_simulator(argv);
+}
+
+int run(int argc, char** argv) {
+  std::optional<Options> options = parse_options(argc, argv);
+  if (!options) return 0;
+  Session session{step_name(argv[0]), std::move(*options), all_variants()};
+  if (!session.options.json.empty()) require_writable(session.options.json);
+  if (session.options.list) return list(session);
+
+  const bool in_simulator = simulated::active() || session.options.simulate || !gpu_present();
+  const std::vector<Work> all = planned(session, in_simulator);
+  if (in_simulator && !simulated::active()) enter_simulator(session, argv);
+
+  bool fine = true;
+  if (in_simulator) {
+    for (const Work& work : all) fine = count(session, work) && fine;
+  } else {
+    session.gpu = current_gpu();
+    CUDA_CHECK(cudaStreamCreate(&session.stream));
+    ResultTable table(std::cout, session.step, session.gpu);
+    for (const Work& work : all)
+      fine = (session.options.fingerprint ? launch_once(session, work) : measure(session, table, work)) && fine;
+  }
+  return fine ? 0 : EXIT_CHECK_FAILED;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const BadInput& error) {
+    std::cerr << step_name(argv[0]) << ": " << error.what() << "\n";
+    return EXIT_BAD_INPUT;
+  } catch (const std::exception& error) {
+    std::cerr << step_name(argv[0]) << ": " << error.what() << "\n";
+    return EXIT_CHECK_FAILED;
+  }
+}

@@ -1,0 +1,71 @@
+#include "common/harness/measure.h"
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "common/harness/record.h"
+#include "common/harness/record_file.h"
+#include "common/harness/rotating_inputs.h"
+
+namespace {
+
+constexpr double TENSOR_CORE_SECONDS = 0.5;                     // until clocks have settled at the power limit
+constexpr std::size_t RESERVED_BYTES = std::size_t{256} << 20;  // the library's workspace and code
+
+TimingPlan plan_for(const Options& options, const Variant& variant, const RotatingInputs& inputs) {
+  TimingPlan plan = options.timing;
+  if (!options.min_time_given && variant.tensor_cores) plan.min_seconds = TENSOR_CORE_SECONDS;
+  plan.input_sets = inputs.count();
+  return plan;
+}
+
+Timing timed(const Session& session, const Work& work, const RotatingInputs& inputs) {
+  const auto& [variant, shape, launch] = work;
+  const Enqueue kernel = [&](int call, cudaStream_t stream) { variant->launch(inputs[call], launch, stream); };
+  std::vector<std::unique_ptr<Baseline>> libraries;
+  std::vector<Rival> rivals;
+  for (const BaselineKind kind : baselines_for(session.options.baseline, *variant)) {
+    libraries.push_back(make_baseline(kind, *variant, inputs[0], session.stream));
+    Baseline* const library = libraries.back().get();
+    rivals.push_back({library->name(),
+                      [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
+  }
+  std::this_thread::sleep_for(std::chrono::duration<double>(session.options.cooldown_seconds));
+  return time_in_turn(plan_for(session.options, *variant, inputs), kernel, rivals, session.stream);
+}
+
+}  // namespace
+
+bool launch_once(const Session& session, const Work& work) {
+  const auto& [variant, shape, launch] = work;
+  const VerifyMode mode = variant->left_out.empty() ? session.options.verify : VerifyMode::off;
+  require_memory(verification_bytes(*variant, shape, mode) + RESERVED_BYTES);
+  Verifier verifier(*variant, shape, mode, session.options.seed);
+  const Comparison found = verifier.check(InputKind::normal, launch, session.stream);
+  if (!report_verdict(std::cerr, work, found, "launched once")) return false;
+  print_fingerprint(std::cout, session.step, work, verifier.matrices());
+  return true;
+}
+
+bool measure(const Session& session, ResultTable& table, const Work& work) {
+  const Options& options = session.options;
+  const auto& [variant, shape, launch] = work;
+  const VerifyMode mode = variant->left_out.empty() ? options.verify : VerifyMode::off;
+  require_memory(verification_bytes(*variant, shape, mode) + RESERVED_BYTES);
+  Verifier verifier(*variant, shape, mode, options.seed);
+  const Comparison before = verifier.run(launch, session.stream);
+  if (!report_verdict(std::cerr, work, before, "before timing")) return false;
+
+  const RotatingInputs inputs(verifier.matrices(), *variant, shape, session.gpu.l2_bytes, options.seed);
+  const Timing timing = timed(session, work, inputs);
+
+  const Comparison after = verifier.run(launch, session.stream);
+  if (!report_verdict(std::cerr, work, after, "after timing")) return false;
+  table.add(work, timing, after);
+  if (options.show_matrix) print_corners(std::cout, verifier.matrices());
+  if (!options.json.empty())
+    merge_records(options.json, timing_records(session.step, *variant, session.is_default(*variant), shape, launch,
+                                               timing, after, session.gpu));
+  return true;
+}

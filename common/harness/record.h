@@ -1,0 +1,30 @@
+// What one measurement leaves behind: the records are the only source of every chart and table.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/harness/gpu.h"
+#include "common/harness/timing.h"
+#include "common/harness/verify.h"
+
+/// What names a measurement: step, variant, types, layout, size, scaling.
+nlohmann::ordered_json identity_record(const std::string& step, const Variant& variant, bool is_default,
+                                       const Shape& shape);
+
+/// What a launch was told beside the problem; empty where it was told nothing.
+nlohmann::ordered_json options_record(const LaunchOptions& options);
+
+/// A timed measurement as records, one for each baseline that it was made against, or one with "none"; the keys are
+/// described in CONTRIBUTING.md.
+std::vector<nlohmann::ordered_json> timing_records(const std::string& step, const Variant& variant, bool is_default,
+                                                   const Shape& shape, const LaunchOptions& options,
+                                                   const Timing& timing, const Comparison& verified, const Gpu& gpu);
+
+/// How fast an instruction is when nothing else is in its way; `flop`: of one timed call.
+nlohmann::ordered_json limit_record(const std::string& name, DType ab, DType acc, double flop, const Timing& timing,
+                                    const Gpu& gpu);
+
+/// A variant as `--list --json` writes it.
+nlohmann::ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default);

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <utility>
+
+#include "common/harness/dispatch.h"
+#include "common/harness/reference.h"
+#include "common/harness/simulated.h"
+
+namespace {
+
+// What both implementations read: raw pointers, so that the kernel takes it by value.
+template <typename T, typename Out>
+struct View {
+  const T* a;
+  const T* b;
+  const Out* c;
+  std::size_t lda, ldb_k, ldb_n, ldc;  // B's strides along k and along n
+  int k;
+  double alpha, beta;
+  const int* rows;
+  const int* cols;
+  int row_count, col_count;
+  double* value;
+  double* magnitude;
+
+  // Adds what is not a product and stores element (i, j) of the selection.
+  __host__ __device__ void finish(std::size_t i, std::size_t j, double sum, double size) const {
+    const double old = beta == 0.0 ? 0.0 : beta * to_double(c[rows[i] * ldc + cols[j]]);
+    value[i * col_count + j] = alpha * sum + old;
+    magnitude[i * col_count + j] = fabs(alpha) * size + fabs(old);
+  }
+};
+
+constexpr int TILE = 64, DEPTH = 16, THREADS = 16, EACH = TILE / THREADS, MOST_GRID_ROWS = 65535;
+
+// 64x64 elements a block, 4x4 a thread (16 apart, so that neighbours read neighbouring banks), slices of 16 along K. A
+// grid has at most 65535 rows of blocks, so that a block may have to take more than one tile.
+template <typename T, typename Out>
+__global__ void __launch_bounds__(THREADS* THREADS) reference_kernel(View<T, Out> v) {
+  __shared__ double As[DEPTH][TILE + 1];
+  __shared__ double Bs[DEPTH][TILE + 1];
+  const int thread = threadIdx.y * THREADS + threadIdx.x;
+  const int first_col = blockIdx.x * TILE;
+
+  for (long long first_row = blockIdx.y * TILE; first_row < v.row_count; first_row += gridDim.y * TILE) {
+    double sum[EACH][EACH] = {}, size[EACH][EACH] = {};
+    for (int first_k = 0; first_k < v.k; first_k += DEPTH) {
+      for (int e = thread; e < TILE * DEPTH; e += THREADS * THREADS) {
+        const int i = e / DEPTH, k = e % DEPTH;
+        const bool inside = first_row + i < v.row_count && first_k + k < v.k;
+        As[k][i] = inside ? to_double(v.a[v.rows[first_row + i] * v.lda + first_k + k]) : 0.0;
+      }
+      for (int e = thread; e < TILE * DEPTH; e += THREADS * THREADS) {
+        const int j = e % TILE, k = e / TILE;
+        const bool inside = first_col + j < v.col_count && first_k + k < v.k;
+        Bs[k][j] = inside ? to_double(v.b[(first_k + k) * v.ldb_k + v.cols[first_col + j] * v.ldb_n]) : 0.0;
+      }
+      __syncthreads();  // the slice is complete before anyone reads it
+      for (int k = 0; k < DEPTH; ++k)
+        for (int i = 0; i < EACH; ++i)
+          for (int j = 0; j < EACH; ++j) {
+            const double a = As[k][threadIdx.y + i * THREADS], b = Bs[k][threadIdx.x + j * THREADS];
+            sum[i][j] += a * b;
+            size[i][j] += fabs(a) * fabs(b);
+          }
+      __syncthreads();  // everyone has read the slice before it is overwritten
+    }
+
+    for (int i = 0; i < EACH; ++i)
+      for (int j = 0; j < EACH; ++j) {
+        const long long row = first_row + threadIdx.y + i * THREADS;
+        const int col = first_col + threadIdx.x + j * THREADS;
+        if (row < v.row_count && col < v.col_count) v.finish(row, col, sum[i][j], size[i][j]);
+      }
+  }
+}
+
+template <typename T, typename Out>
+void on_host(const View<T, Out>& v) {
+  std::vector<double> sum(v.col_count), size(v.col_count);
+  for (int i = 0; i < v.row_count; ++i) {
+    std::fill(sum.begin(), sum.end(), 0.0);
+    std::fill(size.begin(), size.end(), 0.0);
+    for (int k = 0; k < v.k; ++k) {
+      const double a = to_double(v.a[v.rows[i] * v.lda + k]);
+      for (int j = 0; j < v.col_count; ++j) {
+        const double product = a * to_double(v.b[k * v.ldb_k + v.cols[j] * v.ldb_n]);
+        sum[j] += product;
+        size[j] += fabs(product);
+      }
+    }
+    for (int j = 0; j < v.col_count; ++j) v.finish(i, j, sum[j], size[j]);
+  }
+}
+
+DeviceBuffer uploaded(const std::vector<int>& host) {
+  DeviceBuffer device(host.size() * sizeof(int));
+  device.upload(host.data());
+  return device;
+}
+
+}  // namespace
+
+Reference::Reference(const Operands& in, std::vector<int> rows, std::vector<int> cols)
+    : rows_(std::move(rows)),
+      cols_(std::move(cols)),
+      device_rows_(uploaded(rows_)),
+      device_cols_(uploaded(cols_)),
+      value_(count() * sizeof(double)),
+      magnitude_(count() * sizeof(double)) {
+  dispatch(in.a.type(), [&](auto ab) {
+    dispatch(in.c.type(), [&](auto out) {
+      using T = typename decltype(ab)::type;
+      using Out = typename decltype(out)::type;
+      const std::size_t ldb = in.b.ld();
+      const View<T, Out> view{static_cast<const T*>(in.a.data()),
+                              static_cast<const T*>(in.b.data()),
+                              static_cast<const Out*>(in.c.data()),
+                              static_cast<std::size_t>(in.a.ld()),
+                              in.b_transposed ? 1 : ldb,
+                              in.b_transposed ? ldb : 1,
+                              static_cast<std::size_t>(in.c.ld()),
+                              in.k,
+                              in.alpha,
+                              in.beta,
+                              device_rows(),
+                              device_cols(),
+                              static_cast<int>(rows_.size()),
+                              static_cast<int>(cols_.size()),
+                              value_.as<double>(),
+                              magnitude_.as<double>()};
+      if (simulated::active()) return on_host(view);
+      const dim3 grid((view.col_count - 1) / TILE + 1, std::min((view.row_count - 1) / TILE + 1, MOST_GRID_ROWS));
+      reference_kernel<<<grid, dim3(THREADS, THREADS)>>>(view);
+      CUDA_CHECK(cudaGetLastError());
+    });
+  });
+}
