@@ -21,9 +21,10 @@ try:
 except ModuleNotFoundError as missing:
     sys.exit(print(f"plot.py needs {missing.name}: pip install -r requirements.txt", file=sys.stderr) or 2)
 
-from tools.figures import gallery  # noqa: E402
-from tools.figures.text import LANGUAGES  # noqa: E402
-from tools.variant_kernels import fingerprint  # noqa: E402
+from gemm_plots.figures import gallery  # noqa: E402
+from gemm_plots.figures.text import LANGUAGES  # noqa: E402
+
+from lab.variant_kernels import fingerprint  # noqa: E402
 
 
 def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str]]:

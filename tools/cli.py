@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from tools import options, recorded_set, registry
+from lab import recorded_set
+from tools import options, registry
 from tools.errors import Failure, UserError
 
 INTERRUPTED = 130
@@ -209,7 +210,8 @@ def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> 
 
 
 def _record(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from tools import environment, record
+    from lab import record
+    from tools import environment
 
     chosen = record.plan(parsed)
     if chosen is not None:
@@ -218,7 +220,8 @@ def _record(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> No
 
 
 def _format(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from tools import environment, format
+    from lab import format
+    from tools import environment
 
     environment.ensure_python(setup, arguments)
     format.run(parsed.check)

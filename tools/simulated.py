@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools import record_files
+from lab import record_files
 from tools.listing import table
 from tools.paths import BUILD
 from tools.registry import Step

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from tools.figures.text import Words
+from gemm_plots.figures.text import Words
 
 from . import panels, style
 from .course import Course, Step

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tools.figures.text import Words
+from gemm_plots.figures.text import Words
 
 LADDERS = {
     "fp32": Words("FP32 on CUDA cores", "CUDA core 上的 FP32"),

@@ -17,14 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tools.figures.palette import GRID as GRID
-from tools.figures.palette import INK as INK
-from tools.figures.palette import MUTED as MUTED
-from tools.figures.palette import PANEL as PANEL
-from tools.figures.palette import RED as RED
-from tools.figures.palette import THREAD, A, B, C
-from tools.figures.svg import FONT
-from tools.figures.text import say as say
+from gemm_plots.figures.palette import GRID as GRID
+from gemm_plots.figures.palette import INK as INK
+from gemm_plots.figures.palette import MUTED as MUTED
+from gemm_plots.figures.palette import PANEL as PANEL
+from gemm_plots.figures.palette import RED as RED
+from gemm_plots.figures.palette import THREAD, A, B, C
+from gemm_plots.figures.svg import FONT
+from gemm_plots.figures.text import say as say
 
 BLUE = A.strong  # operand A, and the step a chapter is about
 AMBER = B.strong  # operand B, and cuBLAS

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools import build, cli, gpu, measured, plot, record, record_files, recorded_set, registry, run, simulated
+from lab import record, record_files, recorded_set
+from tools import build, cli, gpu, measured, plot, registry, run, simulated
 from tools.errors import Failure, UserError
 from tools.paths import ROOT
 
@@ -311,7 +312,7 @@ def test_the_limits_are_recorded_without_a_step(course, capsys):
     program.write_text((course.root / "build" / "steps" / "01_naive").read_text())
     program.chmod(0o755)
     assert recorded(course, "--only", "limits") == [("limits", 1)]
-    assert course.built == [["micro/mma_limit"]]
+    assert course.built == [["lab/micro/mma_limit"]]
 
 
 def test_variants_of_stages_are_asked_of_the_executable(course, capsys):

@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.figures import banks, gallery, geometry  # noqa: E402
-from tools.figures.svg import Canvas  # noqa: E402
-from tools.figures.text import LANGUAGES  # noqa: E402
+from gemm_plots.figures import banks, gallery, geometry  # noqa: E402
+from gemm_plots.figures.svg import Canvas  # noqa: E402
+from gemm_plots.figures.text import LANGUAGES  # noqa: E402
 
 KERNELS = {kernel.name: kernel for kernel in geometry.kernels()}
 ALL = [*KERNELS.values(), geometry.warp_tiling(small=True)]  # what step 11's default chooses where C is small

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.figures.banks import serve
+from gemm_plots.figures.banks import serve
 
 # One load a warp, byte address of lane i; wavefronts and bank conflicts by ncu on an H200
 # (l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum, l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum).

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.figures import banks, mma  # noqa: E402
+from gemm_plots.figures import banks, mma  # noqa: E402
 
 
 @pytest.mark.parametrize("operand", ["a", "b", "c"])

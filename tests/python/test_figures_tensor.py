@@ -1,8 +1,7 @@
 """The layouts that the pictures of tensor cores and of the swizzle show: each element once, and no bank conflict."""
 
 import pytest
-
-from tools.figures import banks, fragments, mma, swizzle
+from gemm_plots.figures import banks, fragments, mma, swizzle
 
 
 @pytest.mark.parametrize("key", fragments.layouts(), ids=lambda key: "-".join(map(str, key)))

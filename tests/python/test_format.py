@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import format as formatting
+from lab import format as formatting
 from tools import venv
 from tools.paths import ROOT
 

@@ -9,9 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools import disassembly, fatbin, instruction_mix
+from lab import disassembly, fatbin, instruction_mix
+from lab.variant_kernels import fingerprint, launched, product
 from tools.errors import UserError
-from tools.variant_kernels import fingerprint, launched, product
 
 PTX = """
 .version 9.0

@@ -1,5 +1,6 @@
 """What a kernel.cu has to keep to, so that a reader can study it: one path, few lines, small distances between steps."""
 
+import itertools
 import re
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_kernel_takes_one_path(step):
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [pair for pair in zip(LADDER, LADDER[1:], strict=False) if pair[0].ladder == pair[1].ladder],
+    [pair for pair in itertools.pairwise(LADDER) if pair[0].ladder == pair[1].ladder],
     ids=lambda step: step.name,
 )
 def test_neighbours_differ_by_one_idea(before, after):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import validate
+from lab import validate
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 COPIES = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from tools.figures.palette import EDGE, INK, PANEL
+from gemm_plots.figures.palette import EDGE, INK, PANEL
 
 FONT = (
     "-apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "

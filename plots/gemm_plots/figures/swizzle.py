@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
-from tools.figures import bank_maps, parts
-from tools.figures.geometry import SharedAccess
-from tools.figures.palette import INK, RED, A, C
-from tools.figures.svg import Canvas
-from tools.figures.text import Words, say
+from gemm_plots.figures import bank_maps, parts
+from gemm_plots.figures.geometry import SharedAccess
+from gemm_plots.figures.palette import INK, RED, A, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import Words, say
 
 CHUNK = 16  # bytes: what one lane copies, and one row of an 8×8 matrix
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from tools.figures.geometry import SECTOR_FLOATS, Cell
-from tools.figures.palette import BOX, EDGE, GRID, INK, MUTED, PALE_RED, Tone
-from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from gemm_plots.figures.geometry import SECTOR_FLOATS, Cell
+from gemm_plots.figures.palette import BOX, EDGE, GRID, INK, MUTED, PALE_RED, Tone
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say, title
 
 MARGIN = 24
 

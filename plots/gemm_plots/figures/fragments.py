@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from tools.figures import parts
-from tools.figures.geometry import Cell
-from tools.figures.palette import INK, MUTED, A, B, C
-from tools.figures.svg import Canvas
-from tools.figures.text import say
+from gemm_plots.figures import parts
+from gemm_plots.figures.geometry import Cell
+from gemm_plots.figures.palette import INK, MUTED, A, B, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
 
-TABLE = Path(__file__).resolve().parents[2] / "tests" / "sim" / "fragments.csv"  # written by the layout functions
+TABLE = Path(__file__).resolve().parents[3] / "tests" / "sim" / "fragments.csv"  # written by the layout functions
 TINTS = ("#dfebf8", "#fcecd6", "#def2e8", "#ece6f8", "#f9dcda", "#d9f0f2", "#f3efcf", "#e8e3dc")  # by register
 Place = tuple[int, int, int]  # lane, register, half
 

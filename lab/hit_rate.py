@@ -10,10 +10,11 @@ import json
 import sys
 from pathlib import Path
 
-from tools import record_files, registry
+from lab import record_files
+from lab.validate import ONE_LAUNCH, PRINTED, Failed, parse, run
+from tools import registry
 from tools.errors import UserError
 from tools.paths import BUILD, ROOT, shown
-from tools.validate import ONE_LAUNCH, PRINTED, Failed, parse, run
 
 METRIC = "lts__t_sector_hit_rate.pct"
 SIZES = (4096, 8192, 16384)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from tools.figures import parts
-from tools.figures.ideas import outer
-from tools.figures.palette import EDGE, INK, MUTED, A, B, C
-from tools.figures.svg import Canvas
-from tools.figures.text import say
+from gemm_plots.figures import parts
+from gemm_plots.figures.ideas import outer
+from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
 
 SHAPES = ((1, 1), (4, 4), (8, 8), (16, 8))
 

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools import build, gpu, process, record_files, recorded_set, registry
+from lab import record_files, recorded_set
+from lab.recorded_set import Task
+from tools import build, gpu, process, registry
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
 from tools.paths import BUILD, DATA, shown
 from tools.progress import Meter, meter, say
-from tools.recorded_set import Task
 
 STATE = BUILD / "recorded.json"
 PARTIAL = BUILD / "recording"  # each run's own records, until all are done

@@ -18,10 +18,11 @@ from typing import Any
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools import disassembly, fatbin, registry
+from lab import disassembly, fatbin
+from lab.variant_kernels import fingerprint, launched
+from tools import registry
 from tools.errors import UserError
 from tools.paths import BUILD, DATA, SIMULATOR
-from tools.variant_kernels import fingerprint, launched
 
 Record = dict[str, Any]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from tools.figures import banks, parts
-from tools.figures.geometry import WARP, Kernel, SharedAccess, kernels
-from tools.figures.palette import GRID, INK, MUTED, RED, A, B, C
-from tools.figures.svg import Canvas
-from tools.figures.text import Words, say, title
+from gemm_plots.figures import banks, parts
+from gemm_plots.figures.geometry import WARP, Kernel, SharedAccess, kernels
+from gemm_plots.figures.palette import GRID, INK, MUTED, RED, A, B, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import Words, say, title
 
 BANK = 8.0  # a bank's width on the picture
 LANE = 6.5  # a lane's height

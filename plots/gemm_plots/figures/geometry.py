@@ -6,7 +6,7 @@ Everything is counted inside one block's tile. A request is one memory instructi
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tools.figures.text import Words
+from gemm_plots.figures.text import Words
 
 WARP = 32
 SECTOR_FLOATS = 8  # 32 bytes

@@ -1,13 +1,13 @@
-"""Draws the pictures of ideas: `python -m tools.figures.draw [NAME …] [--to FOLDER]`; plots/plot.py draws them too."""
+"""Draws the pictures of ideas: `python -m gemm_plots.figures.draw [NAME …] [--to FOLDER]`; plots/plot.py draws them too."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from tools.figures import gallery
-from tools.figures.text import LANGUAGES
+from gemm_plots.figures import gallery
+from gemm_plots.figures.text import LANGUAGES
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures"
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "figures"
 
 
 def main(arguments: list[str] | None = None) -> int:

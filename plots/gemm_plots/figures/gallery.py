@@ -3,9 +3,21 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.figures import bank_maps, fragments, half, ideas, measuring, mma, swizzle, threads, tiling, timelines, wmma
-from tools.figures.svg import Canvas
-from tools.figures.text import LANGUAGES
+from gemm_plots.figures import (
+    bank_maps,
+    fragments,
+    half,
+    ideas,
+    measuring,
+    mma,
+    swizzle,
+    threads,
+    tiling,
+    timelines,
+    wmma,
+)
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import LANGUAGES
 
 FAMILIES = (ideas, threads, bank_maps, timelines, tiling, measuring, half, wmma, mma, fragments, swizzle)
 

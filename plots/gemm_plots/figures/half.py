@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tools.figures import parts
-from tools.figures.palette import EDGE, INK, MUTED, RED, A, B, C, Tone
-from tools.figures.svg import Canvas
-from tools.figures.text import say
+from gemm_plots.figures import parts
+from gemm_plots.figures.palette import EDGE, INK, MUTED, RED, A, B, C, Tone
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
 
 Draw = Callable[[str], Canvas]
 

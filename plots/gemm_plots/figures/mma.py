@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tools.figures import banks, parts
-from tools.figures.geometry import Cell
-from tools.figures.palette import INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
-from tools.figures.svg import Canvas
-from tools.figures.text import say
+from gemm_plots.figures import banks, parts
+from gemm_plots.figures.geometry import Cell
+from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
 
 Draw = Callable[[str], Canvas]
 

@@ -64,4 +64,4 @@ def tasks_of(step: Step) -> list[Task]:
 
 def limits() -> Task:
     """The micro-benchmark of the instructions, which belongs to no step."""
-    return Task("limits", "micro/mma_limit", "limits.jsonl", ())
+    return Task("limits", "lab/micro/mma_limit", "limits.jsonl", ())

@@ -9,7 +9,7 @@
 #include "common/harness/record_file.h"
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"
-#include "micro/limits.h"
+#include "lab/micro/limits.h"
 
 namespace {
 

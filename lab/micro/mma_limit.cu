@@ -8,7 +8,7 @@
 #include "common/device/check.h"
 #include "common/device/ptx/mma.h"
 #include "common/harness/matrix.h"
-#include "micro/limits.h"
+#include "lab/micro/limits.h"
 
 namespace {
 

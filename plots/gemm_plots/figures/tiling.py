@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tools.figures import parts
-from tools.figures.geometry import WARP, Cell, Kernel, thread_tile_4x4, thread_tile_8x8, warp_tiling
-from tools.figures.palette import INK, MUTED, WARPS, C
-from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from gemm_plots.figures import parts
+from gemm_plots.figures.geometry import WARP, Cell, Kernel, thread_tile_4x4, thread_tile_8x8, warp_tiling
+from gemm_plots.figures.palette import INK, MUTED, WARPS, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say, title
 
 TOP = 112.0
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from tools.figures import parts
-from tools.figures.geometry import LEADING, WARP, Cell, Kernel, kernels, sectors
-from tools.figures.palette import INK, THREAD, A, B, C, Tone
-from tools.figures.svg import Canvas
-from tools.figures.text import say, title
+from gemm_plots.figures import parts
+from gemm_plots.figures.geometry import LEADING, WARP, Cell, Kernel, kernels, sectors
+from gemm_plots.figures.palette import INK, THREAD, A, B, C, Tone
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say, title
 
 NOTES = 668.0  # where the column of notes begins
 LEFT = 40.0

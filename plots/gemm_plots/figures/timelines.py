@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tools.figures import parts
-from tools.figures.palette import DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, C
-from tools.figures.svg import Canvas
-from tools.figures.text import Words, say, title
+from gemm_plots.figures import parts
+from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import Words, say, title
 
 GLOBAL = "#64788f"  # copies from global memory
 STORE = "#4f93d2"  # stores to shared memory

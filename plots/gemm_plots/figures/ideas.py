@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
-from tools.figures import banks, parts
-from tools.figures.geometry import WARP, Cell, Kernel, coalesced, cp_async, naive, sectors, warp_tiling
-from tools.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, B, C, Tone
-from tools.figures.svg import Canvas
-from tools.figures.text import say
+from gemm_plots.figures import banks, parts
+from gemm_plots.figures.geometry import WARP, Cell, Kernel, coalesced, cp_async, naive, sectors, warp_tiling
+from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, B, C, Tone
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
 
 Draw = Callable[[str], Canvas]
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tools.figures import parts
-from tools.figures.palette import DARK, INK, MUTED, RED, WARPS, A, B, C
-from tools.figures.svg import Canvas
-from tools.figures.text import say
+from gemm_plots.figures import parts
+from gemm_plots.figures.palette import DARK, INK, MUTED, RED, WARPS, A, B, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
 
 Draw = Callable[[str], Canvas]
 
