@@ -1,7 +1,7 @@
 // Step 01: one thread computes one element of C, straight from global memory.
 //
-// The idea: the definition of the product, one dot product a thread. Neighbouring threads of a warp
-// take neighbouring *rows* of C, so each of a warp's 32 loads of A falls into another row: 32
+// The idea: the definition of the product, one dot product per thread. Neighbouring threads of a
+// warp take neighbouring *rows* of C, so each of a warp's 32 loads of A falls into another row: 32
 // sectors of 32 bytes for 128 useful bytes.
 //
 // Source: gemm_32x32_v0 of the V100 SGEMM article (wuk).
@@ -29,7 +29,7 @@ __global__ void gemm_kernel(Gemm<float> g) {
 
 void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
   const dim3 block(BM, BN);
-  const dim3 grid(ceil_div(g.m, BM), ceil_div(g.n, BN));
+  const dim3 grid(ceil_div(g.m, BM), ceil_div(g.n, BN));  // like the block: rows along x
   gemm_kernel<<<grid, block, 0, stream>>>(g);
   CUDA_CHECK(cudaGetLastError());
 }

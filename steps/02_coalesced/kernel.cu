@@ -1,7 +1,7 @@
 // Step 02: neighbouring threads take neighbouring columns of C, so that a warp's accesses fall side
 // by side.
 //
-// The idea: the same dot product a thread, on a turned thread map. A warp's 32 loads of B are 32
+// The idea: the same dot product per thread, on a turned thread map. A warp's 32 loads of B are 32
 // neighbouring floats (4 sectors of 32 bytes, every byte used), its 32 loads of A are one float (1
 // sector), its stores of C one row.
 //
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(BM* BN, 2) gemm_kernel(Gemm<float> g) {
 
   float acc = 0.0f;
 
-#pragma unroll 8  // 16 loads in flight a thread, to cover the latency of L2
+#pragma unroll 8  // 16 loads in flight per thread, to cover the latency of L2
   for (int k = 0; k < g.k; ++k) acc += g.a[row * g.lda + k] * g.b[k * g.ldb + col];
 
   float* c = g.c + row * g.ldc + col;

@@ -2,16 +2,15 @@
 // results.
 //
 // The idea: one float4 load does the work of four. A slice costs a thread two loads from global
-// memory, and for its four columns of C it reads one float4 of Bs and one float of As a k: 2 loads
-// for 4 FMAs.
+// memory, and for its four columns of C it reads one float4 of Bs and one float of As per k: 2
+// loads for 4 FMAs.
 //
-// Against step 04: float4 copies, four columns a thread, float4 stores of C, and lanes in pairs
-// that share their columns: a 16-byte load is served in quarter-warps, and two quarters merge into
-// one pass where neighbouring lanes ask for the same address (variant unpaired_lanes: twice the
-// passes for Bs).
+// Against step 04: float4 copies, four columns per thread, float4 stores of C, and lanes in pairs
+// that share their columns. A 16-byte load is served in quarter-warps, and two quarters merge into
+// one pass where neighbouring lanes read the same address. With the lanes in rows of eight
+// (also/unpaired_lanes.cu) the reads of Bs take twice the passes.
 //
-// Source: gemm_32x32_v5 of the V100 SGEMM article (wuk), corrected: it stores one of every four
-// floats of its B tile.
+// Source: gemm_32x32_v5 of the V100 SGEMM article (wuk), whose kernel is in also/prefetch.cu.
 
 #include "common/device/check.h"
 #include "common/device/epilogue.h"
@@ -22,21 +21,28 @@ constexpr int BM = 32;  // rows of C a block covers
 constexpr int BN = 32;  // columns of C a block covers
 constexpr int BK = 32;  // depth of a slice of K
 constexpr int TN = 4;   // columns of C a thread computes: one float4
+constexpr int PAD = 1;  // floats added to As's rows
 constexpr int THREADS = BM * BN / TN;
-static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "one float4 of each tile a thread");
+static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "a float4 of each tile per thread");
 
-/// PAIRED: neighbouring lanes share columns. PAD: floats added to As's rows. PREFETCH: load a slice
-/// one slice ahead.
-template <bool PAIRED, int PAD, bool PREFETCH>
 __global__ void __launch_bounds__(THREADS) gemm_kernel(Gemm<float> g) {
   const int tid = threadIdx.x;
-  const int copy_row = tid / (BK / 4);  // of either tile: 8 threads a row
+  const int block_row = blockIdx.y * BM;
+  const int block_col = blockIdx.x * BN;
+  const int copy_row = tid / (BK / 4);  // of either tile: 8 threads per row
   const int copy_col = tid % (BK / 4) * 4;
-  const int quad = PAIRED ? tid / 2 % 8 : tid % 8;  // which four columns
-  const int tile_row = PAIRED ? tid / 32 * 4 + tid / 16 % 2 * 2 + tid % 2 : tid / 8;
 
-  const float* a = g.a + (blockIdx.y * BM + copy_row) * g.lda + copy_col;
-  const float* b = g.b + copy_row * g.ldb + blockIdx.x * BN + copy_col;
+  // A warp computes 4 rows of C, 32 columns in 8 quads of four. Neighbouring lanes share a quad:
+  //   lane   0  1  2  3  4  5 ... 14 15 | 16 17 18 19 20 21 ... 30 31
+  //   row    0  1  0  1  0  1 ...  0  1 |  2  3  2  3  2  3 ...  2  3
+  //   quad   0  0  1  1  2  2 ...  7  7 |  0  0  1  1  2  2 ...  7  7
+  const int warp = tid / 32, lane = tid % 32;
+  const int quad = lane / 2 % 8;
+  const int tile_row = warp * 4 + lane / 16 * 2 + lane % 2;
+  const int tile_col = quad * TN;
+
+  const float* a = g.a + (block_row + copy_row) * g.lda + copy_col;
+  const float* b = g.b + copy_row * g.ldb + block_col + copy_col;
 
   __shared__ float As[BK][BM + PAD];          // [k][row]
   __shared__ __align__(16) float Bs[BK][BN];  // [k][col]
@@ -44,29 +50,23 @@ __global__ void __launch_bounds__(THREADS) gemm_kernel(Gemm<float> g) {
   float4 a_copy, b_copy;  // on their way from global to shared memory
   float acc[TN] = {};
 
-  const auto fetch = [&] {
+  for (int k0 = 0; k0 < g.k; k0 += BK) {
     a_copy = float4_at(a);
     b_copy = float4_at(b);
     a += BK;
     b += BK * g.ldb;
-  };
-  if (PREFETCH) fetch();
-
-  for (int k0 = 0; k0 < g.k; k0 += BK) {
-    if (!PREFETCH) fetch();
     __syncthreads();  // everyone has read the previous slice before this one overwrites it
     As[copy_col + 0][copy_row] = a_copy.x;
     As[copy_col + 1][copy_row] = a_copy.y;
     As[copy_col + 2][copy_row] = a_copy.z;
     As[copy_col + 3][copy_row] = a_copy.w;
     float4_at(&Bs[copy_row][copy_col]) = b_copy;
-    if (PREFETCH && k0 + BK < g.k) fetch();
     __syncthreads();  // the slice is complete before anyone reads it
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       const float a_frag = As[k][tile_row];
-      const float4 b_frag = float4_at(&Bs[k][quad * 4]);
+      const float4 b_frag = float4_at(&Bs[k][tile_col]);
       acc[0] += a_frag * b_frag.x;
       acc[1] += a_frag * b_frag.y;
       acc[2] += a_frag * b_frag.z;
@@ -74,26 +74,16 @@ __global__ void __launch_bounds__(THREADS) gemm_kernel(Gemm<float> g) {
     }
   }
 
-  float* c = g.c + (blockIdx.y * BM + tile_row) * g.ldc + blockIdx.x * BN + quad * 4;
+  float* c = g.c + (block_row + tile_row) * g.ldc + block_col + tile_col;
   store_scaled(c, g.alpha, acc, g.beta);
 }
 
-template <bool PAIRED, int PAD, bool PREFETCH>
 void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
   const dim3 grid(ceil_div(g.n, BN), ceil_div(g.m, BM));
-  gemm_kernel<PAIRED, PAD, PREFETCH><<<grid, THREADS, 0, stream>>>(g);
+  gemm_kernel<<<grid, THREADS, 0, stream>>>(g);
   CUDA_CHECK(cudaGetLastError());
 }
 
 std::vector<Variant> variants() {
-  std::vector<Variant> table = {
-      Variant("float4", launch<true, 1, false>),
-      Variant("unpaired_lanes", launch<false, 1, false>)
-          .note("a warp's lanes in rows of eight: twice the passes for Bs"),
-      Variant("prefetch", launch<false, 0, true>)
-          .note("unpaired, unpadded, next slice in registers")
-          .covers("wuk gemm_32x32_v5"),
-  };
-  for (Variant& v : table) v.tile(BM, BN, BK).aligned_ld(4, 4, 4);
-  return table;
+  return {Variant("float4", launch).tile(BM, BN, BK).aligned_ld(4, 4, 4)};
 }

@@ -1,13 +1,12 @@
 // Step 07: a thread computes an 8×8 tile of C, a block 128×128.
 //
 // The idea: 16 floats make 64 products: 4 loads for 64 FMAs, where step 06 has 2 for 16. The price
-// is registers: 64 accumulators a thread leave room for 512 threads on a multiprocessor instead of
-// 1024.
+// is registers: with 64 accumulators per thread, an SM holds 512 threads instead of 1024.
 //
 // Against step 06: the tile sizes, and fragments of two float4 each.
 //
-// Source: sgemm_t_8x8_sliced_k_f32x4 (LeetCUDA), which leaves A's tile as it lies (variant
-// natural_a).
+// Source: sgemm_t_8x8_sliced_k_f32x4 (LeetCUDA), which does not transpose A's tile; that kernel is
+// in also/natural_a.cu.
 
 #include "common/device/check.h"
 #include "common/device/epilogue.h"
@@ -21,23 +20,22 @@ constexpr int TM = 8;    // rows of C a thread computes
 constexpr int TN = 8;    // columns of C a thread computes
 constexpr int PAD = 4;   // floats added to As's rows
 constexpr int THREADS = BM / TM * (BN / TN);
-static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "one float4 of each tile a thread");
+static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "a float4 of each tile per thread");
 
-/// NATURAL_A: A's tile lies as in global memory, As[row][k], unpadded.
-template <bool NATURAL_A>
 __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   const int tid = threadIdx.x;
-  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // of A's tile: 2 threads a row
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile: 32 threads a row
+  const int block_row = blockIdx.y * BM;
+  const int block_col = blockIdx.x * BN;
+  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // A's tile: 2 threads per row
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // B's tile: 32 threads per row
   const int tile_row = tid / (BN / TN) * TM;
   const int tile_col = tid % (BN / TN) * TN;
 
-  const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
-  const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
+  const float* a = g.a + (block_row + a_row) * g.lda + a_col;
+  const float* b = g.b + b_row * g.ldb + block_col + b_col;
 
-  __shared__ __align__(
-      16) float As[NATURAL_A ? BM : BK][NATURAL_A ? BK : BM + PAD];  // [k][row], or [row][k]
-  __shared__ __align__(16) float Bs[BK][BN];                         // [k][col]
+  __shared__ __align__(16) float As[BK][BM + PAD];  // [k][row]
+  __shared__ __align__(16) float Bs[BK][BN];        // [k][col]
 
   float4 a_copy, b_copy;  // on their way from global to shared memory
   float a_frag[TM], b_frag[TN];
@@ -49,26 +47,17 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
     a += BK;
     b += BK * g.ldb;
     __syncthreads();  // everyone has read the previous slice before this one overwrites it
-    if constexpr (NATURAL_A) {
-      float4_at(&As[a_row][a_col]) = a_copy;
-    } else {
-      As[a_col + 0][a_row] = a_copy.x;
-      As[a_col + 1][a_row] = a_copy.y;
-      As[a_col + 2][a_row] = a_copy.z;
-      As[a_col + 3][a_row] = a_copy.w;
-    }
+    As[a_col + 0][a_row] = a_copy.x;
+    As[a_col + 1][a_row] = a_copy.y;
+    As[a_col + 2][a_row] = a_copy.z;
+    As[a_col + 3][a_row] = a_copy.w;
     float4_at(&Bs[b_row][b_col]) = b_copy;
     __syncthreads();  // the slice is complete before anyone reads it
 
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
-      if constexpr (NATURAL_A) {
-#pragma unroll
-        for (int i = 0; i < TM; ++i) a_frag[i] = As[tile_row + i][k];
-      } else {
-        float4_at(&a_frag[0]) = float4_at(&As[k][tile_row]);
-        float4_at(&a_frag[4]) = float4_at(&As[k][tile_row + 4]);
-      }
+      float4_at(&a_frag[0]) = float4_at(&As[k][tile_row]);
+      float4_at(&a_frag[4]) = float4_at(&As[k][tile_row + 4]);
       float4_at(&b_frag[0]) = float4_at(&Bs[k][tile_col]);
       float4_at(&b_frag[4]) = float4_at(&Bs[k][tile_col + 4]);
 #pragma unroll
@@ -78,7 +67,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
     }
   }
 
-  float* c = g.c + (blockIdx.y * BM + tile_row) * g.ldc + blockIdx.x * BN + tile_col;
+  float* c = g.c + (block_row + tile_row) * g.ldc + block_col + tile_col;
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
     store_scaled(c + i * g.ldc, g.alpha, &acc[i][0], g.beta);
@@ -86,20 +75,12 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   }
 }
 
-template <bool NATURAL_A>
 void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
   const dim3 grid(ceil_div(g.n, BN), ceil_div(g.m, BM));
-  gemm_kernel<NATURAL_A><<<grid, THREADS, 0, stream>>>(g);
+  gemm_kernel<<<grid, THREADS, 0, stream>>>(g);
   CUDA_CHECK(cudaGetLastError());
 }
 
 std::vector<Variant> variants() {
-  std::vector<Variant> table = {
-      Variant("t8x8", launch<false>),
-      Variant("natural_a", launch<true>)
-          .note("A's tile as it lies")
-          .covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4"),
-  };
-  for (Variant& v : table) v.tile(BM, BN, BK).aligned_ld(4, 4, 4);
-  return table;
+  return {Variant("t8x8", launch).tile(BM, BN, BK).aligned_ld(4, 4, 4)};
 }

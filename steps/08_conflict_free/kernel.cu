@@ -3,8 +3,8 @@
 //
 // The idea: in step 07 neighbouring lanes read Bs 32 bytes apart, so a quarter-warp's 16-byte loads
 // use only every other four banks: twice the passes. Split 4 + 4, neighbouring lanes read
-// neighbouring float4 and use all 32 banks. The transposing stores of As are free of conflicts
-// already, by the pad of 4 (variant no_offset: two-way).
+// neighbouring float4 and use all 32 banks. The transposing stores of As have no conflicts already,
+// thanks to the pad of 4 (variant no_offset: two-way).
 //
 // Against step 07: where a thread's second four rows and columns lie.
 //
@@ -21,19 +21,21 @@ constexpr int BK = 8;    // depth of a slice of K
 constexpr int TM = 8;    // rows of C a thread computes: 4 in each half of the block tile
 constexpr int TN = 8;    // columns of C a thread computes: 4 in each half of the block tile
 constexpr int THREADS = BM / TM * (BN / TN);
-static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "one float4 of each tile a thread");
+static_assert(BM * BK == 4 * THREADS && BK * BN == 4 * THREADS, "a float4 of each tile per thread");
 
 /// PAD: floats added to As's rows.
 template <int PAD>
 __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   const int tid = threadIdx.x;
-  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // of A's tile: 2 threads a row
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile: 32 threads a row
+  const int block_row = blockIdx.y * BM;
+  const int block_col = blockIdx.x * BN;
+  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // A's tile: 2 threads per row
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // B's tile: 32 threads per row
   const int tile_row = tid / (BN / TN) * 4;                      // and tile_row + BM / 2
   const int tile_col = tid % (BN / TN) * 4;                      // and tile_col + BN / 2
 
-  const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
-  const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
+  const float* a = g.a + (block_row + a_row) * g.lda + a_col;
+  const float* b = g.b + b_row * g.ldb + block_col + b_col;
 
   __shared__ __align__(16) float As[BK][BM + PAD];  // [k][row]
   __shared__ __align__(16) float Bs[BK][BN];        // [k][col]
@@ -68,7 +70,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
     }
   }
 
-  float* c = g.c + (blockIdx.y * BM + tile_row) * g.ldc + blockIdx.x * BN + tile_col;
+  float* c = g.c + (block_row + tile_row) * g.ldc + block_col + tile_col;
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
     const int row = i / 4 * (BM / 2) + i % 4;
