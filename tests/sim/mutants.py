@@ -123,7 +123,7 @@ MUTANTS = (
         OUTSIDE,
         "checked_lanes_down",
         RAGGED,
-        "also/checked_lanes_down",
+        "also/lanes_down",
     ),
     Mutant("11_warp_tiling", GUARD, "if (c_row < g.m && c_col < g.n)", "if (c_col < g.n)", OUTSIDE, arguments=RAGGED),
     Mutant("04_smem_padding", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
