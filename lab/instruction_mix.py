@@ -63,7 +63,7 @@ def output(*command: object, folder: Path = ROOT) -> str:
     return text
 
 
-def levels(executable: Path, arch: int, ptxas_args: list[str]) -> list[Level]:
+def levels(executable: Path, arch: int, step: registry.Step) -> list[Level]:
     """A step's kernels in PTX and in SASS."""
     cuobjdump = find_tool("cuobjdump")
     with tempfile.TemporaryDirectory() as name:
@@ -73,7 +73,8 @@ def levels(executable: Path, arch: int, ptxas_args: list[str]) -> list[Level]:
         if not cubins:
             cubins = [source.with_suffix(".cubin") for source in sources]
             for source, cubin in zip(sources, cubins, strict=True):
-                output(find_tool("ptxas"), f"-arch=sm_{arch}", *ptxas_args, "-o", cubin, source)
+                arguments = step.ptxas_args(source.name.split(".")[0])
+                output(find_tool("ptxas"), f"-arch=sm_{arch}", *arguments, "-o", cubin, source)
         ptx, sass = Level("ptx", "compute_80"), Level("sass", f"sm_{arch}")
         for source in sources:
             ptx.kernels += disassembly.ptx_kernels(source.read_text(encoding="utf-8"))
@@ -89,7 +90,7 @@ def measure(step: registry.Step, folder: Path, arch: int) -> list[Record]:
     executable = folder / "steps" / step.name
     if not executable.is_file():
         raise UserError(f"{step.name} is not built: meson compile -C {folder.name} {step.name}")
-    found = levels(executable, arch, step.ptxas_args)
+    found = levels(executable, arch, step)
     variants = {one["variant"]: one for one in build.variants(executable) if not one.get("leaves_out")}
     large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
     release = re.search(r"release (\d+\.\d+)", output(find_tool("nvcc"), "--version"))

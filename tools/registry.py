@@ -2,7 +2,7 @@
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +25,7 @@ class Step:
     types: str  # of A and B, the accumulator and C, as shown to people
     also: tuple[str, ...] = ()  # names of the sources in its folder also/
     cuda_args: tuple[str, ...] = ()  # of the compiler, beside those of every step
+    also_cuda_args: dict[str, list[str]] = field(default_factory=dict, hash=False)  # of sources in also/, instead
     home: Path = REGISTRY.parent  # the folder that holds every step's
 
     @property
@@ -47,10 +48,10 @@ class Step:
         """Every source: the kernel, then those of the variants that take another path."""
         return [self.kernel, *(self.folder / "also" / f"{name}.cu" for name in self.also)]
 
-    @property
-    def ptxas_args(self) -> list[str]:
-        """Those of its cuda_args that nvcc hands on to ptxas."""
-        return [now for before, now in pairwise(self.cuda_args) if before == "-Xptxas"]
+    def ptxas_args(self, source: str = "kernel") -> list[str]:
+        """What nvcc hands on to ptxas for one of the sources, by its name without `.cu`."""
+        arguments = self.also_cuda_args.get(source, self.cuda_args)
+        return [now for before, now in pairwise(arguments) if before == "-Xptxas"]
 
     @property
     def element(self) -> str:
