@@ -93,20 +93,26 @@ def classify(opcode: str, operands: str = "") -> str:
     return _sass_class(opcode) if opcode[0].isupper() else _ptx_class(opcode)
 
 
+_PTX_NAMED = {
+    "mov": "move", "movmatrix": "shuffle", "bar": "barrier", "barrier": "barrier", "bra": "branch", "ret": "branch",
+    "exit": "branch", "call": "branch", "shfl": "shuffle", "vote": "shuffle", "atom": "atomic", "red": "atomic",
+}  # fmt: skip
+_PTX_INTEGER = re.compile(
+    r"add|sub|mul|mad|shl|shr|and|or|xor|not|min|max|div|rem|neg|abs|lop3|shf|bfe|bfi|prmt|mul24|mad24|popc|clz|sad|dp4a"
+)
+
+
 def _ptx_class(opcode: str) -> str:
     base, *modifiers = opcode.split(".")
     floating = any(m in ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64") for m in modifiers)
     if opcode.startswith("cp.async"):
         asynchronous = {"commit_group", "wait_group", "wait_all"} & set(modifiers)
         return "other" if asynchronous else "cp_async"
-    if base in ("ld", "ldmatrix"):
-        spaces = {"shared": "load_shared", "global": "load_global"}
-        space = next((m.split("::")[0] for m in modifiers if m.split("::")[0] in spaces), "")
-        return "load_shared" if base == "ldmatrix" else spaces.get(space, "other")
-    if base in ("st", "stmatrix"):
-        spaces = {"shared": "store_shared", "global": "store_global"}
-        space = next((m.split("::")[0] for m in modifiers if m.split("::")[0] in spaces), "")
-        return "store_shared" if base == "stmatrix" else spaces.get(space, "other")
+    spaces = {modifier.split("::")[0] for modifier in modifiers} & {"shared", "global"}
+    if base in ("ld", "st"):
+        return f"{'load' if base == 'ld' else 'store'}_{spaces.pop()}" if spaces else "other"
+    if base in ("ldmatrix", "stmatrix"):
+        return "load_shared" if base == "ldmatrix" else "store_shared"
     if base == "fma" or (base == "mad" and floating):
         return "fma"
     if base in ("mma", "wmma", "wgmma"):
@@ -116,34 +122,11 @@ def _ptx_class(opcode: str) -> str:
         return "convert"
     if base in ("setp", "selp", "slct", "set"):
         return "predicate"
-    named = {
-        "mov": "move", "movmatrix": "shuffle", "bar": "barrier", "barrier": "barrier", "bra": "branch", "ret": "branch",
-        "exit": "branch", "call": "branch", "shfl": "shuffle", "vote": "shuffle", "atom": "atomic", "red": "atomic",
-    }  # fmt: skip
-    if base in named:
-        return named[base]
+    if base in _PTX_NAMED:
+        return _PTX_NAMED[base]
     if floating:
         return "float"
-    integer = (
-        "add",
-        "sub",
-        "mul",
-        "mad",
-        "shl",
-        "shr",
-        "and",
-        "or",
-        "xor",
-        "not",
-        "min",
-        "max",
-        "div",
-        "rem",
-        "neg",
-        "abs",
-    )
-    extra = ("lop3", "shf", "bfe", "bfi", "prmt", "mul24", "mad24", "popc", "clz", "sad", "dp4a")
-    return "integer" if base in (*integer, *extra) else "other"
+    return "integer" if _PTX_INTEGER.fullmatch(base) else "other"
 
 
 _SASS_CLASSES = (

@@ -1,4 +1,4 @@
-"""`python -m tools.hit_rate 20`: how often the L2 cache had what was asked of it, at each block-swizzle stride.
+"""`python -m lab.hit_rate 20`: how often the L2 cache had what was asked of it, at each block-swizzle stride.
 
 Starts the default variant once a size under Nsight Compute, a launch for each stride, and puts the share of sectors
 found in L2 among the records of plots/data/<gpu>/profile.jsonl, for the chart of TFLOPS over the stride. The cache is

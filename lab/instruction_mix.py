@@ -1,30 +1,24 @@
-"""Counts the instructions of each kernel's inner loop: `python -m tools.instruction_mix [STEP …]`.
+"""Counts the instructions of each kernel's inner loop: `python -m lab.instruction_mix [STEP …]`.
 
-From each built step it takes the PTX, and, where a disassembler (cuobjdump or nvdisasm) is found, the SASS; a step
-built without machine code for --arch is compiled by ptxas first. Writes plots/data/instruction_mix/<step>.jsonl.
+From each built step it takes the PTX and, for one architecture, the SASS; a step built without machine code for it is
+compiled by ptxas first. Writes plots/data/instruction_mix/<step>.jsonl. Needs cuobjdump and ptxas of the CUDA Toolkit.
 """
 
 import argparse
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-if __package__ in (None, ""):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from lab import disassembly, fatbin
-from lab.variant_kernels import fingerprint, launched
-from tools import registry
+from lab import disassembly, record_files
+from lab.record_files import Record
+from lab.variant_kernels import launched, step_fingerprint
+from tools import build, process, registry
 from tools.errors import UserError
-from tools.paths import BUILD, DATA, SIMULATOR
-
-Record = dict[str, Any]
+from tools.paths import BUILD, DATA, ROOT
 
 # By hand, for the default variants: FMAs and shared loads a thread makes per k, and the depth of its slice.
 BY_HAND = {
@@ -42,180 +36,108 @@ BY_HAND = {
 }
 
 
-def find_tool(name: str, given: str | None) -> str | None:
-    """A tool of the toolkit: as given, on PATH, or beside nvcc."""
-    if given:
-        if not Path(given).is_file():
-            raise UserError(f"there is no {name} at {given}")
-        return given
-    if found := shutil.which(name):
+@dataclass
+class Level:
+    """The kernels of one step in one language: PTX, or the SASS of one architecture."""
+
+    name: str  # ptx, sass
+    arch: str  # compute_80, sm_90
+    kernels: list[disassembly.Kernel] = field(default_factory=list)
+    registers: dict[str, int] = field(default_factory=dict)  # by kernel
+
+
+def find_tool(name: str) -> str:
+    """A tool of the toolkit: on PATH, or beside nvcc."""
+    nvcc = Path(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc").resolve()
+    beside = nvcc.with_name(name)
+    if found := shutil.which(name) or (str(beside) if beside.is_file() else None):
         return found
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    beside = Path(nvcc).resolve().with_name(name)
-    return str(beside) if beside.is_file() else None
+    raise UserError(f"there is no {name}: it comes with the CUDA Toolkit")
 
 
-def toolkit_version() -> str:
-    """The compiler's version, `13.0`, or `?` without nvcc."""
-    nvcc = find_tool("nvcc", None)
-    if nvcc is None:
-        return "?"
-    out = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"release (\d+\.\d+)", out)
-    return match[1] if match else "?"
+def output(*command: object, folder: Path = ROOT) -> str:
+    """What a tool prints."""
+    code, text = process.output([str(word) for word in command], cwd=folder)
+    if code != 0:
+        raise UserError(f"{Path(str(command[0])).name} failed: {(text.splitlines() or ['no message'])[0]}")
+    return text
 
 
-def sass_of(
-    executable: Path, arch: int, disassembler: str, ptxas_args: list[str]
-) -> tuple[list[disassembly.Kernel], dict[str, int]]:
-    """The SASS kernels for one architecture, and the registers of each."""
-    images = fatbin.entries(executable)
-    with tempfile.TemporaryDirectory() as folder:
-        cubins = []
-        for index, image in enumerate(i for i in images if i.kind == "cubin" and i.arch == arch):
-            cubins.append(Path(folder) / f"{index}.cubin")
-            cubins[-1].write_bytes(image.payload)
+def levels(executable: Path, arch: int, step: registry.Step) -> list[Level]:
+    """A step's kernels in PTX and in SASS."""
+    cuobjdump = find_tool("cuobjdump")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        output(cuobjdump, "-xptx", "all", "-xelf", f"sm_{arch}", executable, folder=folder)
+        sources, cubins = sorted(folder.glob("*.ptx")), sorted(folder.glob("*.cubin"))
         if not cubins:
-            ptxas = find_tool("ptxas", None)
-            if ptxas is None:
-                raise UserError(f"{executable.name} has no code for sm_{arch}, and there is no ptxas to make it")
-            for index, image in enumerate(i for i in images if i.kind == "ptx"):
-                source = Path(folder) / f"{index}.ptx"
-                source.write_bytes(image.payload)
-                cubins.append(source.with_suffix(".cubin"))
-                _run(
-                    [
-                        ptxas,
-                        f"-arch=sm_{arch}",
-                        *ptxas_args,
-                        "-o",
-                        str(cubins[-1]),
-                        str(source),
-                    ]
-                )
-        kernels: list[disassembly.Kernel] = []
-        registers: dict[str, int] = {}
+            cubins = [source.with_suffix(".cubin") for source in sources]
+            for source, cubin in zip(sources, cubins, strict=True):
+                arguments = step.ptxas_args(source.name.split(".")[0])
+                output(find_tool("ptxas"), f"-arch=sm_{arch}", *arguments, "-o", cubin, source)
+        ptx, sass = Level("ptx", "compute_80"), Level("sass", f"sm_{arch}")
+        for source in sources:
+            ptx.kernels += disassembly.ptx_kernels(source.read_text(encoding="utf-8"))
         for cubin in cubins:
-            if Path(disassembler).name.startswith("nvdisasm"):
-                kernels += disassembly.sass_kernels(_run([disassembler, str(cubin)]))
-            else:
-                kernels += disassembly.sass_kernels(_run([disassembler, "-sass", str(cubin)]))
-                usage = _run([disassembler, "-res-usage", str(cubin)])
-                registers.update((n, int(r)) for n, r in re.findall(r"Function (\S+):\s+REG:(\d+)", usage))
-    return kernels, registers
+            sass.kernels += disassembly.sass_kernels(output(cuobjdump, "-sass", cubin))
+            usage = output(cuobjdump, "-res-usage", cubin)
+            sass.registers |= {name: int(count) for name, count in re.findall(r"Function (\S+):\s+REG:(\d+)", usage)}
+    return [ptx, sass]
 
 
-def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        first = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise UserError(f"{Path(command[0]).name} failed: {first[0]}")
-    return done.stdout
-
-
-def listed(executable: Path) -> list[Record]:
-    """The variants a step lists: name and which one is the default."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "list.jsonl"
-        paths = [str(SIMULATOR.parent), os.environ.get("LD_LIBRARY_PATH", "")]
-        environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths))}
-        command = [str(executable), "--list", "--json", str(out)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        if done.returncode != 0 or not out.is_file():
-            raise UserError(f"{executable.name} --list failed: {(done.stderr or done.stdout).strip()[:200]}")
-        return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def measure(step: registry.Step, build: Path, arch: int, disassembler: str | None) -> list[Record]:
-    """The records of one step: each variant in PTX, and in SASS where it can be disassembled."""
-    executable = build / "steps" / step.name
+def measure(step: registry.Step, folder: Path, arch: int) -> list[Record]:
+    """The records of one step: each variant in PTX and in SASS."""
+    executable = folder / "steps" / step.name
     if not executable.is_file():
-        raise UserError(f"{step.name} is not built: meson compile -C {build.name} {step.name}")
-    source = step.kernel.read_text(encoding="utf-8")
-    ptx_images = [image for image in fatbin.entries(executable) if image.kind == "ptx"]
-    ptx = [k for image in ptx_images for k in disassembly.ptx_kernels(image.payload.decode("utf-8", "replace"))]
-    levels: list[tuple[str, str, list[disassembly.Kernel], dict[str, int]]] = []
-    if ptx:
-        levels.append(("ptx", f"compute_{ptx_images[0].arch}", ptx, {}))
-    if disassembler:
-        sass, registers = sass_of(executable, arch, disassembler, step.ptxas_args)
-        levels.append(("sass", f"sm_{arch}", sass, registers))
-    records = []
-    cuda = toolkit_version()
-    variants = {variant["variant"]: variant for variant in listed(executable) if not variant.get("leaves_out")}
+        raise UserError(f"{step.name} is not built: meson compile -C {folder.name} {step.name}")
+    found = levels(executable, arch, step)
+    variants = {one["variant"]: one for one in build.variants(executable) if not one.get("leaves_out")}
     large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
+    release = re.search(r"release (\d+\.\d+)", output(find_tool("nvcc"), "--version"))
+    source = step_fingerprint(step)
+    records = []
     for name, variant in variants.items():
         symbol = launched(executable, variants[large if large and variant["default"] else name])
-        for level, target, kernels, registers in levels:
-            kernel = next((kernel for kernel in kernels if kernel.name == symbol), None)
-            if kernel is None:
-                print(f"{step.name}: the {level} has no {symbol}; variant {name} is left out", file=sys.stderr)
-                continue
-            loop = disassembly.inner_loop(kernel)
+        for level in found:
+            kernel = next((kernel for kernel in level.kernels if kernel.name == symbol), None)
+            loop = disassembly.inner_loop(kernel) if kernel else None
             if loop is None:
-                print(f"{step.name}: the {level} of variant {name} has no loop with FMAs; left out", file=sys.stderr)
+                print(
+                    f"{step.name}: no loop with FMAs in the {level.name} of variant {name}; left out", file=sys.stderr
+                )
                 continue
             record: Record = {
-                "step": step.name, "variant": name, "default": bool(variant.get("default")), "kernel": kernel.name,
-                "level": level, "arch": target, "cuda": cuda,
-            }  # fmt: skip
-            record["source"] = fingerprint(source)
-            if kernel.name in registers:
-                record["registers"] = registers[kernel.name]
-            record["loop"] = {"instructions": loop.instructions, **dict(sorted(loop.counts.items()))}
-            record["fma_share"] = round((loop.counts["fma"] + loop.counts["tensor"]) / loop.instructions, 4)
-            if variant.get("default") and step.name in BY_HAND:
+                **{"step": step.name, "variant": name, "default": variant["default"], "kernel": symbol},
+                **{"level": level.name, "arch": level.arch, "cuda": release[1] if release else "?", "source": source},
+                **({"registers": level.registers[symbol]} if symbol in level.registers else {}),
+                "loop": {"instructions": loop.instructions, **dict(sorted(loop.counts.items()))},
+                "fma_share": round((loop.counts["fma"] + loop.counts["tensor"]) / loop.instructions, 4),
+            }
+            if variant["default"] and step.name in BY_HAND:
                 fmas, loads, depth = BY_HAND[step.name]
                 record["by_hand"] = {"depth": depth, "fma": fmas * depth, "load_shared": loads * depth}
             records.append(record)
     return records
 
 
-def save(records: list[Record], path: Path) -> None:
-    """Writes the records of a step through a temporary file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    temporary.replace(path)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """The command; returns the exit code."""
     parser = argparse.ArgumentParser(description="Count the instructions of each kernel's inner loop.")
-    parser.add_argument("steps", nargs="*", help="steps, as 7 or 07_thread_tile_8x8 (default: all that are built)")
+    parser.add_argument("steps", nargs="*", help="steps, as 7 or 07_thread_tile_8x8 (default: all)")
     parser.add_argument("--build", type=Path, default=BUILD, help="build directory (default: build)")
     parser.add_argument("--arch", type=int, default=90, help="architecture of the SASS (default: 90)")
-    parser.add_argument("--disassembler", help="cuobjdump or nvdisasm (default: the one on PATH or beside nvcc)")
     parser.add_argument("--out", type=Path, default=DATA / "instruction_mix", help="folder to write to")
-    options = parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
     try:
-        disassembler = find_tool("cuobjdump", options.disassembler) or find_tool("nvdisasm", None)
-        if disassembler is None:
-            print("No cuobjdump or nvdisasm here: PTX only. CUDA's toolkit has them.", file=sys.stderr)
-        every = registry.steps()
-        chosen = [registry.find(asked, every) for asked in options.steps] or every
-        if not options.steps:
-            chosen = [step for step in chosen if (options.build / "steps" / step.name).is_file()]
-            if not chosen:
-                raise UserError(f"no step is built in {options.build}: meson compile -C {options.build}")
-        for step in chosen:
-            records = measure(step, options.build, options.arch, disassembler)
-            if disassembler is None:
-                records += _kept_sass(options.out / f"{step.name}.jsonl")
-            save(records, options.out / f"{step.name}.jsonl")
-            print(f"{step.name}: {len(records)} records")
+        ladder = registry.steps()
+        for step in [registry.find(name, ladder) for name in asked.steps] or ladder:
+            records = measure(step, asked.build.resolve(), asked.arch)
+            record_files.write(asked.out / f"{step.name}.jsonl", records)
+            print(f"{step.name}: {len(records)} records", flush=True)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
     return 0
-
-
-def _kept_sass(path: Path) -> list[Record]:
-    """The SASS records of an earlier run, kept where nothing here can disassemble."""
-    if not path.is_file():
-        return []
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [row for row in rows if row["level"] == "sass"]
 
 
 if __name__ == "__main__":

@@ -6,26 +6,25 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab import record_files, recorded_set
 from lab.recorded_set import Task
+from lab.variant_kernels import fingerprint
 from tools import build, gpu, process, registry
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
-from tools.paths import BUILD, DATA, shown
-from tools.progress import Meter, meter, say
+from tools.measured import read
+from tools.paths import BUILD, DATA, ROOT, shown
+from tools.progress import Bar, Meter, meter, say
 
-STATE = BUILD / "recorded.json"
-PARTIAL = BUILD / "recording"  # each run's own records, until all are done
+PARTIAL = BUILD / "recording"  # each run's own records, until it has ended
+SOURCES = {".cu", ".h", ".cpp"}
+CUT_OFF = 124  # the exit code of `timeout` where the time was over
 LONGEST_SHOWN = 10
-
-Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -34,23 +33,10 @@ class Plan:
 
     tasks: list[Task]
     folder: Path
+    state: Path  # which runs are done, of which sources
     time_limit: float | None
     again: bool
     devices: tuple[str, ...]  # as CUDA_VISIBLE_DEVICES names them; "": the one that is there
-
-
-@dataclass
-class Progress:
-    """What the GPUs share: what is to be done, what is done, and what came of it."""
-
-    waiting: list[Task]
-    started: float
-    done: dict[str, str]
-    total: int = 0
-    finished: dict[Task, float] = field(default_factory=dict)  # seconds
-    failed: list[str] = field(default_factory=list)
-    stopped: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def plan(arguments: argparse.Namespace) -> Plan | None:
@@ -73,28 +59,23 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
     if isinstance(here, gpu.NoGpu):
         raise UserError(f"recording takes a GPU: {here.reason}")
     devices = _devices(arguments.devices, here.count)
-    return Plan(tasks, data / here.folder, arguments.time_limit, arguments.again, devices)
+    state = (BUILD if data == DATA else data) / "recorded.json"
+    return Plan(tasks, data / here.folder, state, arguments.time_limit, arguments.again, devices)
 
 
 def _tasks(arguments: argparse.Namespace) -> list[Task]:
     """The part of the recorded set that was asked for."""
     ladder = registry.steps()
     chosen = registry.find_many(arguments.steps, ladder) if arguments.steps else ladder
-    tasks = [task for step in chosen for task in recorded_set.tasks_of(step)]
+    given = {"min-time": arguments.min_time, "rounds": arguments.rounds}
+    timing = tuple(f"--{name}={value}" for name, value in given.items() if value is not None)
+    tasks = [replace(task, options=task.options + timing) for step in chosen for task in recorded_set.tasks_of(step)]
     if not arguments.steps or arguments.only == "limits":
         tasks.append(recorded_set.limits())
     tasks = [task for task in tasks if arguments.only in (None, task.part)]
     if not tasks:
         raise UserError(f"the recorded set has no {arguments.only} of these steps")
-    timing = [
-        f"--{name}={value}" for name in ("min-time", "rounds") if (value := vars(arguments)[name.replace("-", "_")])
-    ]
-    return [
-        task
-        if task.part == "limits"
-        else Task(task.part, task.program, task.file, (*task.options, *timing), task.names)
-        for task in tasks
-    ]
+    return tasks
 
 
 def _devices(asked: str | None, count: int) -> tuple[str, ...]:
@@ -103,7 +84,7 @@ def _devices(asked: str | None, count: int) -> tuple[str, ...]:
         return ("",)
     visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     visible = visible or [str(number) for number in range(count)]
-    chosen = [part.strip() for part in asked.split(",")] if asked != "all" else [str(i) for i in range(len(visible))]
+    chosen = asked.split(",") if asked != "all" else [str(number) for number in range(len(visible))]
     for number in chosen:
         if not (number.isascii() and number.isdigit() and int(number) < len(visible)):
             raise UserError(f"--devices {asked}: there is no GPU '{number}'; there are 0 to {len(visible) - 1}")
@@ -113,23 +94,21 @@ def _devices(asked: str | None, count: int) -> tuple[str, ...]:
 
 
 def run(chosen: Plan, setup: bool) -> None:
-    """Measures what is not measured yet by these very executables."""
+    """Measures what is not measured yet of these very sources."""
     environment = ensure_build(setup)
     build.configure(environment)
     programs = list(dict.fromkeys(task.program for task in chosen.tasks))
-    build.compile_targets(environment, programs, title="Building the steps")
-    chosen.folder.mkdir(parents=True, exist_ok=True)
-    done = {} if chosen.again else _read_state()
-    waiting = [task for task in chosen.tasks if done.get(_key(chosen, task)) != _fingerprint(task, chosen)]
-    if len(waiting) < len(chosen.tasks):
-        say(
-            f"{len(chosen.tasks) - len(waiting)} of {len(chosen.tasks)} runs are recorded already; --again repeats them"
-        )
-    progress = Progress(waiting, time.monotonic(), done, len(waiting))
-    with meter("Recording", len(waiting)) as bar:
+    build.compile_targets(environment, programs)
+    listed = {task.program: build.variants(task.program, environment) for task in chosen.tasks if task.variants}
+    tasks = [piece for task in chosen.tasks for piece in recorded_set.pieces(task, listed.get(task.program, ()))]
+    sources = {program: _fingerprint(program) for program in programs}
+    recording = Recording(chosen, environment, tasks, sources)
+    if done := len(tasks) - len(recording.waiting):
+        say(f"{done} of {len(tasks)} runs are recorded already; --again repeats them")
+    shutil.rmtree(PARTIAL, ignore_errors=True)
+    with meter("Recording", len(recording.waiting)) as bar:
         workers = [
-            threading.Thread(target=_work, args=(environment, chosen, progress, device, bar), daemon=True)
-            for device in chosen.devices
+            threading.Thread(target=recording.work, args=(device, bar), daemon=True) for device in chosen.devices
         ]
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
         for worker in workers:
@@ -138,142 +117,148 @@ def run(chosen: Plan, setup: bool) -> None:
             for worker in workers:
                 worker.join()
         finally:
-            with progress.lock:
-                progress.stopped = True  # Ctrl-C: nothing more is started
-                _keep_what_was_begun(chosen, progress)
-                shutil.rmtree(PARTIAL, ignore_errors=True)
+            recording.stop()
             signal.signal(signal.SIGTERM, before)
-    _sum_up(chosen, progress)
+    recording.sum_up()
 
 
-def _work(environment: Environment, chosen: Plan, progress: Progress, device: str, bar: Meter) -> None:
-    """One GPU's part: takes tasks until none is left."""
-    mark = f"[GPU {device}] " if len(chosen.devices) > 1 else ""
+@dataclass
+class Recording:
+    """What the GPUs share: what is to be done, what is done, and what came of it."""
 
-    def show(text: str) -> None:
-        with progress.lock:
-            bar.print(mark + text)
+    chosen: Plan
+    environment: Environment
+    tasks: list[Task]
+    sources: dict[str, str]  # by program
+    started: float = field(default_factory=time.monotonic)
+    seconds: dict[Task, float] = field(default_factory=dict)  # of the runs that have ended
+    failed: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    variables = dict(os.environ if environment.variables is None else environment.variables)
-    if device:
-        variables["CUDA_VISIBLE_DEVICES"] = device
-    while (task := _next(chosen, progress, device)) is not None:
-        show(f"── {task.title}")
-        started = time.monotonic()
-        try:
-            ended = f"exit code {_measure(task, _folder(task), variables, show)}"
-        except (OSError, ValueError, KeyError) as error:
-            ended = str(error)
-        seconds = time.monotonic() - started
-        show(f"   {seconds:.0f} s for {task.title}")
-        with progress.lock:
-            progress.finished[task] = seconds
-            _put_among_the_others(chosen, progress, task)
-            if ended == "exit code 0":
-                progress.done[_key(chosen, task)] = _fingerprint(task, chosen)
-                _write_state(progress.done)
-            else:
-                progress.failed.append(f"{task.title} ({ended})")
-            bar.show(len(progress.finished), detail=task.title)
+    def __post_init__(self) -> None:
+        self.done = {} if self.chosen.again else _read_state(self.chosen.state)
+        self.waiting = [task for task in self.tasks if not self._is_done(task)]
 
+    def _is_done(self, task: Task) -> bool:
+        """Measured of these sources, and the file of records is still there."""
+        there = (self.chosen.folder / task.file).exists()
+        return there and self.done.get(f"{self.chosen.folder.name}: {task.title}") == self.sources[task.program]
 
-def _folder(task: Task) -> Path:
-    """Where a run's own records are until all are done."""
-    return PARTIAL / hashlib.sha256(task.title.encode()).hexdigest()[:16]
+    def work(self, device: str, bar: Bar | Meter) -> None:
+        """One GPU's part: takes tasks until none is left."""
+        mark = f"[GPU {device}] " if len(self.chosen.devices) > 1 else ""
 
+        def show(text: str) -> None:
+            with self.lock:
+                bar.print(mark + text)
 
-def _put_among_the_others(chosen: Plan, progress: Progress, task: Task) -> None:
-    """Merges a run's records; where parts of the set hold the same measurement, the later part's stands."""
-    for part in recorded_set.PARTS[recorded_set.PARTS.index(task.part) :]:
-        for other in progress.finished:
-            same = other.part == part and other.file == task.file and (other == task or part != task.part)
-            if same and any(_folder(other).rglob("*.jsonl")):
-                record_files.merge(_folder(other), chosen.folder)
+        variables = {**(self.environment.variables or os.environ)}
+        if device:
+            variables["CUDA_VISIBLE_DEVICES"] = device
+        while (task := self._next(device)) is not None:
+            show(f"── {task.title}")
+            began = time.monotonic()
+            file = _partial(task)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            command = [BUILD / task.program, *task.options, f"--json={file}"]
+            if (left := self._left()) is not None:
+                command = ["timeout", "--foreground", str(left + 0.1), *command]  # 0 would be no limit
+            try:
+                code = process.follow(command, show, variables)
+                with self.lock:
+                    self._ended(task, code, time.monotonic() - began)
+            except (OSError, UserError) as problem:
+                with self.lock:
+                    self.failed.append(f"{task.title} ({problem})")
+            bar.show(len(self.seconds), task.title)
 
-
-def _keep_what_was_begun(chosen: Plan, progress: Progress) -> None:
-    """Of runs that were cut off, the measurements that were made; those of finished runs stand above them."""
-    finished = {_folder(task) for task in progress.finished}
-    begun = [folder for folder in sorted(PARTIAL.glob("*")) if folder not in finished and any(folder.rglob("*.jsonl"))]
-    for folder in begun:
-        record_files.merge(folder, chosen.folder)
-    for part in recorded_set.PARTS if begun else ():
-        for task in progress.finished:
-            if task.part == part and any(_folder(task).rglob("*.jsonl")):
-                record_files.merge(_folder(task), chosen.folder)
-
-
-def _next(chosen: Plan, progress: Progress, device: str) -> Task | None:
-    """The next task for a GPU: the longest first; default variants at all sizes on the first GPU, to be comparable."""
-    first = device == chosen.devices[0]
-    with progress.lock:
-        if progress.stopped or (
-            chosen.time_limit is not None and time.monotonic() - progress.started > chosen.time_limit
-        ):
+    def _left(self) -> float | None:
+        """Seconds until the time limit."""
+        if self.chosen.time_limit is None:
             return None
-        mine = [task for task in progress.waiting if first or task.part != "sizes"]
-        if not mine:
-            return None
-        order = [*(["sizes"] if first and len(chosen.devices) > 1 else []), *recorded_set.PARTS]
-        task = min(mine, key=lambda one: order.index(one.part))
-        progress.waiting.remove(task)
-        return task
+        return max(0.0, round(self.started + self.chosen.time_limit - time.monotonic(), 2))
+
+    def _next(self, device: str) -> Task | None:
+        """The next task: the longest first; default variants at all sizes on the first GPU, to be comparable."""
+        first = device == self.chosen.devices[0]
+        order = [*(["sizes"] if first and len(self.chosen.devices) > 1 else []), *recorded_set.PARTS]
+        with self.lock:
+            mine = [task for task in self.waiting if first or task.part != "sizes"]
+            if not mine or self._left() == 0:
+                return None
+            task = min(mine, key=lambda one: order.index(one.part))
+            self.waiting.remove(task)
+            return task
+
+    def _ended(self, task: Task, code: int, seconds: float) -> None:
+        """Keeps what was measured, of a run that was cut off or failed, too."""
+        self._collect(task)
+        if code == CUT_OFF:
+            self.waiting.append(task)
+            return
+        self.seconds[task] = seconds
+        if code == 0:
+            self.done[f"{self.chosen.folder.name}: {task.title}"] = self.sources[task.program]
+            _write_state(self.chosen.state, self.done)
+        else:
+            self.failed.append(f"{task.title} (exit code {code})")
+
+    def _collect(self, task: Task) -> None:
+        """Puts a run's records among the others. Of a default variant at its own sizes the part `sizes` has them."""
+        file = _partial(task)
+        records = read(file)
+        if task.part == "sweep":
+            records = [one for one in records if not (one["m"] == one["n"] == one["k"] in recorded_set.SIZES)]
+        if records:
+            record_files.put(self.chosen.folder / task.file, records)
+        file.unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """Starts nothing more; keeps what runs that are under way have measured."""
+        with self.lock:
+            self.waiting = []
+            for task in self.tasks:
+                self._collect(task)
+            shutil.rmtree(PARTIAL, ignore_errors=True)
+
+    def sum_up(self) -> None:
+        """Says what was recorded, what took long, what failed and what is left."""
+        for task, seconds in sorted(self.seconds.items(), key=lambda item: -item[1])[:LONGEST_SHOWN]:
+            say(f"{seconds:7.0f} s  {task.title}")
+        left = sum(not self._is_done(task) for task in self.tasks) - len(self.failed)
+        together, elapsed = sum(self.seconds.values()), time.monotonic() - self.started
+        say(
+            f"{len(self.seconds) - len(self.failed)} runs recorded in {shown(self.chosen.folder)}/, "
+            f"{len(self.failed)} failed, {left} left; {together:.0f} s of GPU time in {elapsed:.0f} s"
+        )
+        if left:
+            say("The time limit is reached; the same command goes on from here")
+        if self.failed:
+            raise Failure("these runs failed: " + "; ".join(self.failed))
 
 
-def _measure(task: Task, folder: Path, variables: dict[str, str], show: Show) -> int:
-    """Runs the task; its records go into a folder of its own, so that GPUs do not write to one file."""
-    program = BUILD / task.program
-    file = folder / task.file
-    file.parent.mkdir(parents=True, exist_ok=True)
-    options = [*task.options, f"--json={file}"]
-    if task.names is not None:
-        listing = folder / "variants.list"
-        listed = subprocess.run([program, "--list", f"--json={listing}"], env=variables, check=False)
-        if listed.returncode != 0:
-            return listed.returncode
-        variants = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
-        named = [one["variant"] for one in variants if one["default"] or task.names.fullmatch(one["variant"])]
-        options.append("--variant=" + ",".join(named))
-    return process.follow([program, *options], show, env=variables)
+def _partial(task: Task) -> Path:
+    """A run's own records until it has ended."""
+    return PARTIAL / hashlib.sha256(task.title.encode()).hexdigest()[:16] / Path(task.file).name
 
 
-def _sum_up(chosen: Plan, progress: Progress) -> None:
-    """Says what was recorded, what took long, what failed and what is left."""
-    longest = sorted(progress.finished.items(), key=lambda item: -item[1])[:LONGEST_SHOWN]
-    for task, seconds in longest:
-        say(f"{seconds:7.0f} s  {task.title}")
-    together, elapsed = sum(progress.finished.values()), time.monotonic() - progress.started
-    left = progress.total - len(progress.finished)
-    say(
-        f"{len(progress.finished) - len(progress.failed)} runs recorded in {shown(chosen.folder)}/, "
-        f"{len(progress.failed)} failed, {left} left; {together:.0f} s of GPU time in {elapsed:.0f} s"
-    )
-    if left:
-        say("The time limit is reached; the same command goes on from here")
-    if progress.failed:
-        raise Failure("these runs failed: " + "; ".join(progress.failed))
+def _fingerprint(program: str) -> str:
+    """Changes with the code of a program and of what every program is built from."""
+    folders = (ROOT / "common", ROOT / (program if program.startswith("steps/") else "lab/micro"))
+    files = sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in SOURCES)
+    return fingerprint("\n".join(file.read_text(encoding="utf-8") for file in files))
 
 
-def _key(chosen: Plan, task: Task) -> str:
-    return f"{chosen.folder}: {task.title}"
-
-
-def _fingerprint(task: Task, chosen: Plan) -> str:
-    """Changes with the executable, and when the file of records has gone."""
-    if not (chosen.folder / task.file).exists():
-        return "nothing recorded"
-    return hashlib.sha256((BUILD / task.program).read_bytes()).hexdigest()[:16]
-
-
-def _read_state() -> dict[str, str]:
+def _read_state(file: Path) -> dict[str, str]:
     try:
-        state = json.loads(STATE.read_text())
+        state = json.loads(file.read_text())
     except (OSError, ValueError):
         return {}
     return state if isinstance(state, dict) else {}
 
 
-def _write_state(state: dict[str, str]) -> None:
-    temporary = STATE.with_suffix(".part")
+def _write_state(file: Path, state: dict[str, str]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_suffix(".part")
     temporary.write_text(json.dumps(state, indent=1))
-    temporary.replace(STATE)
+    temporary.replace(file)

@@ -1,11 +1,13 @@
-"""Files of records: read one by line, put one's records among another's, as the steps' executables do."""
+"""Files of records: puts one's records among another's, as the steps' executables do."""
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tools.errors import UserError
+from tools.measured import read
 from tools.paths import shown
 
 # Two records with the same values of these are of the same measurement; common/harness/record_file.cpp has the same list.
@@ -16,28 +18,6 @@ IDENTITY = (
 )
 
 Record = dict[str, Any]
-
-
-def read(file: Path) -> list[Record]:
-    """The records of a file; a line that is none is named."""
-    if not file.exists():
-        return []
-    records = []
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{shown(file)}: not a text file; move it away or put the recorded one back") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise UserError(f"{shown(file)}:{number}: not JSON ({error}); mend or remove the line") from None
-        if not isinstance(record, dict):
-            raise UserError(f"{shown(file)}:{number}: not a JSON object; mend or remove the line")
-        records.append(record)
-    return records
 
 
 def identity(record: Record) -> str:
@@ -58,10 +38,14 @@ def merge(source: Path, target: Path) -> int:
 
 def put(file: Path, records: list[Record]) -> None:
     """The records replace those of the same measurements, where these stand; new ones come last."""
-    merged = {identity(record): record for record in read(file)}
-    merged.update((identity(record), record) for record in records)
+    merged = {identity(record): record for record in [*read(file), *records]}
+    write(file, merged.values())
+
+
+def write(file: Path, records: Iterable[Record]) -> None:
+    """Writes a file of records, to a temporary one first."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.part{os.getpid()}")
-    text = "".join(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in merged.values())
+    text = "".join(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in records)
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(file)

@@ -1,23 +1,25 @@
 """What the recorded set of a GPU holds: which runs of which executables, and where their records go."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tools.registry import Step
 
 PARTS = ("sweep", "variants", "strides", "bottlenecks", "limits", "sizes")  # longest first: so they are shared out
-VARIANTS_SIZES = {"fp32": (4096,)}  # of every variant; other ladders: both of these
-BOTH_SIZES = (4096, 8192)
 SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants
 LAST_SLOW_STEP, SLOW_LIMIT = 4, 8192  # steps before register tiling: a size more would take minutes and tell nothing
+FIRST_AT_BOTH_SIZES, BOTH_SIZES = 10, (4096, 8192)  # every variant of this step and later ones; earlier ones: at 4096
 # step: sweeps, each with the number of parts that it is measured in. sgemm27's sizes are all among hgemm125's.
-SWEEPS = {9: {"sgemm27": 1}, 10: {"sgemm27": 1}, 11: {"sgemm27": 1}, 20: {"hgemm125": 4, "hgemm27": 1}}
-BOTTLENECKS = (16, 17, 20)
-STRIDES = (17, 19, 20)
+SWEEPS = {9: {"sgemm27": 1}, 10: {"sgemm27": 1}, 11: {"sgemm27": 1}, 21: {"hgemm125": 8, "hgemm27": 1}}
+STRIDES = (17, 19, 20, 21)
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
 # Variants whose names tell of so many stages, in dynamic shared memory, NN, FP16: the chart of stages and swizzle
-STAGES = re.compile(r"(?!.*(?:static|tn_|tf32|fp32|bf16)).*stages_?\d")
+STAGES = r"(?!.*(?:static|tn_|tf32|fp32|bf16)).*stages_?\d"
+CUBLAS = "--baseline=cublas"  # alone: a third of the time less than with cublasLt, which the default variants have
+AT_A_TIME = 8  # variants in one start, so that little is lost where a run is cut off
 
 
 @dataclass(frozen=True)
@@ -27,41 +29,59 @@ class Task:
     part: str  # one of PARTS
     program: str  # within the build folder
     file: str  # of records, within the GPU's folder
-    options: tuple[str, ...]
-    names: re.Pattern[str] | None = None  # variants to measure besides the default; None: as `options` say
+    options: tuple[str, ...] = ()
+    variants: str = ""  # which ones besides the default: a pattern of their names; "": as `options` say
 
     @property
     def title(self) -> str:
         """What is run, for people and for the list of what is done."""
-        words = [self.program.rsplit("/", 1)[1], *self.options]
-        return " ".join([*words, *(["--variant=(those of so many stages)"] if self.names else [])])
+        named = f"--variant=({self.variants})" if self.variants else ""
+        return " ".join(filter(None, [self.program.rsplit("/", 1)[1], *self.options, named]))
 
 
 def tasks_of(step: Step) -> list[Task]:
-    """Everything that the recorded set holds of one step. Of two records of one measurement the later part's stands."""
+    """Everything that the recorded set holds of one step."""
 
-    def task(part: str, *options: str, folder: str = "", names: re.Pattern[str] | None = None) -> Task:
-        return Task(part, f"steps/{step.name}", f"{folder}{step.name}.jsonl", options, names)
+    def task(part: str, *options: str, variants: str = "") -> Task:
+        folder = "bottlenecks/" if part == "bottlenecks" else ""
+        return Task(part, f"steps/{step.name}", f"{folder}{step.name}.jsonl", options, variants)
 
     tasks = [
-        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []))
+        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), CUBLAS)
         for sweep, parts in SWEEPS.get(step.number, {}).items()
         for part in range(1, parts + 1)
     ]
-    variants_sizes = VARIANTS_SIZES.get(step.ladder, BOTH_SIZES)
-    tasks += [task("variants", "--variant=all", f"--size={size}") for size in variants_sizes]
+    for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
+        tasks.append(task("variants", f"--size={size}", CUBLAS, variants=".*"))
+        if any(source.name == "without.cu" for source in step.sources):
+            tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
     if step.number in STRIDES:
-        how = ("--baseline=cublas", f"--swizzle-stride={STRIDES_GIVEN}", f"--size={STRIDES_SIZE}")
-        tasks.append(task("strides", *how, names=STAGES))
-        tasks += [task("strides", *how[:2], f"--size={size}") for size in SIZES[2:] if size != STRIDES_SIZE]
-    if step.number in BOTTLENECKS:
-        how = ("--variant=bottlenecks", "--baseline=cublas")
-        tasks += [task("bottlenecks", *how, f"--size={size}", folder="bottlenecks/") for size in BOTH_SIZES]
-    slow = step.number <= LAST_SLOW_STEP
-    tasks += [task("sizes", f"--size={size}") for size in SIZES if not slow or size <= SLOW_LIMIT]
+        tasks += [
+            task("strides", f"--size={size}", f"--swizzle-stride={STRIDES_GIVEN}", CUBLAS)
+            for size in SIZES
+            if size >= 4096
+        ]
+        tasks.append(
+            task("strides", f"--size={STRIDES_SIZE}", f"--swizzle-stride={STRIDES_GIVEN}", CUBLAS, variants=STAGES)
+        )
+    most = SLOW_LIMIT if step.number <= LAST_SLOW_STEP else SIZES[-1]
+    tasks += [task("sizes", f"--size={size}") for size in SIZES if size <= most]
     return tasks
+
+
+def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
+    """A task of many variants as several of a few; `listed` is what the executable says of its variants.
+
+    The default variant is not among them: it has tasks of its own.
+    """
+    if not task.variants:
+        return [task]
+    fitting = [one for one in listed if not one["default"] and re.fullmatch(task.variants, one["variant"])]
+    names = [one["variant"] for one in fitting if not one["leaves_out"]]
+    few = [",".join(names[at : at + AT_A_TIME]) for at in range(0, len(names), AT_A_TIME)]
+    return [replace(task, options=(*task.options, f"--variant={some}"), variants="") for some in few]
 
 
 def limits() -> Task:
     """The micro-benchmark of the instructions, which belongs to no step."""
-    return Task("limits", "lab/micro/mma_limit", "limits.jsonl", ())
+    return Task("limits", "lab/micro/mma_limit", "limits.jsonl")

@@ -17,8 +17,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tools import registry
 from tools.paths import BUILD, ROOT, shown
 

@@ -1,15 +1,16 @@
 """Tells which compiled kernel a variant launches: the simulator is asked, which launches it."""
 
 import hashlib
-import json
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tools import process
 from tools.errors import UserError
+from tools.measured import read
+from tools.registry import Step
 
 # Of several kernels that a variant launches, the product; the others prepare its operands.
 _PRODUCT = re.compile(r"(?:gemm|naive|sliced)_kernel")
@@ -20,16 +21,15 @@ def launched(executable: Path, variant: dict[str, Any]) -> str:
 
     Raises UserError where the variant cannot be run in the simulator, or launches no product or several.
     """
-    m, n, k = (2 * variant["block"][0], 2 * variant["block"][1], max(4 * variant["block"][2], variant["min_k"]))
+    bm, bn, bk = variant["block"]
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "launched.jsonl"
-        size = ["--m", str(m), "--n", str(n), "--k", str(k)]
-        command = [str(executable), "--sim", "--variant", variant["variant"], *size, "--json", str(out)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0 or not out.is_file():
-            said = (done.stderr or done.stdout).strip()[:200]
-            raise UserError(f"{executable.name} --sim --variant {variant['variant']} failed: {said}")
-        symbols = json.loads(out.read_text(encoding="utf-8").splitlines()[-1])["kernels"]
+        file = Path(folder) / "launched.jsonl"
+        size = [f"--m={2 * bm}", f"--n={2 * bn}", f"--k={4 * bk}"]
+        command = [executable, "--sim", f"--variant={variant['variant']}", *size, f"--json={file}"]
+        code, text = process.output(command)
+        if code != 0 or not file.is_file():
+            raise UserError(f"{executable.name} --sim --variant {variant['variant']} failed: {text[:200]}")
+        symbols = read(file)[-1]["kernels"]
     return product(symbols)
 
 
@@ -39,6 +39,11 @@ def product(symbols: Iterable[str]) -> str:
     if len(found) != 1:
         raise UserError(f"a variant launches {len(found)} products: {', '.join(symbols)}")
     return found[0]
+
+
+def step_fingerprint(step: Step) -> str:
+    """The fingerprint of all of a step's sources together."""
+    return fingerprint("\n".join(source.read_text(encoding="utf-8") for source in step.sources))
 
 
 def fingerprint(source: str) -> str:

@@ -1,8 +1,10 @@
 """`./gemm diff 07 08`: what changed in the kernel between two steps, side by side."""
 
 import os
+import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,7 +17,8 @@ from tools.registry import Step
 CONTEXT = 3  # unchanged lines shown around a change
 ALIKE = 0.5  # two lines more alike than this are one line that was edited
 NARROWEST = 60
-RED, GREEN, BOLD, DIM, STRONG, RESET = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[7m", "\x1b[27;39;22m"
+RED, GREEN, BOLD, DIM, STRONG, WEAK = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[7m", "\x1b[27m"
+RESET = f"{WEAK[:-1]};39;22m"
 
 
 @dataclass(frozen=True)
@@ -30,96 +33,98 @@ class Row:
 
 
 def print_diff(old: Step, new: Step, asked_gpu: str | None, whole: bool) -> None:
-    """Prints both steps' figures and their kernels side by side."""
+    """Prints both steps' figures, how much changed, and their kernels side by side."""
     records = measured.load()
     folder = measured.choose_gpu(records, asked_gpu)
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    width = max(NARROWEST, shutil.get_terminal_size((160, 40)).columns)
-    half = (width - 3) // 2
+    half = (max(NARROWEST, shutil.get_terminal_size((160, 40)).columns) - 3) // 2
+    texts = [_text(step) for step in (old, new)]
     heads = [
-        [step.name, step.idea(), measured.in_words(measured.at_figure_size(records, folder, step.name))]
+        (step.name, step.idea(), measured.in_words(measured.at_figure_size(records, folder, step.name)))
         for step in (old, new)
     ]
     for line, (left, right) in enumerate(zip(*heads, strict=True)):
         text = f"{_cut(left, half):<{half}} │ {_cut(right, half)}"
         say(f"{BOLD}{text}{RESET}" if colour and line == 0 else text)
-    every_row = rows(_lines(old), _lines(new))
-    say(f"{_cut(summary(every_row), width)}")
+    say(summary(*texts))
+    every_row = rows(*(text.splitlines() for text in texts))
     for line in picture(every_row if whole else interesting(every_row), half, colour):
         say(line)
 
 
-def summary(every_row: Sequence[Row]) -> str:
-    """How much changed: lines edited, added and removed."""
-    count = {mark: sum(row.mark == mark for row in every_row) for mark in "|<>"}
-    if not any(count.values()):
-        return "The two kernels are the same."
-    return f"{count['|']} lines edited, {count['<']} removed, {count['>']} added"
+def code_lines(text: str) -> list[str]:
+    """A source's lines without comments, blank lines and trailing spaces."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return [line for line in (re.sub(r"//.*", "", line).rstrip() for line in text.splitlines()) if line]
+
+
+def changed(old: str, new: str) -> dict[str, int]:
+    """How many lines of code were edited, removed and added between two sources, comments and blank lines aside."""
+    marks = [row.mark for row in rows(code_lines(old), code_lines(new))]
+    return {"edited": marks.count("|"), "removed": marks.count("<"), "added": marks.count(">")}
+
+
+def summary(old: str, new: str) -> str:
+    """How much changed, in words."""
+    counts = changed(old, new)
+    if not any(counts.values()):
+        return "The code of the two kernels is the same."
+    words = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return f"Lines of code, comments aside: {words}; {sum(counts.values())} in all."
 
 
 def rows(old: Sequence[str], new: Sequence[str]) -> list[Row]:
     """Puts two texts side by side, line against line."""
     found = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            pairs: Iterator[tuple[int | None, int | None]] = zip(range(i1, i2), range(j1, j2), strict=True)
-        else:
-            pairs = _aligned(old, range(i1, i2), new, range(j1, j2))
+        same = tag == "equal"
+        pairs = (
+            zip(range(i1, i2), range(j1, j2), strict=True) if same else _aligned(old, range(i1, i2), new, range(j1, j2))
+        )
         for i, j in pairs:
-            mark = " " if tag == "equal" else "<" if j is None else ">" if i is None else "|"
-            found.append(
-                Row(
-                    mark,
-                    None if i is None else i + 1,
-                    "" if i is None else old[i],
-                    None if j is None else j + 1,
-                    "" if j is None else new[j],
-                )
-            )
+            mark = " " if same else "<" if j is None else ">" if i is None else "|"
+            left = (None, "") if i is None else (i + 1, old[i])
+            right = (None, "") if j is None else (j + 1, new[j])
+            found.append(Row(mark, *left, *right))
     return found
 
 
 def interesting(every_row: Sequence[Row]) -> list[Row | None]:
     """The changed rows with a little around them; None stands for what is left out."""
-    near = [False] * len(every_row)
-    for at, row in enumerate(every_row):
-        if row.mark != " ":
-            for neighbour in range(max(0, at - CONTEXT), min(len(every_row), at + CONTEXT + 1)):
-                near[neighbour] = True
+    near = [
+        any(row.mark != " " for row in every_row[max(0, at - CONTEXT) : at + CONTEXT + 1])
+        for at in range(len(every_row))
+    ]
     kept: list[Row | None] = []
     for at, row in enumerate(every_row):
         if near[at]:
+            if kept and not near[at - 1]:
+                kept.append(None)
             kept.append(row)
-        elif at > 0 and near[at - 1]:
-            kept.append(None)
-    if kept and kept[-1] is None:
-        kept.pop()
     return kept
 
 
 def picture(chosen: Sequence[Row | None], half: int, colour: bool) -> list[str]:
     """The rows as lines of text, `half` columns a side; long lines go on below themselves."""
     lines = []
-    text_width = half - 5  # a line's number and a space
     for row in chosen:
         if row is None:
             lines.append("─" * (2 * half + 3))
             continue
         old_marks, new_marks = _edited(row) if row.mark == "|" else ([], [])
-        left = _side(row.old_number, row.old, old_marks, text_width, RED if row.mark in "|<" else "", colour)
-        right = _side(row.new_number, row.new, new_marks, text_width, GREEN if row.mark in "|>" else "", colour)
-        blank = " " * half
+        red, green = (RED if row.mark in "|<" else ""), (GREEN if row.mark in "|>" else "")
+        left = _side(row.old_number, row.old, old_marks, half - 5, red if colour else None)
+        right = _side(row.new_number, row.new, new_marks, half - 5, green if colour else None)
         for at in range(max(len(left), len(right))):
-            lines.append(
-                f"{left[at] if at < len(left) else blank} {row.mark if at == 0 and row.mark != ' ' else '│'} "
-                f"{right[at] if at < len(right) else ''}".rstrip()
-            )
+            between = row.mark if at == 0 and row.mark != " " else "│"
+            before = left[at] if at < len(left) else " " * half
+            lines.append(f"{before} {between} {right[at] if at < len(right) else ''}".rstrip())
     return lines
 
 
-def _lines(step: Step) -> list[str]:
+def _text(step: Step) -> str:
     try:
-        return step.kernel.read_text(encoding="utf-8").expandtabs(4).splitlines()
+        return step.kernel.read_text(encoding="utf-8").expandtabs(4)
     except OSError as error:
         raise UserError(f"the kernel of {step.name} cannot be read: {error.strerror}") from None
 
@@ -157,39 +162,24 @@ def _alike(old: str, new: str) -> float:
 
 def _edited(row: Row) -> tuple[list[range], list[range]]:
     """The stretches of an edited line that differ, in the old line and in the new one."""
-    old_marks, new_marks = [], []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, row.old, row.new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            old_marks.append(range(i1, i2))
-            new_marks.append(range(j1, j2))
-    return old_marks, new_marks
+    opcodes = SequenceMatcher(None, row.old, row.new, autojunk=False).get_opcodes()
+    differing = [(range(i1, i2), range(j1, j2)) for tag, i1, i2, j1, j2 in opcodes if tag != "equal"]
+    return [old for old, _ in differing], [new for _, new in differing]
 
 
-def _side(number: int | None, text: str, marks: list[range], width: int, paint: str, colour: bool) -> list[str]:
-    """One side of a row: its number and its text, over as many lines as it takes."""
+def _side(number: int | None, text: str, marks: list[range], width: int, paint: str | None) -> list[str]:
+    """One side of a row: its number and its text, over as many lines as it takes; `paint` None: without colours."""
     if number is None:
         return []
-    pieces = []
-    for start, end in _stretches(text, width):
-        piece = text[start:end]
-        padding = " " * (width - len(piece))
-        label = f"{number:4d} " if start == 0 else "     "
-        if colour:
-            label = f"{DIM}{label}{RESET}"
-            piece = _painted(piece, start, marks, paint)
-        pieces.append(label + piece + padding)
-    return pieces
-
-
-def _stretches(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """Where a long line is broken: after a space if one is near the end, else at the width."""
-    start = 0
-    while len(text) - start > width:
-        space = text.rfind(" ", start + width // 2, start + width)
-        end = start + width if space < 0 else space + 1
-        yield start, end
-        start = end
-    yield start, len(text)
+    sides, start = [], 0
+    for piece in textwrap.wrap(text, width, drop_whitespace=False, replace_whitespace=False) or [""]:
+        label, padding = f"{number:4d} " if start == 0 else "     ", " " * (width - len(piece))
+        if paint is None:
+            sides.append(label + piece + padding)
+        else:
+            sides.append(f"{DIM}{label}{RESET}{_painted(piece, start, marks, paint)}{padding}")
+        start += len(piece)
+    return sides
 
 
 def _painted(piece: str, start: int, marks: list[range], paint: str) -> str:
@@ -200,7 +190,7 @@ def _painted(piece: str, start: int, marks: list[range], paint: str) -> str:
     for at, letter in enumerate(piece, start):
         inside = any(at in mark for mark in marks)
         if inside != strong:
-            out.append(STRONG if inside else "\x1b[27m")
+            out.append(STRONG if inside else WEAK)
             strong = inside
         out.append(letter)
     return "".join(out) + RESET

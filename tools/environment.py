@@ -2,9 +2,7 @@
 
 import importlib.util
 import os
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from tools import cuda, packages, venv
 from tools.errors import UserError
@@ -14,7 +12,6 @@ from tools.errors import UserError
 class Environment:
     """The programs to work with, and the environment variables to start them with."""
 
-    python: Path
     meson: str
     ninja: str
     toolkit: cuda.Toolkit
@@ -39,12 +36,11 @@ def ensure_build(setup: bool) -> Environment:
     variables = {**os.environ, **toolkit.environment()}
     if venv.running_inside():
         variables["PATH"] = f"{venv.VENV / 'bin'}{os.pathsep}{variables['PATH']}"
-    return Environment(Path(sys.executable), _needed("meson", setup), _needed("ninja", setup), toolkit, variables)
+    return Environment(needed("meson"), needed("ninja"), toolkit, variables)
 
 
-def _needed(tool: str, setup: bool) -> str:
-    found = venv.tool(tool)
-    if found is None:
-        remedy = "delete .venv and try again" if setup else f"install {tool}, or leave out --no-setup"
-        raise UserError(f"there is no {tool}: {remedy}")
-    return found
+def needed(name: str) -> str:
+    """The path of a tool that has to be there."""
+    if found := venv.tool(name):
+        return found
+    raise UserError(f"there is no {name}: install requirements.txt, or delete .venv and leave out --no-setup")

@@ -10,38 +10,27 @@ GAP = "  "
 
 
 def print_table(steps: Sequence[Step], asked_gpu: str | None) -> None:
-    """One line a step: number, idea, types, the least GPU, and its figures where there are some."""
+    """One line for each step: number, idea, types, the least GPU, and its figures where there are some."""
     records = measured.load()
     folder = measured.choose_gpu(records, asked_gpu)
     rows = [("step", "idea", "types", "needs", "TFLOPS", "of cuBLAS", "gain")]
     best: dict[str, float] = {}  # the best so far, ladder by ladder
     for step in steps:
-        record = measured.at_figure_size(records, folder, step.name)
-        tflops = record["tflops"] if record else None
-        note = "" if record is None or record["m"] == measured.FIGURE_SIZE else f" at {record['m']}"
-        rows.append(
-            (
-                step.name,
-                step.idea(),
-                step.types,
-                f"sm_{step.arch}",
-                f"{tflops:.2f}{note}" if tflops else "–",
-                f"{100 * record['ratio']:.1f} %" if record and record.get("ratio") else "–",
-                f"×{tflops / best[step.ladder]:.2f}" if tflops and step.ladder in best else "",
-            )
-        )
-        if tflops:
-            best[step.ladder] = max(best.get(step.ladder, 0.0), tflops)
+        figures = ("–", "–", "")
+        if record := measured.at_figure_size(records, folder, step.name):
+            tflops, before = record["tflops"], best.get(step.ladder)
+            size = "" if record["m"] == measured.FIGURE_SIZE else f" at {record['m']}"
+            ratio = f"{100 * record['ratio']:.1f} %" if record.get("ratio") else "–"
+            figures = (f"{tflops:.2f}{size}", ratio, f"×{tflops / before:.2f}" if before else "")
+            best[step.ladder] = max(before or 0.0, tflops)
+        rows.append((step.name, step.idea(), step.types, f"sm_{step.arch}", *figures))
     for line in table(rows, right=(4, 5, 6)):
         say(line)
     if folder is None:
         say("No timings are recorded yet: ./gemm run on a machine with a GPU records them.")
     else:
-        size = measured.FIGURE_SIZE
-        say(
-            f"Default variants on {records.gpu_name(folder)}, M = N = K = {size} where not said otherwise; "
-            "gain: over the best step before in its ladder."
-        )
+        size = f"M = N = K = {measured.FIGURE_SIZE} where not said otherwise"
+        say(f"Default variants on {records.gpu_name(folder)}, {size}; gain: over the best step before in its ladder.")
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:

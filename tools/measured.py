@@ -1,6 +1,7 @@
 """The recorded figures, as the command line shows them: read by the plots' own reader."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from tools import gpu
@@ -24,15 +25,21 @@ def load() -> Records:
         raise UserError(str(error)) from None
 
 
+def read(file: Path) -> list[dict[str, Any]]:
+    """The records of one file, none where there is no file; a corrupt one is named by file and line."""
+    try:
+        return plot_records.read_lines(file, ROOT)
+    except plot_records.RecordError as error:
+        raise UserError(str(error)) from None
+
+
 def choose_gpu(records: Records, asked: str | None) -> str | None:
     """Whose figures to show: the GPU asked for, else the one that is here, else the course's H200, else any."""
-    if asked is not None:
-        if asked not in records.timings:
-            known = ", ".join(sorted(records.timings)) or "none yet"
-            raise UserError(f"there are no records of '{asked}'; there are some of: {known}")
-        return asked
+    if asked is not None and asked not in records.timings:
+        known = ", ".join(sorted(records.timings)) or "none yet"
+        raise UserError(f"there are no records of '{asked}'; there are some of: {known}")
     here = gpu.detect()
-    likely = [here.folder if isinstance(here, gpu.Gpu) else None, REFERENCE_GPU, *sorted(records.timings)]
+    likely = [asked, here.folder if isinstance(here, gpu.Gpu) else None, REFERENCE_GPU, *sorted(records.timings)]
     return next((name for name in likely if name in records.timings), None)
 
 
@@ -40,10 +47,7 @@ def at_figure_size(records: Records, gpu_folder: str | None, step_name: str) -> 
     """The default variant's record at 4096 x 4096 x 4096, or at the largest square size below where that is missing."""
     if gpu_folder is None:
         return None
-    found = records.default_at(gpu_folder, step_name, FIGURE_SIZE)
-    if found is not None:
-        return found
-    sizes = [size for size in records.square_sizes(gpu_folder, [step_name]) if size < FIGURE_SIZE]
+    sizes = [size for size in records.square_sizes(gpu_folder, [step_name]) if size <= FIGURE_SIZE]
     return records.default_at(gpu_folder, step_name, max(sizes)) if sizes else None
 
 
@@ -51,12 +55,5 @@ def in_words(record: dict[str, Any] | None) -> str:
     """One record as a phrase: `47.1 TFLOPS, 92 % of cuBLAS at 4096 on NVIDIA H200`."""
     if record is None:
         return "not timed yet"
-    words = f"{record['tflops']:.3g} TFLOPS"
-    if record.get("ratio") is not None:
-        words += f", {100 * record['ratio']:.0f} % of {baseline_name(record)}"
-    return f"{words} at {record['m']} on {record.get('gpu', 'an unnamed GPU')}"
-
-
-def baseline_name(record: dict[str, Any]) -> str:
-    """The baseline's name as people write it."""
-    return {"cublas": "cuBLAS", "cublaslt": "cublasLt"}.get(record.get("baseline", ""), "the baseline")
+    beside = f", {100 * record['ratio']:.0f} % of cuBLAS" if record.get("baseline") == plot_records.CUBLAS else ""
+    return f"{record['tflops']:.3g} TFLOPS{beside} at {record['m']} on {record.get('gpu', 'an unnamed GPU')}"

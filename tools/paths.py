@@ -11,6 +11,7 @@ REQUIREMENTS = ROOT / "requirements.txt"
 CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"
 DATA = ROOT / "plots" / "data"
 CHARTS = ROOT / "plots" / "charts"
+PLOT = ROOT / "plots" / "plot.py"
 
 # Another build directory can be named for a while, for instance by the tests.
 BUILD = ROOT / os.environ.get("GEMM_BUILD_DIR", "build")

@@ -1,18 +1,18 @@
 """The ladder: read from steps/meson.build, the one list of steps."""
 
+import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from tools.errors import UserError
-from tools.paths import REGISTRY, STEPS
+from tools.paths import REGISTRY
 
-ENTRY = re.compile(r"^\s*\{(?P<fields>\s*'name'\s*:.*)\}\s*,?\s*(#.*)?$")
-FIELD = re.compile(r"'(?P<key>\w+)'\s*:\s*'(?P<value>[^']*)'")
-LIST = re.compile(r"'(?P<key>\w+)'\s*:\s*\[(?P<values>[^]]*)\]")
-HEADING = re.compile(r"^#\s+(?P<text>.+?)\s*#*\s*$", re.MULTILINE)
-STEP_NUMBER = re.compile(r"^(?:step\s*)?0*(?P<number>\d+)[\s:.·–—-]*", re.IGNORECASE)
+# The list as it stands in steps/meson.build, which is a Python literal, too.
+LIST = re.compile(r"^step_list = (\[.*?^\])", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#\s+(?:\d+\s*[·:.–—-]\s*)?(?P<text>.+?)\s*$", re.MULTILINE)
+ON_CUDA_CORES = ("fp32", "fp16")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Step:
     types: str  # of A and B, the accumulator and C, as shown to people
     also: tuple[str, ...] = ()  # names of the sources in its folder also/
     cuda_args: tuple[str, ...] = ()  # of the compiler, beside those of every step
+    also_cuda_args: dict[str, list[str]] = field(default_factory=dict, hash=False)  # of sources in also/, instead
+    home: Path = REGISTRY.parent  # the folder that holds every step's
 
     @property
     def number(self) -> int:
@@ -34,7 +36,7 @@ class Step:
     @property
     def folder(self) -> Path:
         """Where its kernel and its chapters are."""
-        return STEPS / self.name
+        return self.home / self.name
 
     @property
     def kernel(self) -> Path:
@@ -42,25 +44,35 @@ class Step:
         return self.folder / "kernel.cu"
 
     @property
-    def ptxas_args(self) -> list[str]:
-        """Those of its cuda_args that nvcc hands on to ptxas."""
-        return [now for before, now in pairwise(self.cuda_args) if before == "-Xptxas"]
-
-    @property
     def sources(self) -> list[Path]:
-        """Every source: the kernel, then published kernels that are built differently."""
+        """Every source: the kernel, then those of the variants that take another path."""
         return [self.kernel, *(self.folder / "also" / f"{name}.cu" for name in self.also)]
 
-    def idea(self, language: str = "") -> str:
-        """The heading of its chapter, less the number: `language` is "" for English or "zh-CN"."""
-        readme = self.folder / (f"README.{language}.md" if language else "README.md")
-        try:
-            heading = HEADING.search(readme.read_text(encoding="utf-8"))
-        except OSError:
-            heading = None
-        if heading is None:
-            return self.name.split("_", 1)[1].replace("_", " ")
-        return STEP_NUMBER.sub("", heading["text"]).replace("`", "")
+    def ptxas_args(self, source: str = "kernel") -> list[str]:
+        """What nvcc hands on to ptxas for one of the sources, by its name without `.cu`."""
+        arguments = self.also_cuda_args.get(source, self.cuda_args)
+        return [now for before, now in pairwise(arguments) if before == "-Xptxas"]
+
+    @property
+    def element(self) -> str:
+        """The element type of A and B: the first of its types."""
+        return self.types.split()[0]
+
+    @property
+    def on_tensor_cores(self) -> bool:
+        """Whether its ladder runs on tensor cores."""
+        return self.ladder not in ON_CUDA_CORES
+
+    @property
+    def short(self) -> str:
+        """`07 thread tile 8×8` for `07_thread_tile_8x8`."""
+        return re.sub(r"(\d)x(\d)", r"\1×\2", self.name.replace("_", " "))
+
+    def idea(self, language: str = "en") -> str:
+        """The heading of its chapter in a language (en, zh-CN), less the number."""
+        readme = self.folder / ("README.md" if language == "en" else f"README.{language}.md")
+        heading = HEADING.search(readme.read_text(encoding="utf-8")) if readme.is_file() else None
+        return heading["text"].replace("`", "") if heading else self.short.split(" ", 1)[1]
 
 
 def steps(registry: Path = REGISTRY) -> list[Step]:
@@ -69,21 +81,23 @@ def steps(registry: Path = REGISTRY) -> list[Step]:
         text = registry.read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"the list of steps cannot be read: {error}") from None
-    found = []
-    for line_number, line in enumerate(text.splitlines(), 1):
-        entry = ENTRY.match(line)
-        if entry is None:
-            continue
-        fields = {field["key"]: field["value"] for field in FIELD.finditer(entry["fields"])}
-        lists = {field["key"]: re.findall(r"'([^']*)'", field["values"]) for field in LIST.finditer(entry["fields"])}
-        more = {key: tuple(lists.get(key, ())) for key in ("also", "cuda_args")}
-        try:
-            found.append(Step(fields["name"], fields["arch"], fields["ladder"], fields["types"], **more))
-        except KeyError as missing:
-            raise UserError(f"{registry}, line {line_number}: the step has no {missing}") from None
-    if not found:
+    found = LIST.search(text)
+    try:
+        entries = ast.literal_eval(found[1]) if found else []
+    except (SyntaxError, ValueError) as error:
+        raise UserError(f"{registry}: step_list is no list of plain values: {error}") from None
+    if not entries:
         raise UserError(f"{registry} lists no step")
-    return found
+    return [_step(entry, registry) for entry in entries]
+
+
+def _step(entry: dict, registry: Path) -> Step:
+    try:
+        lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+        return Step(**{**entry, **lists}, home=registry.parent)
+    except TypeError as error:  # a key too few or too many
+        what = str(error).split("() ", 1)[-1]
+        raise UserError(f"{registry}: the step {entry.get('name', entry)} {what}") from None
 
 
 def find(asked: str, ladder: list[Step]) -> Step:
@@ -109,10 +123,7 @@ def find_many(asked: str, ladder: list[Step]) -> list[Step]:
     chosen: set[Step] = set()
     for part in filter(None, (piece.strip() for piece in asked.split(","))):
         ends = re.fullmatch(r"(\d+)-(\d+)", part)
-        if ends is None:
-            chosen.add(find(part, ladder))
-            continue
-        first, last = find(ends[1], ladder).number, find(ends[2], ladder).number
+        first, last = (find(end, ladder).number for end in (ends.groups() if ends else (part, part)))
         chosen.update(step for step in ladder if first <= step.number <= last)
     if not chosen:
         raise UserError(f"'{asked}' names no step; write for instance --steps 01-04,07")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab import record_files
+from tools import measured
 from tools.listing import table
-from tools.paths import BUILD
+from tools.paths import BUILD, shown
 from tools.registry import Step
 
 FOLDER = BUILD / "simulated"
@@ -20,6 +20,7 @@ HEADING = (
     "conflicts",
     "barriers",
 )
+WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts", "cp_async_shared_wavefronts")
 
 
 def records_file(step: Step) -> Path:
@@ -41,32 +42,26 @@ def prepare(steps: Sequence[Step]) -> None:
 
 
 def summary(files: Sequence[tuple[Step, Path]]) -> list[str]:
-    """One line a step: its counts for each FMA, so that steps at different sizes can be compared."""
-    rows: list[Sequence[str]] = [HEADING]
-    for step, file in files:
-        rows += [
-            _row(record) for record in record_files.read(file) if record["step"] == step.name and "counts" in record
-        ]
-    return table(rows, right=range(2, len(HEADING))) if len(rows) > 1 else []
+    """One line for each step: its counts per FMA, so that steps at different sizes can be compared."""
+    counted = [
+        one for step, file in files for one in measured.read(file) if one["step"] == step.name and "counts" in one
+    ]
+    if not counted:
+        return []
+    explained = f"Instructions, sectors and wavefronts: of warps, per FMA. Every line's counts: {shown(FOLDER)}"
+    return [*table([HEADING, *map(_row, counted)], right=range(2, len(HEADING))), explained]
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
     counts = record["counts"]
     fma = counts["by_class"]["fma"] + counts["by_class"]["tensor"]
     sectors = counts["global_load_sectors"] + counts["cp_async_global_sectors"]
-    shared = ("shared_load_wavefronts", "shared_store_wavefronts", "cp_async_shared_wavefronts")
-    wavefronts = sum(counts[name] for name in shared)
-
-    def for_each_fma(count: int) -> str:
-        return f"{count / fma:.3f}" if fma else "–"
-
+    per_fma = (counts["instructions"], sectors, sum(counts[name] for name in WAVEFRONTS))
     return (
         record["step"],
         f"{record['m']} × {record['n']} × {record['k']}",
-        f"{100 * fma / counts['instructions']:.1f} %" if counts["instructions"] else "–",
-        for_each_fma(counts["instructions"]),
-        for_each_fma(sectors),
-        for_each_fma(wavefronts),
+        f"{100 * fma / counts['instructions']:.1f} %",
+        *(f"{count / fma:.3f}" if fma else "–" for count in per_fma),
         str(counts["shared_load_conflicts"] + counts["shared_store_conflicts"]),
         str(counts["barriers"]),
     )

@@ -1,8 +1,8 @@
 """Breaks the steps' kernels on purpose: the simulator has to catch each mistake by the check that is meant for it.
 
 Every mutant is a small change of one step's kernel.cu, or of a source in its folder also/, compiled like the step and
-run in the simulator:
-`python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught each.
+run in the simulator: `python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught
+each. The mutants of one file are compiled together, as variants of one executable.
 """
 
 import argparse
@@ -12,11 +12,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+AT_A_TIME = 6  # mutants in one compilation
+STEPS = ROOT / "steps"
 EXPECTED = ROOT / "plots" / "data" / "simulator"
 
 BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT = (
@@ -57,6 +59,11 @@ class Mutant:
     variant: str = ""  # the default one
     arguments: tuple[str, ...] = ()  # the simulator's own small size
     source: str = "kernel"  # or also/NAME: the variant is then one of that file's
+
+    @property
+    def file(self) -> Path:
+        """The source that it changes."""
+        return STEPS / self.step / f"{self.source}.cu"
 
     def __str__(self) -> str:
         return f"{self.step}: {self.kind}: {self.old.strip().splitlines()[0][:60]}"
@@ -274,83 +281,105 @@ def only_variant(source: str, name: str) -> str:
     raise LookupError("the table of variants does not end")
 
 
+def together(mutants: Sequence[Mutant]) -> str:
+    """One source with every mutant of a file: each in a namespace of its own, as a variant that is called like that."""
+    text = mutants[0].file.read_text(encoding="utf-8")
+    includes = re.findall(r"^#include .*$", text, re.MULTILINE)
+    bare = re.sub(r"^(?:#include |const Also added\().*$", "", text, flags=re.MULTILINE)
+    parts, table = [*includes], []
+    for number, mutant in enumerate(mutants):
+        changed = only_variant(bare.replace(mutant.old, mutant.new), mutant.variant)
+        parts.append(f"namespace mutant_{number} {{\n{changed}\n}}")
+        table.append(f'  add("mutant_{number}", mutant_{number}::variants());')
+    add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
+    parts += ["std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *table, "  return all;\n}\n"]
+    return "\n".join(parts)
+
+
 class Build:
     """A build directory in which the steps were built: how to compile a changed kernel like them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
         commands = json.loads((self.directory / "compile_commands.json").read_text(encoding="utf-8"))
-        self.compile = {
-            Path(entry["file"]).parent.name: shlex.split(entry["command"])
-            for entry in commands
-            if entry["file"].endswith("kernel.cu") and Path(entry["file"]).parent.parent.name == "steps"
-        }
-        self.simulator = self.directory / "sim" / "libcudart.so.13"
+        words = {one["file"].partition("steps/")[2]: shlex.split(one["command"]) for one in commands}
+        self.compile = {STEPS / file: command for file, command in words.items()}
 
-    def make(self, mutant: Mutant, folder: Path) -> Path:
-        """Compiles and links the mutant; its executable has the step's name."""
-        step = ROOT / "steps" / mutant.step
-        source = (step / f"{mutant.source}.cu").read_text(encoding="utf-8")
-        if mutant.old not in source:
-            raise LookupError(f"{mutant.step}/{mutant.source}.cu no longer has the text '{mutant.old}'")
-        changed = [folder / "changed.cu"]
-        changed[0].write_text(only_variant(source.replace(mutant.old, mutant.new), mutant.variant), encoding="utf-8")
-        if mutant.source != "kernel":  # its table adds to kernel.cu's
-            changed.append(folder / "kernel.cu")
-            kernel = (step / "kernel.cu").read_text(encoding="utf-8")
-            changed[1].write_text(only_variant(kernel, ""), encoding="utf-8")
-        command = self.compile[mutant.step]
-        kept, skip = [], False
-        for word in command:  # without the outputs, the dependency file and the host's optimisation
-            if skip or word in ("-c", "-MD", "-O3"):
-                skip = False
-            elif word in ("-MT", "-MF", "-o"):
-                skip = True
-            elif not word.endswith("kernel.cu"):
-                kept.append(word)
-        executable = folder / "steps" / mutant.step
+    def make(self, mutants: Sequence[Mutant], folder: Path) -> Path:
+        """Compiles and links the mutants of one file; the executable has the step's name."""
+        first = mutants[0]
+        source, executable = folder / "mutants.cu", folder / "steps" / first.step
+        source.write_text(together(mutants), encoding="utf-8")
         executable.parent.mkdir()
+        (folder / "sim").symlink_to(self.directory / "sim")
+        kept, skip = [], False
+        for word in self.compile[first.file]:  # without the outputs, the dependency file and the host's optimisation
+            if not skip and word not in ("-c", "-MD", "-O3", "-MT", "-MF", "-MQ", "-o") and not word.endswith(".cu"):
+                kept.append(word)
+            skip = word in ("-MT", "-MF", "-MQ", "-o")
         libraries = [f"common/harness/libharness{part}.a" for part in ("_main", "", "_cuda")]
-        line = [*kept, *map(str, changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
+        line = [*kept, str(source), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise LookupError(f"it does not compile: {done.stderr.strip()[-500:]}")
-        (folder / "sim").symlink_to(self.simulator.parent)
+            raise LookupError(f"they do not compile: {done.stderr.strip()[-500:]}")
         return executable
 
 
-def catches(build: Build, mutant: Mutant) -> set[str]:
+def catches(executable: Path, number: int, mutant: Mutant) -> set[str]:
     """Everything that catches a mutant."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        executable = build.make(mutant, folder)
-        counts = folder / "counts.jsonl"
-        variant = ["--variant", mutant.variant] if mutant.variant else []
-        line = [str(executable), "--sim", *variant, *mutant.arguments, "--json", str(counts)]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
-        kinds = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN)
-        found = {kind for kind in kinds if any(text.startswith(f"{kind} in ") for text in done.stderr.splitlines())}
-        if done.returncode == 1 and not found:
-            found.add(WRONG)
-        if done.returncode not in (0, 1):
-            raise LookupError(f"exit code {done.returncode}: {done.stderr.strip()}")
-        if counts.exists():
-            found |= {COUNTS for record in _records(counts) if not _as_recorded(record)}
-        return found
+    counts = executable.parent / f"{number}.jsonl"
+    line = [str(executable), "--sim", "--variant", f"mutant_{number}", *mutant.arguments, "--json", str(counts)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
+    kinds = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN)
+    found = {kind for kind in kinds if any(text.startswith(f"{kind} in ") for text in done.stderr.splitlines())}
+    if done.returncode == 1 and not found:
+        found.add(WRONG)
+    if done.returncode not in (0, 1):
+        raise LookupError(f"exit code {done.returncode}: {done.stderr.strip()}")
+    if counts.exists():
+        found |= {COUNTS for record in _records(counts) if not _as_recorded(record, mutant)}
+    return found
 
 
 def _records(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def _as_recorded(record: dict) -> bool:
+def _as_recorded(record: dict, mutant: Mutant) -> bool:
     """Whether shared memory was used as the committed record says. A size without a record is nothing to go by."""
-    key = ("variant", "m", "n", "k", "alpha", "beta")
-    for expected in _records(EXPECTED / f"{record['step']}.jsonl"):
-        if all(expected[part] == record[part] for part in key):
+    key = ("m", "n", "k", "alpha", "beta")
+    for expected in _records(EXPECTED / f"{mutant.step}.jsonl"):
+        same_variant = expected["variant"] == mutant.variant if mutant.variant else expected["default"]
+        if same_variant and all(expected[part] == record[part] for part in key):
             names = [name for name in expected["counts"] if name.startswith("shared_")]
             return all(expected["counts"][name] == record["counts"][name] for name in names)
     return True
+
+
+def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[str], str]]:
+    """What catches each of the mutants of one file, or why that is not known."""
+    text = mutants[0].file.read_text(encoding="utf-8")
+    found = [(mutant, set(), f"no '{mutant.old}' in the source") for mutant in mutants if mutant.old not in text]
+    mutants = [mutant for mutant in mutants if mutant.old in text]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            executable = build.make(mutants, Path(folder)) if mutants else Path()
+        except LookupError as problem:
+            return [*found, *((mutant, set(), str(problem)) for mutant in mutants)]
+        for number, mutant in enumerate(mutants):
+            try:
+                found.append((mutant, catches(executable, number, mutant), ""))
+            except (LookupError, subprocess.TimeoutExpired) as problem:
+                found.append((mutant, set(), str(problem)))
+    return found
+
+
+def of_one_file(mutants: Sequence[Mutant]) -> list[list[Mutant]]:
+    """The mutants of each file, a few at a time, so that no compilation takes much longer than others."""
+    files: dict[Path, list[Mutant]] = {}
+    for mutant in mutants:
+        files.setdefault(mutant.file, []).append(mutant)
+    return [some[at : at + AT_A_TIME] for some in files.values() for at in range(0, len(some), AT_A_TIME)]
 
 
 def main() -> int:
@@ -358,29 +387,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path, help="the build directory, with the steps and the simulator built")
     parser.add_argument("--only", default="", help="mutants of the steps whose name begins like this")
-    parser.add_argument("--jobs", type=int, default=2, help="how many are compiled at a time (default 2)")
+    parser.add_argument("--part", default="1/1", help="2/4: the second of four parts of them")
     asked = parser.parse_args()
     build = Build(asked.build)
-    mutants = [mutant for mutant in MUTANTS if mutant.step.startswith(asked.only)]
-
-    def judge(mutant: Mutant) -> tuple[Mutant, set[str], str]:
-        try:
-            return mutant, catches(build, mutant), ""
-        except (LookupError, subprocess.TimeoutExpired) as problem:
-            return mutant, set(), str(problem)
-
-    missed = 0
+    batches = of_one_file([mutant for mutant in MUTANTS if mutant.step.startswith(asked.only)])
+    part, parts = map(int, asked.part.split("/"))
+    passed = missed = 0
     print(f"{'step':<20}{'mistake':<23}{'has to be caught by':<21}caught by")
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        for mutant, found, problem in pool.map(judge, mutants):
-            caught = mutant.caught_by in found
-            missed += not caught
-            verdict = problem or ", ".join(sorted(found)) or "nothing"
-            print(
-                f"{mutant.step:<20}{mutant.kind:<23}{mutant.caught_by:<21}{verdict}{'' if caught else '  MISSED'}",
-                flush=True,
-            )
-    print(f"{len(mutants) - missed} passed, {missed} failed")
+    for mutant, found, problem in (one for batch in batches[part - 1 :: parts] for one in judged(build, batch)):
+        caught = mutant.caught_by in found
+        passed, missed = passed + caught, missed + (not caught)
+        verdict = problem or ", ".join(sorted(found)) or "nothing"
+        words = f"{mutant.step:<20}{mutant.kind:<23}{mutant.caught_by:<21}{verdict}{'' if caught else '  MISSED'}"
+        print(words, flush=True)
+    print(f"{passed} passed, {missed} failed")
     return 1 if missed else 0
 
 
