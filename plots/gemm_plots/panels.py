@@ -155,7 +155,7 @@ def vertical_references(ax: Axes, references: Sequence[Reference], top: float, i
             textcoords="offset points",
             ha=side,
             fontsize=9,
-            color=reference.colour,
+            color=style.INKS.get(reference.colour, reference.colour),
         )
         rows = max(rows, row + 1)
     return rows
@@ -231,7 +231,6 @@ class Lines:
         points: Sequence[tuple[float, float]],
         name: str,
         colour: str,
-        ink: str = "",
         width: float = 1.8,
         dashes: object = "-",
         marker: str = "o",
@@ -241,7 +240,7 @@ class Lines:
         if points:
             xs, ys = zip(*points, strict=True)
             self.ax.plot(xs, ys, color=colour, lw=width, ls=dashes, marker=marker, ms=4.2, zorder=zorder)
-            self.labels.append((*points[-1], name, ink or colour))
+            self.labels.append((*points[-1], name, colour))
             self.top = max(self.top, *ys)
 
     def level(self, reference: Reference, at: float) -> None:
@@ -275,7 +274,7 @@ def over_size(
             low, high = (style.number(pick(v for _, v in points)) for pick in (min, max))
             beyond.append(f"{BASELINES[name](language)} {low}–{high}")
         else:
-            lines.add(points, BASELINES[name](language), colour, "", 2.1, dashes, "s", 4)
+            lines.add(points, BASELINES[name](language), colour, 2.1, dashes, "s", 4)
     for reference in levels:
         lines.level(reference, at[-1] * 1.12)
     words = ", ".join(beyond)

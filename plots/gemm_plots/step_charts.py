@@ -45,7 +45,7 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
             if one
         }
         if before:
-            lines.add(points[before], before.short, style.GREY, style.MUTED, zorder=4)
+            lines.add(points[before], before.short, style.GREY, zorder=4)
         lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
         beyond = panels.over_size(lines, course, records, gpu, [step], at, language)
         panels.size_axis(ax, at)

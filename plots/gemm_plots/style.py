@@ -32,6 +32,7 @@ AMBER, AMBER_INK = B.strong, B.ink  # operand B, and cuBLAS
 GREEN = C.strong  # results, FMAs, gains
 PLUM = THREAD.strong  # threads, and cublasLt
 GREY = "#a9b4c2"  # the step before, everything else
+INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
 
 RATIO_REACH = math.log(1.6)  # a ratio so far from 1 has the full colour
 
@@ -230,7 +231,7 @@ def name_beside(ax: Axes, point: tuple[float, float], text: str, place: float, c
         textcoords="axes fraction",
         va="center",
         fontsize=9,
-        color=colour,
+        color=INKS.get(colour, colour),
         annotation_clip=False,
         arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)},
     )

@@ -70,12 +70,11 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
         every = [v for rows in values.values() for cell in rows.values() for v in cell]
         for index, (size, rows) in enumerate(values.items()):
             colour = colours[size]
-            ink = style.MUTED if colour == style.GREY else colour
             for stride, (*span, _) in rows.items():
                 ax.plot(
                     [stride * 1.04 ** (index - 1)] * len(span), span, color=colour, lw=1.2, marker="_", ms=5, zorder=2.5
                 )
-            lines.add([(k, cell[-1]) for k, cell in rows.items()], f"{size}³", colour, ink, width=2.1)
+            lines.add([(k, cell[-1]) for k, cell in rows.items()], f"{size}³", colour, 2.1)
         lines.top = max(every)
         panels.size_axis(ax, strides, say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"))
         ax.tick_params(axis="x", labelsize=9)

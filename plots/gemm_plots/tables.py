@@ -132,7 +132,7 @@ def _ladder(page: Page, name: str) -> str:
             page.say("TFLOPS at 4096³", "4096³ TFLOPS"),
             *ratios,
         ]
-        head += [page.say("of peak", "相对峰值"), page.say("TFLOPS at 8192³", "8192³ TFLOPS"), *ratios]
+        head += [page.say("of peak at 4096³", "4096³ 相对峰值"), page.say("TFLOPS at 8192³", "8192³ TFLOPS"), *ratios]
         made = Table([*head, page.say("gain at 4096³", "4096³ 提升")], texts=2)
         best = 0.0
         for step in steps:

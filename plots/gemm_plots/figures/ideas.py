@@ -173,7 +173,7 @@ def smem_tiling_idea(language: str) -> Canvas:
         for col in range(10):
             canvas.circle(757 + col * 17.5, 106 + row * 17.5, 5.4, THREAD.middle)
     canvas.lines(
-        752, 310, [say(language, "each: 32 products", "每个：32 次乘加"), say(language, "a slice", "每片")], 13
+        752, 310, [say(language, "each: 32 FMAs", "每个线程每片"), say(language, "per slice", "32 次乘加")], 13
     )
     canvas.arrow(344, 200, 416, 200, INK, 2.4)
     canvas.text(380, 188, "×1", 17, C.ink, "middle", bold=True)

@@ -222,7 +222,7 @@ def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
     """The stages over slices of time: when each is filled, when it is read."""
     slots, wide, high = 8, 42.0, 26.0
     for stage in range(STAGES):
-        canvas.text(x, y + stage * 40 + 17, say(language, f"stage {stage}", f"stage {stage}"), 12, MUTED)
+        canvas.text(x, y + stage * 40 + 17, f"stage {stage}", 12, MUTED)
     left, bottom = x + 62, y + STAGES * 40
     for number in range(1, slots):
         canvas.line(left + number * wide - 0.5, y - 6, left + number * wide - 0.5, bottom, "#8793a3", 1, "3 3")
@@ -303,9 +303,8 @@ def copies(language: str) -> Canvas:
         language,
         ("who copies which row of A", "谁拷贝 A 的哪一行"),
         (
-            "BK = 32: rows of 64 bytes, 80 with the pad; eight lanes write two rows at a time. Rows of the default, BK = 64, "
-            "are copied one at a time",
-            "BK = 32：每行 64 字节，含填充 80 字节；8 个 lane 一次写两行。默认变体 BK = 64，一次只写一行",
+            "BK = 32: rows of 64 bytes, 80 with the pad; eight lanes write two rows at a time (the default's BK = 64: one)",
+            "BK = 32：每行 64 字节，含填充 80 字节；8 个 lane 一次写两行（默认变体 BK = 64，一次一行）",
         ),
     )
     for x, dealt in ((40.0, False), (508.0, True)):
@@ -416,7 +415,7 @@ def persistent_blocks(language: str) -> Canvas:
         says = (
             say(language, "one block per tile", "每个分块一个线程块")
             if not stays
-            else say(language, "a persistent block: the pipeline is filled once", "常驻线程块：流水线只填一次")
+            else say(language, "a persistent block: the pipeline is filled once", "常驻线程块：流水线只预填一次")
         )
         canvas.text(left, top + 6, says, 13.5, C.ink if stays else RED, bold=True)
         for lane, name in enumerate(names):

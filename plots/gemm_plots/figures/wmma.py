@@ -56,7 +56,7 @@ def one_tile(language: str) -> Canvas:
         330,
         language,
         ("one warp, one tile", "一个 warp，一个分块"),
-        ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；深色：一次乘积"),
+        ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；深色：一次 mma_sync"),
     )
     unit, count, row, col, k = 20.0, 9, 4, 5, 3
     across, down = [(row, i) for i in range(count)], [(i, col) for i in range(count)]
@@ -127,7 +127,7 @@ def shared_fragments(language: str) -> Canvas:
         150,
         (
             say(language, "6 loads: LDSM, 4 wavefronts each", "6 次读：LDSM，每次 4 个波前"),
-            say(language, "8 products of two HMMAs", "8 次乘积，每次两条 HMMA"),
+            say(language, "8 products of two HMMAs", "8 次 mma_sync，每次两条 HMMA"),
             say(language, "24 / 16 = 1.5 wavefronts per HMMA", "24 / 16 = 每条 HMMA 1.5 个"),
         ),
         13.5,
@@ -234,7 +234,7 @@ def warp_tiles(language: str) -> Canvas:
                 say(
                     language,
                     f"{tile.loads} loads, {tile.products} product{'s' * (tile.products > 1)}",
-                    f"{tile.loads} 次读，{tile.products} 次乘积",
+                    f"{tile.loads} 次读，{tile.products} 次 mma_sync",
                 ),
                 say(language, f"{tile.wavefronts:g} wavefronts per HMMA", f"每条 HMMA {tile.wavefronts:g} 个波前"),
             ),
