@@ -106,10 +106,11 @@ def shared_parts(record: Record) -> tuple[float, float, float, float]:
 
 def _bars(rows: list[tuple[str, Record]], columns: int) -> tuple[Figure, list[Axes]]:
     height = 1.55 + 0.32 * len(rows)
-    width = 9.4 if columns == 1 else 2.1 + 4.3 * columns
+    left = max(2.0, max(style.em(name) for name, _ in rows) * 10 / 72 + 0.25)
+    width = left + (7.4 if columns == 1 else 8.6)
     drawn, axes = style.figure(width, height, columns=columns, sharey=True)
     drawn.subplots_adjust(
-        left=2.0 / width, right=1 - 0.3 / width, top=1 - 1.12 / height, bottom=0.42 / height, wspace=0.12
+        left=left / width, right=1 - 0.3 / width, top=1 - 1.12 / height, bottom=0.42 / height, wspace=0.12
     )
     for ax in axes:
         panels.bar_rows(ax, [name for name, _ in rows])
@@ -132,7 +133,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
         f"Shared-memory wavefronts per 1000 multiply-adds, {name.upper()}",
         f"每 1000 次乘加的共享内存波前（wavefront）数，{name.upper()}",
     )
-    return _wavefronts(rows, title, language, chosen(found, language))
+    return _wavefronts(rows, title, language, chosen(found, language), one_scale=True)
 
 
 def step_counts(course: Course, records: Records, step: Step, language: str) -> Figure:
@@ -148,19 +149,22 @@ def step_counts(course: Course, records: Records, step: Step, language: str) -> 
     return _wavefronts(rows, title, language)
 
 
-def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str, remark: str = "") -> Figure:
+def _wavefronts(
+    rows: list[tuple[str, Record]], title: str, language: str, remark: str = "", one_scale: bool = False
+) -> Figure:
+    """Loads beside stores; `one_scale`: on axes of one length, else each panel as far as its longest bar."""
     drawn, axes = _bars(rows, 2)
     parts = [shared_parts(record) for _, record in rows]
-    longest = max(max(p[0] + p[1], p[2] + p[3]) for p in parts)
+    longest = [max(p[first] + p[first + 1] for p in parts) for first in (0, 2)]
     names = (say(language, "loads", "读"), say(language, "stores and asynchronous copies", "写与异步拷贝"))
-    for ax, first, name in zip(axes, (0, 2), names, strict=True):
+    for ax, first, name, top in zip(axes, (0, 2), names, longest, strict=True):
         for row, (needed, extra) in enumerate(p[first : first + 2] for p in parts):
             ax.barh(row, needed, 0.66, color=style.BLUE, zorder=2)
             ax.barh(row, extra, 0.66, left=needed, color=style.RED, zorder=2)
             text = style.number(needed + extra) if needed + extra else "0"
             share = f"  ({extra / (needed + extra):.0%})" if extra else ""
             panels.bar_text(ax, needed + extra, row, text + share)
-        ax.set_xlim(0, longest * 1.3)
+        ax.set_xlim(0, 1.3 * (max(longest) if one_scale else top) or 1)
         ax.set_title(name, fontsize=10)
     note = say(
         language,

@@ -115,7 +115,7 @@ def packs_and_pairs(language: str) -> Canvas:
         top + TILE * high + 48,
         say(
             language,
-            "a k: 2 loads, 32 HFMA2 (step 08: 4 loads, 64 FFMA)",
+            "per k: 2 loads, 32 HFMA2 (step 08: 4 loads, 64 FFMA)",
             "每个 k：2 次装载，32 条 HFMA2（步骤 08：4 次，64 条 FFMA）",
         ),
         13,
