@@ -343,7 +343,9 @@ def thread_tile_8x8_idea(language: str) -> Canvas:
         _figure(canvas, left, 232, f"{share}", say(language, "FMAs per load", "次 FMA（每次读）"), grade)
         canvas.line(left, 250, left + 170, 250)
         _figure(canvas, left, 282, f"{side * side}", say(language, "accumulators", "个累加器"))
-        _figure(canvas, left, 316, f"{threads}", say(language, "threads per SM", "线程（每 SM）"), INK if side == 4 else RED)
+        _figure(
+            canvas, left, 316, f"{threads}", say(language, "threads per SM", "线程（每 SM）"), INK if side == 4 else RED
+        )
     canvas.arrow(408, 219, 432, 219, INK, 2.4)
     return canvas
 
