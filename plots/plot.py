@@ -1,4 +1,4 @@
-"""Draws every chart and picture, and rewrites every table, from the records: `python plots/plot.py`.
+"""Draws every chart and picture that a page shows, and rewrites every table, from the records: `python plots/plot.py`.
 
 With --check nothing is written; what is stale is named, and the exit code is 1. Bad input is one line, exit code 2.
 """
@@ -22,41 +22,38 @@ except ModuleNotFoundError as missing:
     sys.exit(print(f"plot.py needs {missing.name}: pip install -r requirements.txt", file=sys.stderr) or 2)
 
 from gemm_plots.figures import gallery  # noqa: E402
-from gemm_plots.figures.text import LANGUAGES  # noqa: E402
 
-from lab.variant_kernels import fingerprint  # noqa: E402
+from lab.variant_kernels import step_fingerprint  # noqa: E402
+from tools.errors import UserError  # noqa: E402
+
+CHARTS, FIGURES = Path("plots") / "charts", Path("docs") / "figures"
 
 
-def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str]]:
-    """Every file that the records make, with its text; what cannot be made is told in `notes`."""
-    course = Course(root, data)
-    recorded = records.load(data, root)
+def drawn(root: Path, course: Course, recorded: records.Records, notes: list[str]) -> Iterator[tuple[Path, str]]:
+    """Every chart and picture that a page shows, with its text; what has no records is told in `notes`."""
     style.apply()
-    for step in course.steps:
-        kernel = root / "steps" / step.name / "kernel.cu"
-        of = {r["source"] for r in recorded.mixes if r["step"] == step.name and r.get("source")}
-        if kernel.is_file() and of and of != {fingerprint(kernel.read_text(encoding="utf-8"))}:
-            notes.append(
-                f"the instruction mix is of an older {step.name}: python -m tools.instruction_mix {step.number}"
-            )
-    for chart in catalogue.charts(course, recorded):
-        for language in LANGUAGES:
+    drawings = dict(gallery.drawings())
+    for folder in (CHARTS, FIGURES):
+        for path, page in markers.shown(root, root / folder).items():
+            name, language = path.stem.removesuffix(".zh-CN"), markers.language_of(path)
+            draw = catalogue.find(course, recorded, name) if folder == CHARTS else drawings.get(name)
+            if draw is None:
+                raise markers.MarkerError(f"{page}: there is no {'chart' if folder == CHARTS else 'picture'} '{name}'")
             try:
-                drawn = chart.draw(language)
+                yield path, style.to_svg(draw(language)) if folder == CHARTS else draw(language).svg()
             except style.Missing as why:
-                if language == "en":
-                    notes.append(f"{chart.name}.svg not drawn: {why}")
-                continue
-            suffix = "" if language == "en" else f".{language}"
-            yield root / "plots" / "charts" / f"{chart.name}{suffix}.svg", style.to_svg(drawn)
-    for path in markers.files(root):  # last: drawing takes long, and a write-up may be edited meanwhile
-        text = path.read_text(encoding="utf-8")
-        language = markers.language_of(path)
+                notes.append(f"{path.name} not drawn: {why}")
 
-        def make(name: str, language: str = language, path: Path = path) -> str:
+
+def written(root: Path, course: Course, recorded: records.Records, notes: list[str]) -> Iterator[tuple[Path, str]]:
+    """Every page that holds a table, with its text; what has no records is told in `notes`."""
+    for path in markers.files(root):
+        text = path.read_text(encoding="utf-8")
+        language, up = markers.language_of(path), "../" * (len(path.relative_to(root).parts) - 1)
+
+        def make(name: str, language: str = language, path: Path = path, up: str = up) -> str:
             try:
-                made = tables.table(course, recorded, name, language)
-                return made if path.parent == root else made.replace("](steps/", f"]({_up(path, root)}steps/")
+                return tables.table(course, recorded, name, language).replace("](steps/", f"]({up}steps/")
             except style.Missing as why:
                 notes.append(f"{path.relative_to(root)}: table:{name} is empty: {why}")
                 return style.say(language, "*Nothing recorded yet.*", "*尚无记录。*")
@@ -68,8 +65,14 @@ def wanted(root: Path, data: Path, notes: list[str]) -> Iterator[tuple[Path, str
             yield path, made
 
 
-def _up(path: Path, root: Path) -> str:
-    return "../" * (len(path.relative_to(root).parts) - 1)
+def older_kernels(course: Course, recorded: records.Records) -> list[str]:
+    """A note where instruction mixes were recorded from other sources than those that are here now."""
+    older = []
+    for step in course.steps:
+        of = {r["source"] for r in recorded.mixes if r["step"] == step.name and r.get("source")}
+        if of and step.kernel.is_file() and of != {step_fingerprint(step)}:
+            older.append(step.name)
+    return [f"the instruction mix is of an older {', '.join(older)}: python -m lab.instruction_mix"] if older else []
 
 
 def _in_one_line(notes: list[str]) -> list[str]:
@@ -93,7 +96,7 @@ def write(path: Path, text: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """The command; returns the exit code."""
     parser = argparse.ArgumentParser(
-        description="Draw every chart and picture and rewrite every table from the records."
+        description="Draw every chart and picture that a page shows and rewrite every table, from the records."
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name what is stale")
     parser.add_argument("--verbose", action="store_true", help="tell of each chart and table why it has no records")
@@ -107,19 +110,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
     notes: list[str] = []
-    files = gallery.pictures(root / "docs" / "figures") if root == HERE.parent else {}
     try:
-        files |= wanted(root, data, notes)
-    except (records.RecordError, markers.MarkerError) as error:
+        course, recorded = Course(root, data), records.load(data, root)
+        older = older_kernels(course, recorded)
+        files = dict(drawn(root, course, recorded, notes))
+        files |= written(root, course, recorded, notes)  # last: drawing takes long, and a page may be edited meanwhile
+    except (records.RecordError, markers.MarkerError, UserError) as error:
         print(f"plot.py: {error}", file=sys.stderr)
         return 2
 
     changed = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-    folders = (
-        {root / "plots" / "charts", root / "docs" / "figures"} if root == HERE.parent else {root / "plots" / "charts"}
-    )
-    left_over = sorted(path for folder in folders for path in folder.glob("*.svg") if path not in files)
-    for note in notes if options.verbose else _in_one_line(notes):
+    left_over = [path for folder in (CHARTS, FIGURES) for path in sorted((root / folder).glob("*.svg"))]
+    left_over = [path for path in left_over if path not in files]
+    for note in older + (notes if options.verbose else _in_one_line(notes)):
         print(note)
     if options.check:
         for path in changed:
@@ -133,10 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
         write(path, files[path])
     for path in left_over:
         path.unlink()
-    print(
-        f"{len(files)} files from the records, {len(changed)} of them new or changed; "
-        f"charts: {root / 'plots' / 'charts'}"
-    )
+    print(f"{len(files)} files from the records, {len(changed)} of them new or changed; charts: {root / CHARTS}")
     return 0
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from . import panels, style
 from .course import Course, Step
-from .records import Record, Records
+from .records import COMPLETE, Record, Records
 from .step_charts import kind
 from .style import Missing, say
 
@@ -18,8 +18,8 @@ WORDS = {
     "no_copy_a": ("the copy of A", "A 的拷贝"),
     "no_copy_b": ("the copy of B", "B 的拷贝"),
     "no_copies": ("both copies", "A 和 B 的拷贝"),
-    "no_store_conflicts": ("the store conflicts", "写入冲突"),
-    "no_load_and_mma": ("fragment loads and mma", "片段读取与 mma"),
+    "no_store_conflicts": ("the store conflicts", "写入时的 bank 冲突"),
+    "no_load_and_mma": ("fragment loads and mma", "fragment 加载与 mma"),
     "no_movmatrix": ("movmatrix", "movmatrix"),
     "no_store": ("the store of C", "C 的写回"),
 }
@@ -40,22 +40,23 @@ class LeftOut:
     def words(self, language: str) -> str:
         """What it leaves out, and of which variant where that is not the default."""
         english, chinese = WORDS.get(self.record["variant"], (self.record["leaves_out"],) * 2)
-        if not self.full.get("default"):
+        if not self.full.get("default") and self.full["variant"] != COMPLETE:
             english, chinese = f"{english} ({self.full['variant']})", f"{chinese}（{self.full['variant']}）"
         return say(language, english, chinese)
 
 
 def full_kernel(records: Records, gpu: str, record: Record) -> Record | None:
-    """The kernel that a record leaves work out of: the variant named after that work, else the default; same types."""
+    """The kernel that a record leaves work out of: a variant named after that work, else `complete`, else the default.
+
+    `complete` is the default once more, built and timed as those that leave work out.
+    """
     work = record["variant"].removeprefix("no_")
-    rows = [
-        r
-        for r in records.of_step(gpu, record["step"])
-        if (r["m"], r["n"], r["k"]) == (record["m"], record["n"], record["k"]) and not r.get("options")
-    ]
+    size = (record["m"], record["n"], record["k"])
+    rows = [r for r in records.of_step(gpu, record["step"]) if (r["m"], r["n"], r["k"]) == size]
+    rows = [r for r in rows if not r.get("options") and kind(r) == kind(record)]
     named = [r for r in rows if r["variant"].endswith(work)]
-    chosen = [r for r in named or rows if named or r.get("default")]
-    return next((r for r in chosen if kind(r) == kind(record)), None)
+    complete = [r for r in rows if r["variant"] == COMPLETE]
+    return next(iter([*named, *complete, *(r for r in rows if r.get("default"))]), None)
 
 
 def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:
@@ -87,7 +88,7 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     marks = {name: value / full for name, (full, value) in published(course, step.name).items()}
     names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
     words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
-    colours = [style.BLUE, style.GREEN, style.GREY, style.VIOLET]
+    colours = [style.BLUE, style.GREEN, style.GREY, style.PLUM]
     bars = {n: [(i, r.gain, r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
                 r.record["variant"] == n] for n in names}  # fmt: skip
     thick, between = 0.21, 0.17

@@ -1,9 +1,10 @@
-"""Charts of what the simulator counted: sectors, bank conflicts, instructions."""
+"""Charts of what the simulator counted: bank conflicts, instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gemm_plots.figures.text import Words
@@ -36,7 +37,7 @@ CLASSES = (
     (("load_shared",), style.BLUE, "shared loads", "共享内存读"),
     (("store_shared",), "#7fb0e6", "shared stores", "共享内存写"),
     (("load_global", "store_global", "cp_async"), style.AMBER, "global", "全局内存"),
-    (("integer", "float", "convert", "predicate"), style.VIOLET, "integer, predicate", "整数与谓词"),
+    (("integer", "float", "convert", "predicate"), style.PLUM, "integer, predicate", "整数与谓词"),
     (("barrier",), style.RED, "barriers", "屏障"),
     (("move", "branch", "shuffle", "atomic", "other"), style.GREY, "move, branch, other", "移动、分支、其他"),
 )
@@ -58,9 +59,9 @@ def counts_as_at_4096(course: Course, records: Records, step: Step) -> Record | 
 
 
 def chosen(rows: Sequence[tuple[Step, Record]], language: str) -> str:
-    """A remark for the note of a chart: which steps are shown with another tile than the default has at that size."""
-    names = ", ".join(f"{step.number} {r['variant']}" for step, r in rows if not r.get("default"))
-    return say(language, f"; the tile of 4096³: {names}", f"；取 4096³ 时的块：{names}") if names else ""
+    """A remark for the note of a chart: of which steps another variant is shown than the default."""
+    names = ", ".join(f"{step.number:02d}: {r['variant']}" for step, r in rows if not r.get("default"))
+    return say(language, f"; the tile that 4096³ takes ({names})", f"；取 4096³ 所用的分块（{names}）") if names else ""
 
 
 def fmas(record: Record) -> int:
@@ -73,10 +74,14 @@ def read_sectors(record: Record) -> int:
     return record["counts"].get("global_load_sectors", 0) + record["counts"].get("cp_async_global_sectors", 0)
 
 
+def read_requests(record: Record) -> int:
+    """Global read requests, loads and asynchronous copies together."""
+    return record["counts"].get("global_load_requests", 0) + record["counts"].get("cp_async_requests", 0)
+
+
 def sectors_per_request(record: Record) -> float | None:
-    """Sectors per global read request, loads and asynchronous copies together."""
-    requests = record["counts"].get("global_load_requests", 0) + record["counts"].get("cp_async_requests", 0)
-    return read_sectors(record) / requests if requests else None
+    """Sectors per global read request."""
+    return read_sectors(record) / read_requests(record) if read_requests(record) else None
 
 
 def flop_per_byte(record: Record) -> float | None:
@@ -99,64 +104,22 @@ def shared_parts(record: Record) -> tuple[float, float, float, float]:
     )
 
 
-def _bars(rows: list[tuple[str, Record]], columns: int, legend: bool) -> tuple[Figure, list, float]:
-    height = (1.55 if legend else 1.3) + 0.32 * len(rows)
-    drawn, axes = style.figure(2.1 + 4.3 * columns, height, columns=columns, sharey=True)
-    width = drawn.get_figwidth()
-    top = 1.12 if legend else 0.95
+def _bars(rows: list[tuple[str, Record]], columns: int) -> tuple[Figure, list[Axes]]:
+    height = 1.55 + 0.32 * len(rows)
+    left = max(2.0, max(style.em(name) for name, _ in rows) * 10 / 72 + 0.25)
+    width = left + (7.4 if columns == 1 else 8.6)
+    drawn, axes = style.figure(width, height, columns=columns, sharey=True)
     drawn.subplots_adjust(
-        left=2.0 / width, right=1 - 0.25 / width, top=1 - top / height, bottom=0.42 / height, wspace=0.12
+        left=left / width, right=1 - 0.3 / width, top=1 - 1.12 / height, bottom=0.42 / height, wspace=0.12
     )
     for ax in axes:
         panels.bar_rows(ax, [name for name, _ in rows])
-    return drawn, axes, height
+    return drawn, axes
 
 
 def _size(rows: list[tuple[str, Record]]) -> str:
     sizes = {(r["m"], r["n"], r["k"]) for _, r in rows}
     return ", ".join(f"{m}³" if m == n == k else f"{m}×{n}×{k}" for m, n, k in sorted(sizes))
-
-
-def sectors(course: Course, records: Records, name: str, language: str) -> Figure:
-    """Sectors per read request, and all the sectors read per 1000 multiply-adds."""
-    found = counted(course, records, name)
-    rows = [(s.short, r) for s, r in found]
-    drawn, (left, right), _ = _bars(rows, 2, legend=False)
-    totals = [1000 * read_sectors(r) / fmas(r) for _, r in rows]
-    for row, (_, record) in enumerate(rows):
-        value = sectors_per_request(record)
-        if value is not None:
-            left.barh(row, value, 0.66, color=style.AMBER, zorder=2)
-            panels.bar_text(left, value, row, f"{value:.2f}", inside=False)
-        right.barh(row, totals[row], 0.66, color=style.BLUE, zorder=2)
-        panels.bar_text(right, totals[row], row, style.number(totals[row]), inside=False)
-    left.set_xlim(0, max(sectors_per_request(r) or 0 for _, r in rows) * 1.16)
-    right.set_xscale("log")
-    low, high = min(t for t in totals if t), max(totals)
-    right.set_xlim(low / 3, high * 3.2)
-    decades = [10.0**e for e in range(-3, 5)]
-    ticks = [t for t in decades if low / 3 <= t <= high * 3.2]
-    if len(ticks) < 3:
-        ticks = [t * f for t in decades for f in (1, 2, 5) if low / 3 <= t * f <= high * 3.2]
-    right.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    right.set_xticks([], minor=True)
-    left.set_title(say(language, "sectors (32 bytes) per read request", "每次读请求的扇区数（32 字节）"), fontsize=10)
-    right.set_title(
-        say(language, "sectors read per 1000 multiply-adds (logarithmic)", "每 1000 次乘加读取的扇区数（对数）"),
-        fontsize=10,
-    )
-    style.heading(
-        drawn,
-        say(language, "What each step asks of global memory", "每一步向全局内存要多少数据"),
-        say(
-            language,
-            f"counted by the simulator at {_size(rows)}; a warp's read of 32 × 4 neighbouring bytes is 4 sectors, "
-            "of 32 × 16 bytes 16",
-            f"模拟器计数，{_size(rows)}；一个 warp 读相邻的 32 × 4 字节是 4 个扇区，32 × 16 字节是 16 个",
-        )
-        + chosen(found, language),
-    )
-    return drawn
 
 
 def bank_conflicts(course: Course, records: Records, name: str, language: str) -> Figure:
@@ -168,9 +131,9 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
     title = say(
         language,
         f"Shared-memory wavefronts per 1000 multiply-adds, {name.upper()}",
-        f"每 1000 次乘加的共享内存波前数，{name.upper()}",
+        f"每 1000 次乘加的共享内存波前（wavefront）数，{name.upper()}",
     )
-    return _wavefronts(rows, title, language, chosen(found, language))
+    return _wavefronts(rows, title, language, chosen(found, language), one_scale=True)
 
 
 def step_counts(course: Course, records: Records, step: Step, language: str) -> Figure:
@@ -181,44 +144,36 @@ def step_counts(course: Course, records: Records, step: Step, language: str) -> 
     title = say(
         language,
         f"Shared-memory wavefronts per 1000 multiply-adds, variants of {step.short}",
-        f"每 1000 次乘加的共享内存波前数，{step.short} 的各变体",
+        f"每 1000 次乘加的共享内存波前（wavefront）数，{step.short} 的各变体",
     )
     return _wavefronts(rows, title, language)
 
 
-def _wavefronts(rows: list[tuple[str, Record]], title: str, language: str, remark: str = "") -> Figure:
-    drawn, (left, right), _ = _bars(rows, 2, legend=True)
-    for ax, first in ((left, 0), (right, 2)):
-        top = 0.0
-        for row, (_, record) in enumerate(rows):
-            needed, extra = shared_parts(record)[first : first + 2]
+def _wavefronts(
+    rows: list[tuple[str, Record]], title: str, language: str, remark: str = "", one_scale: bool = False
+) -> Figure:
+    """Loads beside stores; `one_scale`: on axes of one length, else each panel as far as its longest bar."""
+    drawn, axes = _bars(rows, 2)
+    parts = [shared_parts(record) for _, record in rows]
+    longest = [max(p[first] + p[first + 1] for p in parts) for first in (0, 2)]
+    names = (say(language, "loads", "读"), say(language, "stores and asynchronous copies", "写与异步拷贝"))
+    for ax, first, name, top in zip(axes, (0, 2), names, longest, strict=True):
+        for row, (needed, extra) in enumerate(p[first : first + 2] for p in parts):
             ax.barh(row, needed, 0.66, color=style.BLUE, zorder=2)
             ax.barh(row, extra, 0.66, left=needed, color=style.RED, zorder=2)
             text = style.number(needed + extra) if needed + extra else "0"
             share = f"  ({extra / (needed + extra):.0%})" if extra else ""
-            panels.bar_text(ax, needed + extra, row, text + share, inside=False)
-            top = max(top, needed + extra)
-        ax.set_xlim(0, top * 1.3 or 1)
-    left.set_title(say(language, "loads", "读"), fontsize=10)
-    right.set_title(say(language, "stores and asynchronous copies", "写与异步拷贝"), fontsize=10)
-    style.heading(
-        drawn,
-        title,
-        say(
-            language,
-            f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
-            f"模拟器计数，{_size(rows)}；括号内为冲突所占比例",
-        )
-        + remark,
+            panels.bar_text(ax, needed + extra, row, text + share)
+        ax.set_xlim(0, 1.3 * (max(longest) if one_scale else top) or 1)
+        ax.set_title(name, fontsize=10)
+    note = say(
+        language,
+        f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
+        f"模拟器计数，{_size(rows)}；括号内为冲突所占比例",
     )
-    style.legend(
-        drawn,
-        [
-            ("box", style.BLUE, say(language, "without conflict", "无冲突所需")),
-            ("box", style.RED, say(language, "bank conflicts", "bank 冲突")),
-        ],
-        0.76,
-    )
+    style.heading(drawn, title, note + remark)
+    needed, conflicts = say(language, "without conflict", "无冲突所需"), say(language, "bank conflicts", "bank 冲突")
+    style.legend(drawn, [("box", style.BLUE, needed), ("box", style.RED, conflicts)], 0.76)
     return drawn
 
 
@@ -227,9 +182,7 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
     unit, per, nothing_but = UNITS.get(name, TENSOR_UNIT)
     found = counted(course, records, name)
     rows = [(s.short, r) for s, r in found]
-    drawn, (ax,), _height = _bars(rows, 1, legend=True)
-    drawn.set_figwidth(9.4)
-    drawn.subplots_adjust(left=2.0 / 9.4, right=1 - 0.3 / 9.4)
+    drawn, (ax,) = _bars(rows, 1)
     longest = 0.0
     for row, (_, record) in enumerate(rows):
         by_class = record["counts"].get("by_class", {})
@@ -238,7 +191,7 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
             value = sum(by_class.get(key, 0) for key in keys) * unit / fmas(record)
             ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
             at += value
-        panels.bar_text(ax, at, row, f"{at:.2f}", inside=False)
+        panels.bar_text(ax, at, row, f"{at:.2f}")
         longest = max(longest, at)
     ax.axvline(1, color=style.INK, ls=(0, (1, 1.5)), lw=1.5)
     ax.set_xlim(0, longest * 1.1)
@@ -247,7 +200,7 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
         say(
             language,
             f"Warp instructions {per(language)}, {name.upper()}",
-            f"{per(language)}对应的 warp 指令数，{name.upper()}",
+            f"{per(language)} 对应的 warp 指令数，{name.upper()}",
         ),
         say(
             language,

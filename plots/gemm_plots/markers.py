@@ -1,4 +1,4 @@
-"""Rewrites what stands between `<!-- table:NAME -->` and `<!-- /table -->` in Markdown files."""
+"""What the pages ask for: the pictures that they show, and the tables between `<!-- table:NAME -->` and `<!-- /table -->`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pathlib import Path
 _OPEN = re.compile(r"^ {0,3}<!-- table:(?P<name>[\w:.-]+) -->\s*$")
 _CLOSE = re.compile(r"^ {0,3}<!-- /table -->\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
+_PICTURE = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"]+\.svg)""")
 _SKIPPED = (".", "build", "node_modules")  # beginnings of folders without write-ups
 
 
 class MarkerError(Exception):
-    """A marker that is not closed, or names no table; the text names file and line."""
+    """A page asks for what there is not, or leaves a marker open; the text names file and line."""
 
 
 def language_of(path: Path) -> str:
-    """The language a file is written in, by its name."""
-    return "zh-CN" if path.name.endswith(".zh-CN.md") else "en"
+    """The language that a page or a picture is in, by its name."""
+    return "zh-CN" if path.stem.endswith(".zh-CN") else "en"
 
 
 def files(root: Path) -> Iterator[Path]:
@@ -29,6 +30,18 @@ def files(root: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(_SKIPPED)]
         found += [Path(folder, name) for name in names if name.endswith(".md")]
     return iter(sorted(found))
+
+
+def shown(root: Path, folder: Path) -> dict[Path, str]:
+    """The pictures of a folder that some page shows or links, each with the file and line that does so first."""
+    found: dict[Path, str] = {}
+    for page in files(root):
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            for target in _PICTURE.findall(line):
+                path = Path(os.path.normpath(page.parent / target))
+                if path.parent == folder:
+                    found.setdefault(path, f"{page.relative_to(root)}:{number}")
+    return dict(sorted(found.items()))
 
 
 def rewrite(path: Path, text: str, make: Callable[[str], str]) -> str:

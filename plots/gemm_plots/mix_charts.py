@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import panels, style
+from . import style
 from .course import Course, Step
 from .records import Records
 from .style import Missing, say
@@ -12,59 +12,57 @@ from .style import Missing, say
 LEVELS = (("ptx", style.BLUE, "PTX"), ("sass", style.GREEN, "SASS"))
 
 
-def fma_share(course: Course, records: Records, name: str, language: str) -> Figure:
-    """FMA share of the inner loop per step, PTX and SASS, with the published marks."""
-    steps = [s for s in course.ladder(name) if any(records.mixes_of(s.name, level) for level, *_ in LEVELS)]
-    if not steps:
-        raise Missing(f"no instruction mix of the {name} ladder: run tools/instruction_mix.py")
+def fma_share(course: Course, records: Records, language: str) -> Figure:
+    """A row per step, grouped by ladder: the share in PTX and in SASS joined by a line, and what others published."""
+    groups = [(name, [s for s in course.ladder(name) if _shares(records, s)]) for name in course.ladders]
+    groups = [(name, steps) for name, steps in groups if steps]
+    if not groups:
+        raise Missing("no instruction mix of any step: run python -m lab.instruction_mix")
     published = course.published().get("fma_share", {})
-    groups = [(step, _bars(course, records, step)) for step in steps]
-    height = 1.6 + sum(0.22 * len(bars) + 0.16 for _, bars in groups)
+    height = 1.4 + 0.25 * sum(len(steps) + 1.3 for _, steps in groups)
     drawn, (ax,) = style.figure(9.4, height)
-    drawn.subplots_adjust(left=2.0 / 9.4, right=1 - 0.3 / 9.4, top=1 - 0.86 / height, bottom=0.62 / height)
-    y, ticks = 0.0, []
-    for _, bars in groups:
-        ticks.append(y + 0.22 * (len(bars) - 1) / 2)
-        for colour, text, fma, instructions in bars:
-            share = fma / instructions
-            ax.barh(y, share, 0.19, color=colour, zorder=2)
-            panels.bar_text(ax, share, y, f"{text}{fma}/{instructions} = {share:.1%}", share > 0.35, size=8.5)
-            y += 0.22
-        y += 0.16
+    drawn.subplots_adjust(left=2.1 / 9.4, right=1 - 1.55 / 9.4, top=1 - 0.82 / height, bottom=0.56 / height)
+    y, ticks, names = 0.0, [], []
+    for ladder, steps in groups:
+        style.group_name(ax, y, course.ladder_name(ladder, language))
+        for step in steps:
+            y += 1
+            shares = _shares(records, step)
+            ax.plot([s for s, *_ in shares], [y] * len(shares), color=style.GREY, lw=2, zorder=2)
+            for share, colour, _ in shares:
+                ax.plot(share, y, "o", color=colour, ms=6.5, mec="white", mew=0.8, zorder=4)
+            ax.text(1.02, y, shares[-1][2], fontsize=9, va="center", transform=ax.get_yaxis_transform())
+            for mark in published.get("marks", []):
+                if mark["step"] == step.name:
+                    share = mark["fma"] / mark["instructions"]
+                    ax.plot([share] * 2, [y - 0.36, y + 0.36], color=style.AMBER, lw=2.4, zorder=3)
+            ticks.append(y)
+            names.append(step.short)
+        y += 1.3
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
-    ax.set_ylim(y - 0.2, -0.2)
-    ax.set_yticks(ticks, [step.short for step, _ in groups])
+    ax.set_ylim(y - 0.6, -0.7)
+    ax.set_yticks(ticks, names)
     ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
-    what = "mma" if steps[0].on_tensor_cores else "FMA"
-    among = "mma instructions" if steps[0].on_tensor_cores else "FMAs"
-    style.heading(
-        drawn, say(language, f"{among} among the inner loop's instructions", f"内层循环指令中 {what} 所占比例")
-    )
-    entries = [
-        ("box", colour, text) for level, colour, text in LEVELS if any(records.mixes_of(s.name, level) for s in steps)
-    ]
+    ax.grid(True)
+    title = say(language, "FMAs or mma among the inner loop's instructions", "内层循环指令中 FMA 或 mma 所占比例")
+    style.heading(drawn, title)
+    source = published.get("source", {}).get(language, "")
+    entries = [("box", colour, name) for _, colour, name in LEVELS]
+    style.legend(drawn, [*entries, ("box", style.AMBER, say(language, "published", "已发表"))], 0.56)
     cuda = next((r.get("cuda") for r in records.mixes if r.get("cuda")), "?")
-    note = f"nvcc {cuda}"
-    if any(mark["step"] == step.name for mark in published.get("marks", []) for step in steps):
-        entries.append(("box", style.AMBER, say(language, "published for the V100", "V100 上已发表的数字")))
-        source = published.get("source", {}).get(language, "")
-        note = say(language, f"{note}. Amber: {source}.", f"{note}。橙色：{source}。")
-    style.legend(drawn, entries, 0.60)
+    note = say(language, f"nvcc {cuda}; at the right: FMAs or mma of all, in SASS. Amber: {source}.",
+               f"nvcc {cuda}；右侧：SASS 中 FMA 或 mma 的条数与总条数。橙色：{source}。")  # fmt: skip
     style.footnote(drawn, note)
     return drawn
 
 
-def _bars(course: Course, records: Records, step: Step) -> list[tuple[str, str, int, int]]:
-    """One step's bars: colour, a word before the figure, FMAs or mma, instructions; ours, then the published."""
-    bars = []
+def _shares(records: Records, step: Step) -> list[tuple[float, str, str]]:
+    """A step's default by level: the share, the level's colour, and the share in figures."""
+    found = []
     for level, colour, _ in LEVELS:
-        record = next(iter(records.mixes_of(step.name, level)), None)
-        if record and record["loop"].get("instructions"):
-            loop = record["loop"]
-            bars.append((colour, "", loop.get("fma", 0) + loop.get("tensor", 0), loop["instructions"]))
-    for mark in course.published().get("fma_share", {}).get("marks", []):
-        if mark["step"] == step.name:
-            bars.append((style.AMBER, f"{mark['label']}: ", mark["fma"], mark["instructions"]))
-    return bars
+        loop = next((r["loop"] for r in records.mixes_of(step.name, level)), {})
+        if loop.get("instructions"):
+            chosen, of = loop.get("fma", 0) + loop.get("tensor", 0), loop["instructions"]
+            found.append((chosen / of, colour, f"{chosen}/{of} = {chosen / of:.1%}"))
+    return found

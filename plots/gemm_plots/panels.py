@@ -11,11 +11,15 @@ from matplotlib.figure import Figure
 
 from . import style
 from .course import Course, Step
-from .records import BASELINES, CUBLAS, CUBLASLT, Records
+from .records import BASELINES, CUBLAS, CUBLAS_F32_SUMS, CUBLASLT, Record, Records
 from .style import say
 
 DASHED, DASH_DOT, DOTTED = (0, (5, 2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.5))
-LOOKS = {CUBLAS: (style.AMBER, DASHED), CUBLASLT: (style.VIOLET, DASH_DOT)}  # of the baselines
+LOOKS = {  # of the baselines
+    CUBLAS: (style.AMBER, DASHED),
+    CUBLAS_F32_SUMS: (style.AMBER_INK, DOTTED),
+    CUBLASLT: (style.PLUM, DASH_DOT),
+}
 _SHAPE = re.compile(r"[ .]m?\d+[xn]\d+\S*$")  # of a limit's name: tile of a thread, or of an mma
 _BEYOND = 1.6  # a baseline this many times above all else is named at the edge and not drawn
 
@@ -27,7 +31,7 @@ def conditions(records: Records, gpu: str, language: str) -> str:
     return say(
         language,
         f"CUDA {cuda}, random normal data, kernel and baseline in turn, median of rounds; α = 1, β = 0",
-        f"CUDA {cuda}，正态随机数据，内核与基准轮流计时，取各轮中位数；α = 1，β = 0",
+        f"CUDA {cuda}，正态随机数据，kernel 与基线轮流计时，取各轮中位数；α = 1，β = 0",
     )
 
 
@@ -80,11 +84,11 @@ class Reference:
         return f"{self.name} {style.number(self.tflops)}"
 
 
-def baselines(records: Records, gpu: str, steps: Sequence[Step], size: int) -> list[Reference]:
-    """cuBLAS and cublasLt at one size, beside the default variants of these steps."""
+def baselines(records: Records, gpu: str, steps: Sequence[Step], size: int, language: str) -> list[Reference]:
+    """The baselines at one size, beside the default variants of these steps."""
     names = [s.name for s in steps]
     found = {b: records.baseline_at(gpu, names, size, baseline=b) for b in BASELINES}
-    return [Reference(BASELINES[b], value, *LOOKS[b]) for b, value in found.items() if value]
+    return [Reference(BASELINES[b](language), value, *LOOKS[b]) for b, value in found.items() if value]
 
 
 def instruction(limit: str) -> str:
@@ -151,15 +155,13 @@ def vertical_references(ax: Axes, references: Sequence[Reference], top: float, i
             textcoords="offset points",
             ha=side,
             fontsize=9,
-            color=reference.colour,
+            color=style.INKS.get(reference.colour, reference.colour),
         )
         rows = max(rows, row + 1)
     return rows
 
 
-def bar_text(
-    ax: Axes, value: float, row: float, text: str, inside: bool, ink: str = "white", size: float = 9, bold: bool = False
-) -> None:
+def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False, ink: str = "white") -> None:
     """The figure of a horizontal bar, before its end or after it."""
     ax.annotate(
         text,
@@ -168,11 +170,27 @@ def bar_text(
         textcoords="offset points",
         va="center",
         ha="right" if inside else "left",
-        fontsize=size,
+        fontsize=9,
         color=ink if inside else style.INK,
-        fontweight="bold" if bold and inside else "normal",
         zorder=4,
     )
+
+
+def spread(record: Record) -> tuple[float, float]:
+    """TFLOPS at the 80th and at the 20th percentile of a timing's rounds; the median twice where they are unknown."""
+    times = (record.get(key) or record.get("ms", 1.0) for key in ("ms_p80", "ms_p20"))
+    slow, fast = (record["tflops"] * record.get("ms", 1.0) / time for time in times)
+    return slow, fast
+
+
+def timed_bar(ax: Axes, row: float, record: Record, colour: str, top: float, ink: str = "white") -> None:
+    """A timing as a bar with its speed and share of the baseline; a whisker spans the middle 60 % of its rounds."""
+    value, (slow, fast) = record["tflops"], spread(record)
+    inside = value > 0.4 * top
+    ax.barh(row, value, 0.66, color=colour, zorder=2)
+    if fast - slow > 0.004 * top:
+        ax.plot([slow, fast], [row, row], color=style.INK, lw=1.2, marker="|", ms=4, zorder=3)
+    bar_text(ax, slow if inside else fast, row, with_share(record), inside, ink)
 
 
 def bar_rows(ax: Axes, names: Sequence[str]) -> None:
@@ -183,9 +201,11 @@ def bar_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.grid(axis="x")
 
 
-def with_share(tflops: float, ratio: float | None) -> str:
-    """`48.1  (92.3%)`: speed, and the share of the baseline where there is one."""
-    return style.number(tflops) + (f"  ({ratio:.1%})" if ratio is not None else "")
+def with_share(record: Record) -> str:
+    """`48.1  (92.3%)`: speed, and the share of the baseline; in whole per cent where the power limit makes it vary."""
+    ratio = record.get("ratio")
+    share = "" if ratio is None else f"  ({ratio:.1%})" if record.get("a") == "f32" else f"  ({ratio:.0%})"
+    return style.number(record["tflops"]) + share
 
 
 def size_axis(ax: Axes, sizes: Sequence[int], label: str = "M = N = K") -> None:
@@ -211,7 +231,6 @@ class Lines:
         points: Sequence[tuple[float, float]],
         name: str,
         colour: str,
-        ink: str = "",
         width: float = 1.8,
         dashes: object = "-",
         marker: str = "o",
@@ -221,7 +240,7 @@ class Lines:
         if points:
             xs, ys = zip(*points, strict=True)
             self.ax.plot(xs, ys, color=colour, lw=width, ls=dashes, marker=marker, ms=4.2, zorder=zorder)
-            self.labels.append((*points[-1], name, ink or colour))
+            self.labels.append((*points[-1], name, colour))
             self.top = max(self.top, *ys)
 
     def level(self, reference: Reference, at: float) -> None:
@@ -253,9 +272,9 @@ def over_size(
         points = [(s, v) for s, v in speeds if v]
         if points and points[-1][1] > far:
             low, high = (style.number(pick(v for _, v in points)) for pick in (min, max))
-            beyond.append(f"{BASELINES[name]} {low}–{high}")
+            beyond.append(f"{BASELINES[name](language)} {low}–{high}")
         else:
-            lines.add(points, BASELINES[name], colour, "", 2.1, dashes, "s", 4)
+            lines.add(points, BASELINES[name](language), colour, 2.1, dashes, "s", 4)
     for reference in levels:
         lines.level(reference, at[-1] * 1.12)
     words = ", ".join(beyond)

@@ -8,28 +8,38 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+from gemm_plots.figures.text import Words
 
 Record = dict[str, Any]
 
-CUBLAS, CUBLASLT = "cublas", "cublaslt"
-BASELINES = {CUBLAS: "cuBLAS", CUBLASLT: "cublasLt"}
+CUBLAS, CUBLAS_F32_SUMS, CUBLASLT = "cublas", "cublas_f32_sums", "cublaslt"
+BASELINES = {  # what a kernel is timed in turn with: in its own types, but for the second
+    CUBLAS: Words("cuBLAS", "cuBLAS"),
+    CUBLAS_F32_SUMS: Words("cuBLAS, FP32 sums", "cuBLAS（FP32 累加）"),
+    CUBLASLT: Words("cublasLt", "cublasLt"),
+}
+COMPLETE = "complete"  # the default once more, among the variants that leave work out
 
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
 BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the two files
 LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
+VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
 _COUNT_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "counts": dict}
 _MIX_FIELDS = {"step": str, "variant": str, "level": str, "loop": dict}
 _BOTTLENECK_FIELDS = {**_TIMING_FIELDS, "leaves_out": str}
 _LIMIT_FIELDS = {"limit": str, "a": str, "acc": str, "tflops": float}
+_COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
 
@@ -39,7 +49,7 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, profiles and bottlenecks; simulator counts and instruction mixes."""
+    """Everything recorded: by GPU timings, limits, profiles, bottlenecks; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
@@ -47,6 +57,7 @@ class Records:
     bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
+    variants: list[Record] = field(default_factory=list)
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
         """GPUs with at least one timing of one of the steps; most records first, then by name."""
@@ -89,6 +100,16 @@ class Records:
         rows = (self.default_at(gpu, step, m, n, k, baseline) for step in steps)
         found = [r["baseline_tflops"] for r in rows if r and r.get("baseline_tflops")]
         return statistics.median(found) if found else None
+
+    def beside(self, gpu: str, steps: Iterable[str]) -> list[str]:
+        """The baselines that timings of these steps were taken beside; cuBLAS where there is none."""
+        wanted = set(steps)
+        seen = {r.get("baseline") for r in self.timings.get(gpu, []) if r["step"] in wanted}
+        return [b for b in BASELINES if b in seen] or [CUBLAS]
+
+    def covers(self, step: str) -> dict[str, list[str]]:
+        """The published kernels that each variant of a step covers, in the order of its variants."""
+        return {r["variant"]: r["covers"] for r in self.variants if r["step"] == step}
 
     def swizzled(self, gpu: str, step: str) -> list[Record]:
         """Timings of a step with a swizzle stride given, cuBLAS as baseline where there is one."""
@@ -136,6 +157,7 @@ def load(data: Path, root: Path) -> Records:
     records = Records()
     if not data.is_dir():
         return records
+    records.variants = read_lines(data / VARIANTS_FILE, root, _COVERS_FIELDS)
     for folder in sorted(p for p in data.iterdir() if p.is_dir()):
         if folder.name == SIMULATOR_DIR:
             records.counts = _read_folder(folder, root, _COUNT_FIELDS)
@@ -153,9 +175,9 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
     for path in sorted(folder.glob("*.jsonl")):
         if path.stem in apart:
             into, fields = apart[path.stem]
-            into[folder.name] = _read_file(path, root, fields)
+            into[folder.name] = read_lines(path, root, fields)
         else:
-            timings += _read_file(path, root, _TIMING_FIELDS)
+            timings += read_lines(path, root, _TIMING_FIELDS)
     if timings:
         records.timings[folder.name] = timings
     if bottlenecks := _read_folder(folder / BOTTLENECK_DIR, root, _BOTTLENECK_FIELDS):
@@ -163,10 +185,13 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
 
 
 def _read_folder(folder: Path, root: Path, fields: dict[str, type]) -> list[Record]:
-    return [record for path in sorted(folder.glob("*.jsonl")) for record in _read_file(path, root, fields)]
+    return [record for path in sorted(folder.glob("*.jsonl")) for record in read_lines(path, root, fields)]
 
 
-def _read_file(path: Path, root: Path, fields: dict[str, type]) -> list[Record]:
+def read_lines(path: Path, root: Path, fields: Mapping[str, type] = MappingProxyType({})) -> list[Record]:
+    """The records of a file, each with these fields; none where there is no file. Raises RecordError."""
+    if not path.exists():
+        return []
     name = path.relative_to(root) if path.is_relative_to(root) else path
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -184,7 +209,7 @@ def _read_file(path: Path, root: Path, fields: dict[str, type]) -> list[Record]:
     return rows
 
 
-def _checked(record: Any, fields: dict[str, type]) -> Record:
+def _checked(record: Any, fields: Mapping[str, type]) -> Record:
     if not isinstance(record, dict):
         raise ValueError("not a JSON object")
     for key, kind in fields.items():

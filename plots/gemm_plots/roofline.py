@@ -62,7 +62,7 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
     _roofs(ax, xs, ys, peak, min(value for value, *_ in flat), (
         (l1, style.BLUE, say(language, f"L1: {l1:.1f} TB/s (128 bytes per clock and SM)",
                              f"L1：{l1:.1f} TB/s（每 SM 每周期 128 字节）")),
-        (dram, style.VIOLET, say(language, f"DRAM: {dram} TB/s", f"显存：{dram} TB/s")),
+        (dram, style.PLUM, say(language, f"DRAM: {dram} TB/s", f"显存：{dram} TB/s")),
     ))  # fmt: skip
     _flat_lines(ax, xs, ys, flat)
     _labelled_points(ax, points, xs, ys, [value for value, *_ in flat])
@@ -92,8 +92,8 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         drawn,
         say(
             language,
-            f"Intensity from the simulator's sectors, speed measured. Peaks: {facts['source']}.",
-            f"强度取自模拟器的扇区计数，速度为实测。峰值来源：{facts['source']}。",
+            f"Intensity from the simulator's sectors, speed measured. Peaks: {facts['source'][language]}.",
+            f"强度取自模拟器的扇区计数，速度为实测。峰值来源：{facts['source'][language]}。",
         ),
     )
     return drawn
@@ -105,7 +105,9 @@ def _levels(
     """The peak, the baselines and the limit inside the axes: value, colour, dashes (none: drawn as a roof), name."""
     peak, types = course.peak(gpu, steps[-1]), TYPE_NAMES.get(steps[-1].element, steps[-1].element)
     flat = [(peak, style.INK, "", say(language, f"{types} peak {peak} TFLOPS", f"{types} 峰值 {peak} TFLOPS"))]
-    for reference in panels.baselines(records, gpu, steps, SIZE) + panels.roofs(course, records, gpu, steps, language):
+    for reference in panels.baselines(records, gpu, steps, SIZE, language) + panels.roofs(
+        course, records, gpu, steps, language
+    ):
         if not reference.peak and reference.tflops < ys[1]:
             flat.append((reference.tflops, reference.colour, reference.dashes, reference.text))
     return flat
@@ -182,7 +184,7 @@ def _labelled_points(ax: Axes, points: Sequence[Point], xs: Bounds, ys: Bounds, 
         taken.append((cx - 0.12, cy - 0.08, cx + 0.12, cy + 0.08))
         leader = {"arrowstyle": "-", "color": style.GREEN, "lw": 0.7, "shrinkA": 1, "shrinkB": 3}
         ax.annotate(
-            step.number,
+            f"{step.number:02d}",
             (value_x, value_y),
             ((cx - x) * 72, (cy - y) * 72),
             textcoords="offset points",

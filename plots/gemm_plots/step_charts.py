@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from . import panels, style
 from .course import Course, Step
-from .records import BASELINES, CUBLAS, Record, Records
+from .records import BASELINES, COMPLETE, CUBLAS, Record, Records
 from .style import Missing, say
 
 # How element types are written, and what a record's types come to in a few words.
@@ -45,7 +45,7 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
             if one
         }
         if before:
-            lines.add(points[before], before.short, style.GREY, style.MUTED, zorder=4)
+            lines.add(points[before], before.short, style.GREY, zorder=4)
         lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
         beyond = panels.over_size(lines, course, records, gpu, [step], at, language)
         panels.size_axis(ax, at)
@@ -70,12 +70,15 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
 
 
 def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096) -> list[Record]:
-    """The variants of a step at one size without options, best first; `versus`: their ratio to each baseline."""
+    """The variants of a step at one size without options, best first; `versus`: their ratio to each baseline.
+
+    `complete`, the default once more for those that leave work out, is not among them.
+    """
     found: dict[str, Record] = {}
     for record in records.of_step(gpu, step.name):
-        if (record["m"], record["n"], record["k"]) != (size, size, size) or record.get("options"):
-            continue
         name, baseline = record["variant"], record.get("baseline")
+        if (record["m"], record["n"], record["k"]) != (size,) * 3 or record.get("options") or name == COMPLETE:
+            continue
         versus = found.get(name, {}).get("versus", {})
         if record.get("ratio") is not None:
             versus = {**versus, baseline: record["ratio"]}
@@ -102,10 +105,8 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
     drawn, axes = panels.gpu_panels(records, gpus, height, inches, left, 0.75, top, 0.5)
     for ax, gpu in zip(axes, gpus, strict=True):
         for row, record in enumerate(rows[gpu]):
-            value = record["tflops"]
-            ax.barh(row, value, 0.66, color=style.BLUE if record.get("default") else style.GREY, zorder=2)
-            ink = "white" if record.get("default") else style.INK
-            panels.bar_text(ax, value, row, panels.with_share(value, record.get("ratio")), value > 0.4 * tops[gpu], ink)
+            colour, ink = (style.BLUE, "white") if record.get("default") else (style.GREY, style.INK)
+            panels.timed_bar(ax, row, record, colour, tops[gpu], ink)
         panels.vertical_references(ax, references[gpu], tops[gpu], inches)
         ax.set_xlim(0, tops[gpu])
         panels.bar_rows(ax, names[gpu])
@@ -125,18 +126,18 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
 
 def _shown(record: Record, rows: list[Record], language: str) -> str:
     """A variant's name, with its types where they are not the default's."""
-    default = next((r for r in rows if r.get("default")), rows[0])
-    return record["variant"] + ("" if kind(record) == kind(default) else f" ({kind_in_words(record, language)})")
+    default, words = next((r for r in rows if r.get("default")), rows[0]), kind_in_words(record, language)
+    return record["variant"] + ("" if kind(record) == kind(default) else say(language, f" ({words})", f"（{words}）"))
 
 
 def _references(
     course: Course, records: Records, gpu: str, step: Step, rows: list[Record], language: str
 ) -> list[panels.Reference]:
     """The baselines beside the default; without one beside the fastest; then limit and peak."""
-    found = panels.baselines(records, gpu, [step], 4096)
+    found = panels.baselines(records, gpu, [step], 4096, language)
     if not found:
         one = next((r for r in rows if r.get("baseline_tflops") and r.get("baseline") in BASELINES), None)
         if one:
             name = one["baseline"]
-            found = [panels.Reference(BASELINES[name], one["baseline_tflops"], *panels.LOOKS[name])]
+            found = [panels.Reference(BASELINES[name](language), one["baseline_tflops"], *panels.LOOKS[name])]
     return found + panels.roofs(course, records, gpu, [step], language)

@@ -1,12 +1,13 @@
-"""One look for every chart: colours, fonts, legends, and SVG text that two runs write byte for byte alike."""
+"""One look for every chart: colours, fonts, heat maps, legends, and SVG text that two runs write byte for byte alike."""
 
 from __future__ import annotations
 
 import io
 import logging
+import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import matplotlib
 
@@ -27,12 +28,15 @@ from gemm_plots.figures.svg import FONT
 from gemm_plots.figures.text import say as say
 
 BLUE = A.strong  # operand A, and the step a chapter is about
-AMBER = B.strong  # operand B, and cuBLAS
+AMBER, AMBER_INK = B.strong, B.ink  # operand B, and cuBLAS
 GREEN = C.strong  # results, FMAs, gains
-VIOLET = THREAD.strong  # threads, and cublasLt
+PLUM = THREAD.strong  # threads, and cublasLt
 GREY = "#a9b4c2"  # the step before, everything else
+INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
 
-# Dark to light along a ladder, readable on the panel colour.
+RATIO_REACH = math.log(1.6)  # a ratio so far from 1 has the full colour
+
+# Along a ladder, readable on the panel colour.
 LADDER = (
     "#8a97a8",
     "#6f86a8",
@@ -104,7 +108,6 @@ def to_svg(drawn: Figure) -> str:
     plt.close(drawn)
     svg = buffer.getvalue()
     svg = re.sub(r"'DejaVu Sans'", FONT, svg)
-    # Width and height in points become a view box alone: the page decides the size.
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)
     return re.sub(r"[ \t]+$", "", svg, flags=re.M)
@@ -115,11 +118,52 @@ def em(text: str) -> float:
     return sum(1.0 if ord(char) > 0x2E7F else 0.58 for char in text)
 
 
-def blend(colour: str, share: float) -> str:
+def blend(colour: str, share: float, least: float = 0.08) -> str:
     """A colour mixed with white: 0 is nearly white, 1 the colour itself."""
-    share = 0.08 + 0.92 * share
+    share = least + (1 - least) * share
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(255 + (part - 255) * share):02x}" for part in parts)
+
+
+def luminance(colour: str) -> float:
+    """A colour's relative luminance: 0 for black, 1 for white; text on it is white below about 0.22."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def ratio_colour(ratio: float) -> str:
+    """The colour of a ratio, the same in every heat map: white at 1, blue above, orange below."""
+    share = min(1.0, abs(math.log(ratio)) / RATIO_REACH)
+    return blend(BLUE if ratio > 1 else AMBER, share, 0)
+
+
+def cells(
+    ax: Axes,
+    rows: int,
+    columns: int,
+    values: Mapping[tuple[int, int], tuple[float, str, str]],
+    colour: Callable[[float], str],
+    bold: Callable[[float], bool] = lambda value: True,
+) -> None:
+    """A heat map: by row and column a value, which gives the cell its colour, and up to two texts in it."""
+    for row in range(rows):
+        for column in range(columns):
+            value, first, second = values.get((row, column), (None, "–", ""))
+            shade = GRID if value is None else colour(value)
+            ax.add_patch(Rectangle((column, row), 1, 1, facecolor=shade, edgecolor="white", lw=1.5))
+            ink = INK if value is None or luminance(shade) > 0.22 else "white"
+            weight = "bold" if value is not None and bold(value) else "normal"
+            middle = {"va": "center_baseline", "color": ink, "zorder": 5}
+            x = column + (0.54 if second else 0.5)
+            ax.text(x, row + 0.5, first, ha="right" if second else "center", fontsize=9.5, fontweight=weight, **middle)
+            if second:
+                ax.text(column + 0.62, row + 0.5, second, ha="left", fontsize=8, **middle)
+    ax.set_xlim(0, columns)
+    ax.set_ylim(rows, 0)
+    ax.tick_params(length=0, labelsize=9)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
 
 
 def heading(drawn: Figure, title: str, note: str = "") -> None:
@@ -129,6 +173,21 @@ def heading(drawn: Figure, title: str, note: str = "") -> None:
     drawn.text(left, 1 - 0.30 / height, title, fontsize=13, fontweight="bold", va="baseline")
     if note:
         drawn.text(left, 1 - 0.52 / height, note, fontsize=9, color=MUTED, va="baseline")
+
+
+def group_name(ax: Axes, y: float, text: str, colour: str = INK) -> None:
+    """The name of a group of rows, at the left edge of the axes."""
+    ax.text(
+        0.004,
+        y,
+        text,
+        fontsize=10,
+        fontweight="bold",
+        color=colour,
+        va="center",
+        transform=ax.get_yaxis_transform(),
+        zorder=5,
+    )
 
 
 def footnote(drawn: Figure, text: str) -> None:
@@ -172,7 +231,7 @@ def name_beside(ax: Axes, point: tuple[float, float], text: str, place: float, c
         textcoords="axes fraction",
         va="center",
         fontsize=9,
-        color=colour,
+        color=INKS.get(colour, colour),
         annotation_clip=False,
         arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)},
     )

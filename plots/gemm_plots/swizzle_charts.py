@@ -6,7 +6,6 @@ import re
 from collections import Counter
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from . import panels, style
 from .course import Course, Step
@@ -14,7 +13,7 @@ from .records import Record, Records
 from .style import Missing, say
 
 HIT_RATE = "lts__t_sector_hit_rate.pct"
-_STAGES = re.compile(r"(?:^|_)(?:stages?_?|s)(\d)(?=_|$)|(?:^|_)(\d)_?stages?(?=_|$)")
+_STAGES = re.compile(r"(\w+)_stages(\d)")
 
 
 def default_over_stride(records: Records, gpu: str, step: str) -> dict[int, dict[int, Record]]:
@@ -47,12 +46,15 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     if gpu is None:
         raise Missing(f"{step.name} was not timed at two swizzle strides or more")
     found = default_over_stride(records, gpu, step.name)
-    timed = {s: {k: r["tflops"] for k, r in rows.items() if k} for s, rows in found.items()}
-    rates = hit_rates(records, gpu, step.name)
-    columns = 2 if rates else 1
+    timed = {s: {k: (*panels.spread(r), r["tflops"]) for k, r in rows.items() if k} for s, rows in found.items()}
+    rates = {s: {k: (v,) for k, v in r.items() if k} for s, r in hit_rates(records, gpu, step.name).items()}
+    shown = [("TFLOPS", timed)]
+    shown += (
+        [(say(language, "L2 hit rate, % (Nsight Compute)", "L2 命中率，%（Nsight Compute）"), rates)] if rates else []
+    )
     height, panel, left, right = 4.3, 3.7 if rates else 5.4, 0.68, 1.05
-    width = columns * (left + panel + right)
-    drawn, axes = style.figure(width, height, columns=columns)
+    width = len(shown) * (left + panel + right)
+    drawn, axes = style.figure(width, height, columns=len(shown))
     drawn.subplots_adjust(
         left=left / width,
         right=1 - right / width,
@@ -60,67 +62,53 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
         bottom=0.85 / height,
         wspace=(left + right) / panel,
     )
-    strides = sorted({k for rows in [*timed.values(), *rates.values()] for k in rows if k})
-    palette = (style.GREY, style.BLUE, style.GREEN, style.VIOLET, style.AMBER)
+    strides = sorted({k for rows in [*timed.values(), *rates.values()] for k in rows})
+    palette = (style.GREY, style.BLUE, style.GREEN, style.PLUM, style.AMBER)
     colours = {size: palette[i % len(palette)] for i, size in enumerate(sorted({*timed, *rates}))}
-    rate_title = say(language, "L2 hit rate, % (Nsight Compute)", "L2 命中率，%（Nsight Compute）")
-    for ax, values, title in ((axes[0], timed, "TFLOPS"), (axes[-1], rates, rate_title)):
-        if not values or (ax is axes[0]) != (values is timed):
-            continue
+    for ax, (title, values) in zip(axes, shown, strict=True):
         lines = panels.Lines(ax)
-        bounds = [v for rows in values.values() for v in rows.values()]
-        for size, rows in values.items():
+        every = [v for rows in values.values() for cell in rows.values() for v in cell]
+        for index, (size, rows) in enumerate(values.items()):
             colour = colours[size]
-            ink = style.MUTED if colour == style.GREY else colour
-            lines.add([(k, v) for k, v in rows.items() if k], f"{size}³", colour, ink, width=2.1)
+            for stride, (*span, _) in rows.items():
+                ax.plot(
+                    [stride * 1.04 ** (index - 1)] * len(span), span, color=colour, lw=1.2, marker="_", ms=5, zorder=2.5
+                )
+            lines.add([(k, cell[-1]) for k, cell in rows.items()], f"{size}³", colour, 2.1)
+        lines.top = max(every)
         panels.size_axis(ax, strides, say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"))
         ax.tick_params(axis="x", labelsize=9)
-        lines.finish(2.45, 1.12, max(0.0, min(bounds) - 0.6 * (max(bounds) - min(bounds))))
+        lines.finish(2.45, 1.12, max(0.0, min(every) - 0.3 * (max(every) - min(every))))
         ax.set_title(title, fontsize=10)
-    where, spread = records.gpu_name(gpu), _spread([r for rows in found.values() for k, r in rows.items() if k])
+    where = records.gpu_name(gpu)
     style.heading(
         drawn,
         say(language, f"{step.short}: block swizzle · {where}", f"{step.short}：block swizzle · {where}"),
-        (
-            say(
-                language,
-                f"medians; the middle 60% of a timing's rounds span up to {spread:.0%} of it; ",
-                f"中位数；同一次计时中间 60% 的各轮相差最多 {spread:.0%}；",
-            )
-            if spread
-            else ""
-        )
-        + say(language, "no axis starts at 0", "纵轴不从 0 开始"),
+        say(
+            language,
+            "medians; a whisker spans the middle 60% of a timing's rounds; no axis starts at 0",
+            "中位数；竖线为同一次计时中间 60% 的各轮；纵轴不从 0 开始",
+        ),
     )
     style.footnote(drawn, panels.conditions(records, gpu, language))
     return drawn
 
 
-def _spread(rows: list[Record]) -> float:
-    """From the 20th to the 80th percentile of a timing's rounds, as a share of its median: the largest of them."""
-    known = [r for r in rows if r.get("ms_p20") and r.get("ms_p80")]
-    return max(((r["ms_p80"] - r["ms_p20"]) / r["ms"] for r in known), default=0.0)
-
-
 def stages_of(variant: str) -> tuple[str, int] | None:
     """What a variant is apart from its stages, and how many it has: `warp2x4_stages3` → (`warp2x4`, 3)."""
-    match = _STAGES.search(variant)
-    if match is None:
-        return None
-    return (variant[: match.start()] + variant[match.end() :]).strip("_"), int(match[1] or match[2])
+    match = _STAGES.fullmatch(variant)
+    return (match[1], int(match[2])) if match else None
 
 
 def stage_grid(records: Records, gpu: str, step: str) -> tuple[int, dict[str, dict[tuple[int, int], Record]]]:
     """The square size with most of them, and by family the timings at (stages, stride)."""
     by_size: dict[int, dict[str, dict[tuple[int, int], Record]]] = {}
-    for record in [*records.swizzled(gpu, step), *(r for r in records.of_step(gpu, step) if not r.get("options"))]:
+    for record in records.swizzled(gpu, step):
         family = stages_of(record["variant"])
         if family and record["m"] == record["n"] == record["k"]:
-            stride = (record.get("options") or {}).get("swizzle_stride", 0)
-            by_size.setdefault(record["m"], {}).setdefault(family[0], {}).setdefault((family[1], stride), record)
-    full: dict[int, dict[str, dict[tuple[int, int], Record]]] = {}
-    for size, families in by_size.items():
-        full[size] = {f: g for f, g in families.items() if _crosses(g)}
+            at = family[1], record["options"]["swizzle_stride"]
+            by_size.setdefault(record["m"], {}).setdefault(family[0], {}).setdefault(at, record)
+    full = {size: {f: g for f, g in families.items() if _crosses(g)} for size, families in by_size.items()}
     size = max(full, key=lambda s: (sum(map(len, full[s].values())), s), default=0)
     return size, full.get(size, {})
 
@@ -139,51 +127,34 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
     strides = sorted({k for grid in families.values() for _, k in grid})
     depths = sorted({d for grid in families.values() for d, _ in grid})
     values = [r["tflops"] for grid in families.values() for r in grid.values()]
-    low, high = min(values), max(values)
+    low, reach = min(values), (max(values) - min(values)) or 1
     columns = min(2, len(families))
     rows = -(-len(families) // columns)
-    cell, tall = 0.72, 0.36
-    panel, gap, left = cell * len(strides), 0.95, 0.85
-    width = max(6.2, left + columns * panel + (columns - 1) * gap + 0.25)
-    block = tall * len(depths) + 0.85
-    height = 1.0 + rows * block
+    panel, tall, gap, left = 0.72 * len(strides), 0.36 * len(depths), 0.95, 0.85
+    block = tall + 0.85
+    width, height = max(6.2, left + columns * panel + (columns - 1) * gap + 0.25), 1.0 + rows * block
     drawn = style.plt.figure(figsize=(width, height))
     for index, (family, grid) in enumerate(families.items()):
         x = left + index % columns * (panel + gap)
-        y = 0.95 + index // columns * block + 0.2
-        ax = drawn.add_axes(
-            (x / width, 1 - (y + tall * len(depths)) / height, panel / width, tall * len(depths) / height)
-        )
+        y = 1.15 + index // columns * block
+        ax = drawn.add_axes((x / width, 1 - (y + tall) / height, panel / width, tall / height))
         best = max(r["tflops"] for r in grid.values())
-        for row, depth in enumerate(depths):
-            for column, stride in enumerate(strides):
-                record = grid.get((depth, stride))
-                share = (record["tflops"] - low) / ((high - low) or 1) if record else 0.0
-                shade = style.blend(style.BLUE, share) if record else style.GRID
-                ax.add_patch(Rectangle((column, row), 1, 1, facecolor=shade, edgecolor="white", lw=1.5))
-                is_best = record is not None and record["tflops"] == best
-                ax.text(
-                    column + 0.5,
-                    row + 0.5,
-                    style.number(record["tflops"]) if record else "–",
-                    ha="center",
-                    va="center_baseline",
-                    fontsize=9.5,
-                    fontweight="bold" if is_best else "normal",
-                    color="white" if share > 0.55 else style.INK,
-                )
-        ax.set_xlim(0, len(strides))
-        ax.set_ylim(len(depths), 0)
-        own = say(language, "own", "自选")
-        ax.set_xticks([c + 0.5 for c in range(len(strides))], [str(s) if s else own for s in strides], fontsize=9)
+        cells = {(depths.index(d), strides.index(k)): (r["tflops"], style.number(r["tflops"]), "")
+                 for (d, k), r in grid.items()}  # fmt: skip
+        style.cells(
+            ax,
+            len(depths),
+            len(strides),
+            cells,
+            lambda value: style.blend(style.BLUE, (value - low) / reach),
+            lambda value, best=best: value == best,
+        )
+        ax.set_xticks([c + 0.5 for c in range(len(strides))], [str(s) for s in strides])
         ax.set_yticks([r + 0.5 for r in range(len(depths))], [str(d) for d in depths])
-        ax.tick_params(length=0)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
         ax.set_title(family, fontsize=10)
         if index % columns == 0:
-            ax.set_ylabel(say(language, "stages", "级数"))
-        if index // columns == rows - 1 or index + columns >= len(families):
+            ax.set_ylabel(say(language, "stages", "stage 数"))
+        if index + columns >= len(families):
             ax.set_xlabel(say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"), fontsize=9)
     where = records.gpu_name(gpu)
     style.heading(
@@ -191,12 +162,8 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
         say(
             language,
             f"{step.short}: stages × swizzle, {size}³ · {where}",
-            f"{step.short}：级数 × swizzle，{size}³ · {where}",
+            f"{step.short}：stage 数 × swizzle，{size}³ · {where}",
         ),
-        say(
-            language,
-            "TFLOPS; bold: the best of a panel; own: the stride that the step chooses by itself",
-            "TFLOPS；粗体：该图中最快；自选：这一步自己选用的步长",
-        ),
+        say(language, "TFLOPS; bold: the best of a panel", "TFLOPS；粗体：该图中最快"),
     )
     return drawn

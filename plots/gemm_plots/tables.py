@@ -2,51 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
-from .records import BASELINES, CUBLASLT, Record, Records
+from .records import BASELINES, Record, Records
 from .style import Missing, number, say
+
+Cells = list[str]
 
 
 class UnknownTable(Exception):
     """A marker names a table that does not exist."""
 
 
+@dataclass(frozen=True)
+class Page:
+    """What a table is made from, and the language of the page that it stands on."""
+
+    course: Course
+    records: Records
+    language: str
+
+    def say(self, english: str, chinese: str) -> str:
+        """The text in the page's language."""
+        return say(self.language, english, chinese)
+
+    def of(self, baseline: str) -> str:
+        """The head of a column of ratios."""
+        name = BASELINES[baseline](self.language)
+        return self.say(f"of {name}", f"相对 {name}")
+
+    def link(self, step: Step) -> str:
+        """A step's name, linked to its chapter."""
+        return f"[{step.name}](steps/{step.name}/{self.say('', 'README.zh-CN.md')})"
+
+
+@dataclass
+class Table:
+    """A table: its head, its rows, the records in it; how many columns are text; what the line above it says."""
+
+    head: Cells
+    rows: list[Cells] = field(default_factory=list)
+    used: list[Record] = field(default_factory=list)
+    texts: int = 1
+    note: str = ""
+
+    def __str__(self) -> str:
+        """The table as Markdown: texts to the left, figures to the right."""
+        rule = ["---"] * self.texts + ["--:"] * (len(self.head) - self.texts)
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in (self.head, rule, *self.rows))
+
+
 def table(course: Course, records: Records, name: str, language: str) -> str:
     """The table of that name as Markdown. Raises UnknownTable, or Missing where nothing is recorded yet."""
-    kind, _, rest = name.partition(":")
-    if kind.startswith("ladder-") and course.ladder(kind.removeprefix("ladder-")):
-        return _ladder(course, records, kind.removeprefix("ladder-"), language)
-    if name == "mix":
-        return _mix(course, records, list(course.steps), language)
-    if name in ("limits", "error"):
-        return {"limits": _limits, "error": _error}[name](course, records, language)
-    step = course.step(rest)
-    makers: dict[str, Callable[[Course, Records, Step, str], str]] = {
-        "step": _step,
-        "variants": _variants,
-        "sweep27": _sweep27,
-        "hgemm27": partial(_sweep, sweep=sweep_charts.HGEMM27),
-        "hgemm125": partial(_sweep, sweep=sweep_charts.HGEMM125),
-        "swizzle": _swizzle,
-        "bottlenecks": _bottlenecks,
-        "error-over-k": _error_over_k,
-        "counts": _counts,
-        "count-variants": _count_variants,
-        "mix": lambda course, records, step, language: _mix(course, records, [step], language, default_only=False),
-    }
-    if kind not in makers or step is None:
+    page = Page(course, records, language)
+    kind, _, of = name.partition(":")
+    for beginning, make in (("ladder-", _ladder), ("covers-", _covers)):
+        if course.ladder(kind.removeprefix(beginning)):
+            return make(page, kind.removeprefix(beginning))
+    if not of and kind in OF_THE_COURSE:
+        return OF_THE_COURSE[kind](page)
+    step = course.step(of)
+    if step is None or kind not in OF_A_STEP:
         raise UnknownTable(name)
-    return makers[kind](course, records, step, language)
+    return OF_A_STEP[kind](page, step)
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> str:
-    """A pipe table; the first `text_columns` columns to the left, figures to the right."""
-    rule = ["---"] * text_columns + ["--:"] * (len(head) - text_columns)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
+def _by_gpu(page: Page, steps: Iterable[Step], make: Callable[[str], Table | None], why: str) -> str:
+    """A table per GPU that steps were timed on, under a line that names it; Missing where there is none."""
+    made = ((gpu, make(gpu)) for gpu in page.records.gpus([s.name for s in steps]))
+    parts = [f"{_where(page, gpu, table)}\n\n{table}" for gpu, table in made if table]
+    if not parts:
+        raise Missing(why)
+    return "\n\n".join(parts)
+
+
+def _where(page: Page, gpu: str, table: Table) -> str:
+    """The line above a table: GPU, compiler, driver, date of the records in it; and its note."""
+    dates = sorted({r["date"][:10] for r in table.used if r.get("date")})
+    driver = next((r["driver"] for r in table.used if r.get("driver")), None)
+    cuda = next((r["cuda"] for r in table.used if r.get("cuda")), None)
+    parts = [f"**{page.records.gpu_name(gpu)}**"]
+    parts += [f"CUDA {cuda}"] if cuda else []
+    parts += [page.say(f"driver {driver}", f"驱动 {driver}")] if driver else []
+    parts += [" – ".join(dict.fromkeys((dates[0], dates[-1])))] if dates else []
+    return page.say(", ", "，").join(parts) + (page.say("; ", "；") + table.note if table.note else "")
 
 
 def _percent(value: float | None) -> str:
@@ -57,527 +100,388 @@ def _figure(value: float | None) -> str:
     return number(value) if value is not None else "–"
 
 
-def _where(records: Records, gpu: str, rows: Sequence[Record], language: str) -> str:
-    """The line above a table: GPU, compiler, driver, date of the records in it."""
-    dates = sorted({r["date"][:10] for r in rows if r.get("date")})
-    driver = next((r["driver"] for r in rows if r.get("driver")), None)
-    cuda = next((r["cuda"] for r in rows if r.get("cuda")), None)
-    parts = [f"**{records.gpu_name(gpu)}**"]
-    parts += [f"CUDA {cuda}"] if cuda else []
-    parts += [say(language, f"driver {driver}", f"驱动 {driver}")] if driver else []
-    parts += [dates[0] if len(dates) == 1 else f"{dates[0]} – {dates[-1]}"] if dates else []
-    return say(language, ", ", "，").join(parts)
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
-def _link(step: Step, language: str) -> str:
-    page = say(language, "", "README.zh-CN.md")
-    return f"[{step.name}](steps/{step.name}/{page})"
+def _speed(record: Record | None) -> str:
+    return _figure(record["tflops"] if record else None)
 
 
-def _ladder(course: Course, records: Records, name: str, language: str) -> str:
-    steps = course.ladder(name)
-    names = [s.name for s in steps]
-    gpus = records.gpus(names)
-    if not gpus:
-        raise Missing(f"no timing of the {name} ladder")
-    parts = []
-    of = say(language, "of {}", "相对 {}")
-    for gpu in gpus:
-        bases = _baselines(records.timings[gpu], names)
-        ratios = [of.format(BASELINES[b]) for b in bases]
-        head = [
-            say(language, "step", "步骤"),
-            say(language, "idea", "思路"),
-            say(language, "TFLOPS at 4096³", "4096³ TFLOPS"),
-            *ratios,
-            say(language, "at 8192³", "8192³ TFLOPS"),
-            *ratios,
-            say(language, "of peak", "相对峰值"),
-            say(language, "gain over the best before", "相对此前最好"),
-        ]
-        rows, used, best = [], [], 0.0
-        for step in steps:
-            at = [records.default_at(gpu, step.name, size) for size in (4096, 8192)]
-            used += [r for r in at if r]
-            peak = course.peak(gpu, step)
-            top = max((r["tflops"] for r in at if r), default=None)
-            now = at[0]["tflops"] if at[0] else None
-            gain = f"×{now / best:.2f}" if now and best else "–"
-            best = max(best, now or 0.0)
-            cells = [_link(step, language), course.idea(step, language)]
-            for record in at:
-                cells += [_figure(record["tflops"] if record else None), *_ratios(records, gpu, record, bases)]
-            rows.append([*cells, _percent(top / peak if top and peak else None), gain])
-        for base in bases:
-            speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
-            if any(speeds):
-                peak = course.peak(gpu, steps[-1])
-                cells = [BASELINES[base], ""]
-                for speed in speeds:
-                    cells += [_figure(speed), *("100%" if b == base else "" for b in bases)]
-                share = max(v for v in speeds if v) / peak if peak else None
-                rows.append([*cells, _percent(share) if share and share <= 1 else "", ""])
-        parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows, 2))
-    return "\n\n".join(parts)
+def _variant(record: Record) -> str:
+    return f"**`{record['variant']}`**" if record.get("default") else f"`{record['variant']}`"
 
 
-def _baselines(rows: Sequence[Record], steps: Sequence[str]) -> list[str]:
-    """The baselines that timings of these steps were taken beside: cuBLAS, and cublasLt where there is one."""
-    seen = {r.get("baseline") for r in rows if r["step"] in steps}
-    return [b for b in BASELINES if b in seen or b != CUBLASLT]
-
-
-def _ratios(records: Records, gpu: str, record: Record | None, bases: Sequence[str]) -> list[str]:
+def _ratios(page: Page, gpu: str, record: Record | None, baselines: Sequence[str]) -> Cells:
     """A default variant's share of each baseline at the size of a record of it."""
-    found = []
-    for base in bases:
-        size = [record[key] for key in ("m", "n", "k")] if record else []
-        beside = records.default_at(gpu, record["step"], *size, baseline=base) if record else None
-        found.append(_percent(beside.get("ratio") if beside else None))
-    return found
+    size = [record[key] for key in ("m", "n", "k")] if record else []
+    beside = [page.records.default_at(gpu, record["step"], *size, baseline=b) if record else None for b in baselines]
+    return [_percent(r.get("ratio") if r else None) for r in beside]
 
 
-def _step(course: Course, records: Records, step: Step, language: str) -> str:
-    gpus = [g for g in records.gpus([step.name]) if records.square_sizes(g, [step.name])]
-    if not gpus:
-        raise Missing(f"no timing of {step.name} at a square size")
-    before = course.before(step)
-    parts = []
-    for gpu in gpus:
-        bases = _baselines(records.timings[gpu], [step.name])
+def _ladder(page: Page, name: str) -> str:
+    steps, records = page.course.ladder(name), page.records
+    names = [s.name for s in steps]
+
+    def of(gpu: str) -> Table:
+        baselines = records.beside(gpu, names)
+        ratios = [page.of(b) for b in baselines]
         head = [
-            "M = N = K",
-            *([before.short] if before else []),
-            f"**{step.short}**",
-            *(
-                cell
-                for b in bases
-                for cell in (BASELINES[b], say(language, f"of {BASELINES[b]}", f"相对 {BASELINES[b]}"))
-            ),
-            say(language, "of peak", "相对峰值"),
-            *([say(language, "gain", "提升")] if before else []),
+            page.say("step", "步骤"),
+            page.say("idea", "思路"),
+            page.say("TFLOPS at 4096³", "4096³ TFLOPS"),
+            *ratios,
         ]
-        rows, used = [], []
+        head += [page.say("of peak at 4096³", "4096³ 相对峰值"), page.say("TFLOPS at 8192³", "8192³ TFLOPS"), *ratios]
+        made = Table([*head, page.say("gain at 4096³", "4096³ 提升")], texts=2)
+        best = 0.0
+        for step in steps:
+            small, large = (records.default_at(gpu, step.name, size) for size in (4096, 8192))
+            made.used += [r for r in (small, large) if r]
+            speed, peak = small["tflops"] if small else 0.0, page.course.peak(gpu, step)
+            cells = [page.link(step), page.course.idea(step, page.language)]
+            cells += [_speed(small), *_ratios(page, gpu, small, baselines), _percent(speed / peak if peak else None)]
+            cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
+            made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
+            best = max(best, speed)
+        for base in baselines:
+            speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
+            peak = page.course.peak(gpu, steps[-1])
+            share = speeds[0] / peak if speeds[0] and peak else None
+            same = ["100%" if b == base else "" for b in baselines]
+            cells = [_figure(speeds[0]), *same, _percent(share) if share and share <= 1 else ""]
+            if any(speeds):
+                made.rows.append([BASELINES[base](page.language), "", *cells, _figure(speeds[1]), *same, ""])
+        made.note = page.say("gain: over the best step before", "提升：相对此前最快的一步")
+        return made
+
+    return _by_gpu(page, steps, of, f"no timing of the {name} ladder")
+
+
+def _covers(page: Page, name: str) -> str:
+    """A ladder's steps with the published kernels that their variants cover."""
+    if not page.records.variants:
+        raise Missing("what the variants cover is not recorded: python -m lab.variants")
+    made = Table([
+        page.say("step", "步骤"),
+        page.say("idea", "思路"),
+        page.say("published kernels and the variants that cover them", "公开的 kernel 与覆盖它的变体"),
+    ], texts=3)  # fmt: skip
+    for step in page.course.ladder(name):
+        by_kernel: dict[str, list[str]] = {}
+        for variant, kernels in page.records.covers(step.name).items():
+            for kernel in kernels:
+                by_kernel.setdefault(kernel, []).append(f"`{variant}`")
+        covered = "; ".join(f"{kernel}: {', '.join(variants)}" for kernel, variants in by_kernel.items())
+        made.rows.append([page.link(step), page.course.idea(step, page.language), covered or page.say("none", "无")])
+    return str(made)
+
+
+def _step(page: Page, step: Step) -> str:
+    before, records = page.course.before(step), page.records
+
+    def of(gpu: str) -> Table | None:
+        baselines = records.beside(gpu, [step.name])
+        head = ["M = N = K", *([before.short] if before else []), f"**{step.short}**"]
+        head += [cell for b in baselines for cell in (BASELINES[b](page.language), page.of(b))]
+        head += [page.say("of peak", "相对峰值"), *([page.say("gain", "提升")] if before else [])]
+        made = Table(head, texts=0, note=page.say("TFLOPS, the default variants", "单位 TFLOPS，均为默认变体"))
+        peak = page.course.peak(gpu, step)
         for size in records.square_sizes(gpu, [step.name]):
             now = records.default_at(gpu, step.name, size)
             if now is None:
                 continue
             old = records.default_at(gpu, before.name, size) if before else None
-            peak = course.peak(gpu, step)
-            cells = [
-                str(size),
-                *([_figure(old["tflops"] if old else None)] if before else []),
-                f"**{_figure(now['tflops'])}**",
-                *(
-                    cell
-                    for b, ratio in zip(bases, _ratios(records, gpu, now, bases), strict=True)
-                    for cell in (_figure(records.baseline_at(gpu, [step.name], size, baseline=b)), ratio)
-                ),
-                _percent(now["tflops"] / peak if peak else None),
-            ]
-            if before:
-                cells.append(f"×{now['tflops'] / old['tflops']:.2f}" if old else "–")
-            rows.append(cells)
-            used.append(now)
-        where = _where(records, gpu, used, language)
-        unit = say(language, "TFLOPS, the default variants", "单位 TFLOPS，均为默认变体")
-        parts.append(f"{where}{say(language, '; ', '；')}{unit}\n\n" + _markdown(head, rows, 0))
-    return "\n\n".join(parts)
+            cells = [str(size), *([_speed(old)] if before else []), f"**{_speed(now)}**"]
+            for base, ratio in zip(baselines, _ratios(page, gpu, now, baselines), strict=True):
+                cells += [_figure(records.baseline_at(gpu, [step.name], size, baseline=base)), ratio]
+            cells.append(_percent(now["tflops"] / peak if peak else None))
+            gain = f"×{now['tflops'] / old['tflops']:.2f}" if old else "–"
+            made.rows.append([*cells, *([gain] if before else [])])
+            made.used.append(now)
+        return made if made.rows else None
+
+    return _by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
 
 
-def _variants(course: Course, records: Records, step: Step, language: str) -> str:
-    gpus = [g for g in records.gpus([step.name]) if step_charts.variant_rows(records, g, step)]
-    if not gpus:
-        raise Missing(f"no timing of {step.name} at 4096")
-    covers = course.covers(step)
-    parts = []
-    for gpu in gpus:
-        found = step_charts.variant_rows(records, gpu, step)
-        bases = _baselines(records.timings[gpu], [step.name])
+def _variants(page: Page, step: Step) -> str:
+    covers = page.records.covers(step.name)
+
+    def of(gpu: str) -> Table | None:
+        found = step_charts.variant_rows(page.records, gpu, step)
+        baselines = page.records.beside(gpu, [step.name])
         kinds = len({step_charts.kind(r) for r in found}) > 1
-        head = [
-            say(language, "variant", "变体"),
-            say(language, "published kernel it covers", "对应的已发表内核"),
-            *([say(language, "types", "类型")] if kinds else []),
-            say(language, "TFLOPS at 4096³", "4096³ TFLOPS"),
-            *(say(language, f"of {BASELINES[b]}", f"相对 {BASELINES[b]}") for b in bases),
-            say(language, "relative to the default", "相对默认变体"),
-        ]
+        head = [page.say("variant", "变体"), page.say("published kernel it covers", "对应的公开 kernel")]
+        head += [page.say("types", "类型")] if kinds else []
+        head += [page.say("TFLOPS at 4096³", "4096³ TFLOPS"), *map(page.of, baselines)]
+        made = Table([*head, page.say("relative to the default", "相对默认变体")], used=found, texts=2 + kinds)
         default = next((r["tflops"] for r in found if r.get("default")), None)
-        rows = [
-            [
-                f"**`{r['variant']}`**" if r.get("default") else f"`{r['variant']}`",
-                ", ".join(covers.get(r["variant"], [])),
-                *([step_charts.kind_in_words(r, language)] if kinds else []),
-                _figure(r["tflops"]),
-                *(_percent(r["versus"].get(b)) for b in bases),
-                f"{r['tflops'] / default:.3f}" if default else "–",
-            ]
-            for r in found
-        ]
-        parts.append(_where(records, gpu, found, language) + "\n\n" + _markdown(head, rows, 3 if kinds else 2))
-    return "\n\n".join(parts)
+        for r in found:
+            cells = [_variant(r), ", ".join(covers.get(r["variant"], []))]
+            cells += [step_charts.kind_in_words(r, page.language)] if kinds else []
+            cells += [_speed(r), *(_percent(r["versus"].get(b)) for b in baselines)]
+            made.rows.append([*cells, f"{r['tflops'] / default:.3f}" if default else "–"])
+        return made if found else None
+
+    return _by_gpu(page, [step], of, f"no timing of {step.name} at 4096")
 
 
-def _sweep27(course: Course, records: Records, step: Step, language: str) -> str:
-    gpus = [g for g in records.gpus([step.name]) if sweep_charts.swept(records, g, step.name)]
-    if not gpus:
-        raise Missing(f"no sweep of {step.name} over the 27 sizes")
-    parts = []
-    for gpu in gpus:
-        found = sweep_charts.sweep_rows(records, gpu, step.name)
-        head = ["M", "N", "K", step.short, "cuBLAS", say(language, "ratio", "比值")]
-        rows = [
-            [str(m), str(n), str(k), _figure(r["tflops"]), _figure(r["baseline_tflops"]), f"{r['ratio']:.3f}"]
-            for (m, n, k), r in found.items()
-        ]
-        mean = f"**{sweep_charts.geometric_mean(found.values()):.3f}**"
-        rows.append([say(language, "geometric mean", "几何平均"), "", "", "", "", mean])
-        parts.append(_where(records, gpu, list(found.values()), language) + "\n\n" + _markdown(head, rows, 0))
-    return "\n\n".join(parts)
-
-
-def _sweep(course: Course, records: Records, step: Step, language: str, sweep: sweep_charts.Sweep) -> str:
-    """The geometric means of a sweep, by K and in all, with the best and the worst size: the heat map has each size."""
-    gpus = [g for g in records.gpus([step.name]) if sweep_charts.swept(records, g, step.name, sweep)]
-    if not gpus:
-        raise Missing(f"no sweep of {step.name} over the {len(sweep.sizes)} sizes")
-    parts = []
-    for gpu in gpus:
-        found = {b: rows for b in BASELINES if (rows := sweep_charts.sweep_rows(records, gpu, step.name, sweep, b))}
-        head = ["K", say(language, "sizes", "尺寸数"), "TFLOPS"]
-        for base in found:
-            name = BASELINES[base]
-            head += [
-                say(language, f"÷ {name}, mean", f"÷ {name}，平均"),
-                say(language, "worst", "最差"),
-                say(language, "best", "最好"),
-            ]
-        rows, first = [], next(iter(found.values()))
-        for k in (*sweep.k, None):
-            chosen = {b: {s: r for s, r in of.items() if k in (None, s[2])} for b, of in found.items()}
-            if not all(chosen.values()):
-                continue
-            speeds = [r["tflops"] for s, r in first.items() if k in (None, s[2])]
-            cells = [
-                str(k) if k else say(language, "all", "全部"),
-                str(len(speeds)),
-                f"{_figure(min(speeds))}–{_figure(max(speeds))}",
-            ]
-            for of in chosen.values():
-                ratios = [r["ratio"] for r in of.values()]
-                mean = f"{sweep_charts.geometric_mean(of.values()):.3f}"
-                cells += [mean if k else f"**{mean}**", f"{min(ratios):.3f}", f"{max(ratios):.3f}"]
-            rows.append(cells)
-        used = [r for of in found.values() for r in of.values()]
-        note = say(language, "geometric means of the ratio", "比值取几何平均")
-        parts.append(
-            _where(records, gpu, used, language) + say(language, "; ", "；") + note + "\n\n" + _markdown(head, rows, 0)
+def _sweep27(page: Page, step: Step) -> str:
+    def of(gpu: str) -> Table | None:
+        found = sweep_charts.sweep_rows(page.records, gpu, step.name, sweep_charts.SGEMM27)
+        made = Table(
+            ["M", "N", "K", step.short, "cuBLAS", page.say("ratio", "比值")], used=list(found.values()), texts=0
         )
-    return "\n\n".join(parts)
+        for size, r in found.items():
+            made.rows.append([*map(str, size), _speed(r), _figure(r["baseline_tflops"]), f"{r['ratio']:.3f}"])
+        if found:
+            mean = f"**{sweep_charts.geometric_mean(found.values()):.3f}**"
+            made.rows.append([page.say("geometric mean", "几何平均"), "", "", "", "", mean])
+        return made if found else None
+
+    return _by_gpu(page, [step], of, f"no sweep of {step.name} over the 27 sizes")
 
 
-def _swizzle(course: Course, records: Records, step: Step, language: str) -> str:
-    gpus = [g for g in records.gpus([step.name]) if swizzle_charts.default_over_stride(records, g, step.name)]
-    if not gpus:
-        raise Missing(f"{step.name} was not timed at two swizzle strides or more")
-    parts = []
-    for gpu in gpus:
-        rates = swizzle_charts.hit_rates(records, gpu, step.name)
-        rows, used = [], []
-        for size, timed in swizzle_charts.default_over_stride(records, gpu, step.name).items():
+def _sweep(page: Page, step: Step, sweep: sweep_charts.Sweep) -> str:
+    """The geometric means of a sweep, by K and in all, with the best and the worst size: the heat map has each size."""
+
+    def of(gpu: str) -> Table | None:
+        by_baseline = {b: sweep_charts.sweep_rows(page.records, gpu, step.name, sweep, b) for b in BASELINES}
+        found = {b: rows for b, rows in by_baseline.items() if rows}
+        made = Table(["K", page.say("sizes", "尺寸数"), "TFLOPS"], texts=0)
+        made.note = page.say("geometric means of the ratio", "比值取几何平均")
+        for base in found:
+            mean = page.say(f"÷ {BASELINES[base]('en')}, mean", f"÷ {BASELINES[base]('zh-CN')}，平均")
+            made.head += [mean, page.say("worst", "最差"), page.say("best", "最好")]
+        for k in (*sweep.k, None):
+            chosen = [[r for size, r in rows.items() if k in (None, size[2])] for rows in found.values()]
+            if not chosen or not all(chosen):
+                continue
+            speeds = [r["tflops"] for r in chosen[0]]
+            cells = [str(k) if k else page.say("all", "全部"), str(len(speeds))]
+            cells.append(f"{_figure(min(speeds))}–{_figure(max(speeds))}")
+            for rows in chosen:
+                ratios, mean = [r["ratio"] for r in rows], f"{sweep_charts.geometric_mean(rows):.3f}"
+                cells += [mean if k else f"**{mean}**", f"{min(ratios):.3f}", f"{max(ratios):.3f}"]
+            made.rows.append(cells)
+            made.used += [] if k else [r for rows in chosen for r in rows]
+        return made if found else None
+
+    return _by_gpu(page, [step], of, f"no sweep of {step.name} over the {len(sweep.sizes)} sizes")
+
+
+def _swizzle(page: Page, step: Step) -> str:
+    def of(gpu: str) -> Table | None:
+        rates = swizzle_charts.hit_rates(page.records, gpu, step.name)
+        head = ["M = N = K", page.say("stride", "步长"), "TFLOPS", page.of("cublas")]
+        made = Table([*head, page.say("L2 hit rate", "L2 命中率")], texts=0)
+        for size, timed in swizzle_charts.default_over_stride(page.records, gpu, step.name).items():
             best = max(r["tflops"] for r in timed.values())
-            for stride, record in timed.items():
-                speed = _figure(record["tflops"])
+            for stride, r in timed.items():
                 rate = rates.get(size, {}).get(stride)
-                rows.append(
-                    [
-                        str(size),
-                        str(stride) if stride else say(language, "the step's own", "这一步自选"),
-                        f"**{speed}**" if record["tflops"] == best else speed,
-                        _percent(record.get("ratio")),
-                        f"{rate:.1f}%" if rate is not None else "–",
-                    ]
-                )
-                used.append(record)
-        head = [
-            "M = N = K",
-            say(language, "stride", "步长"),
-            "TFLOPS",
-            say(language, "of cuBLAS", "相对 cuBLAS"),
-            say(language, "L2 hit rate", "L2 命中率"),
-        ]
-        parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows, 0))
-    return "\n\n".join(parts)
+                cells = [str(size), str(stride) if stride else page.say("the step's own", "这一步自选")]
+                cells += [f"**{_speed(r)}**" if r["tflops"] == best else _speed(r), _percent(r.get("ratio"))]
+                made.rows.append([*cells, f"{rate:.1f}%" if rate is not None else "–"])
+                made.used.append(r)
+        return made if made.rows else None
+
+    return _by_gpu(page, [step], of, f"{step.name} was not timed at two swizzle strides or more")
 
 
-def _bottlenecks(course: Course, records: Records, step: Step, language: str) -> str:
-    gpus = [g for g in records.gpus([step.name]) if bottleneck_charts.left_out(records, g, step.name)]
-    if not gpus:
-        raise Missing(f"no kernel of {step.name} that leaves work out was timed")
-    published = bottleneck_charts.published(course, step.name)
-    parts = []
-    for gpu in gpus:
-        by_size = bottleneck_charts.left_out(records, gpu, step.name)
-        full = {
-            size: next((r.full for r in rows if r.full.get("default")), rows[0].full) for size, rows in by_size.items()
-        }
-        head = [say(language, "left out", "省去的工作")]
-        cells = [say(language, "nothing: the full kernel", "无：完整 kernel")]
-        for size, record in full.items():
-            head += [say(language, f"TFLOPS at {size}³", f"{size}³ TFLOPS"), say(language, "÷ full", "÷ 完整")]
-            cells += [_figure(record["tflops"]), "1.00"]
+def _bottlenecks(page: Page, step: Step) -> str:
+    published = bottleneck_charts.published(page.course, step.name)
+    whole = next(iter(published.values()), (0.0, 0.0))[0]
+
+    def of(gpu: str) -> Table | None:
+        by_size = bottleneck_charts.left_out(page.records, gpu, step.name)
+        share = page.say("÷ full", "÷ 完整")
+        made = Table([page.say("left out", "省去的工作")])
+        full = [page.say("nothing: the full kernel", "无：完整 kernel")]
+        for size, rows in by_size.items():
+            one = next((r.full for r in rows if r.full.get("default")), rows[0].full)
+            made.head += [page.say(f"TFLOPS at {size}³", f"{size}³ TFLOPS"), share]
+            full += [_speed(one), "1.00"]
+            made.used.append(one)
         if published:
-            head += [say(language, "A100 notes, % of peak", "A100 笔记，峰值百分比"), say(language, "÷ full", "÷ 完整")]
-            cells += [f"{next(iter(published.values()))[0]:.1f}", "1.00"]
-        rows, used = [cells], [*full.values()]
-        for variant in dict.fromkeys(r.record["variant"] for found in by_size.values() for r in found):
-            at = {
-                size: next((r for r in found if r.record["variant"] == variant), None)
-                for size, found in by_size.items()
-            }
-            one = next(r for r in at.values() if r)
-            cells = [one.words(language)]
-            for found in at.values():
-                cells += [_figure(found.record["tflops"]), f"{found.gain:.2f}"] if found else ["–", "–"]
-                used += [found.record] if found else []
+            made.head += [page.say("A100 notes, % of peak", "A100 笔记，峰值百分比"), share]
+            full += [f"{whole:.1f}", "1.00"]
+        made.rows.append(full)
+        for variant in dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows):
+            at = [next((r for r in rows if r.record["variant"] == variant), None) for rows in by_size.values()]
+            cells = [next(r for r in at if r).words(page.language)]
+            for one in at:
+                cells += [_speed(one.record), f"{one.gain:.2f}"] if one else ["–", "–"]
             if published:
-                whole, value = published.get(variant, (0.0, 0.0))
+                value = published.get(variant, (0.0, 0.0))[1]
                 cells += [f"{value:.1f}", f"{value / whole:.2f}"] if value else ["–", "–"]
-            rows.append(cells)
-        parts.append(_where(records, gpu, used, language) + "\n\n" + _markdown(head, rows))
-    return "\n\n".join(parts)
+            made.rows.append(cells)
+            made.used += [one.record for one in at if one]
+        return made if by_size else None
+
+    return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
-def _limits(course: Course, records: Records, language: str) -> str:
-    if not records.limits:
-        raise Missing("no instruction limit was measured")
-    parts = []
-    for gpu, found in sorted(records.limits.items()):
-        head = [
-            say(language, "instruction, operands in registers", "指令，操作数在寄存器中"),
-            say(language, "elements", "元素"),
-            say(language, "accumulator", "累加器"),
-            "TFLOPS",
-            "20–80 %",
-            "SM MHz",
-            "W",
-        ]
-        rows = [
-            [
+def _limits(page: Page) -> str:
+    def of(gpu: str) -> Table | None:
+        found = page.records.limits.get(gpu, [])
+        head = [page.say("instruction, operands in registers", "指令，操作数在寄存器中"), page.say("elements", "元素")]
+        head += [page.say("accumulator", "累加器"), "TFLOPS", "20–80 %", "SM MHz", "W"]
+        made = Table(head, used=found, texts=3)
+        for r in found:
+            span = [r[key] for key in ("tflops_p20", "tflops_p80") if key in r]
+            cells = [
                 f"`{r['limit']}`",
-                step_charts.TYPE_NAMES.get(r["a"], r["a"]),
-                step_charts.TYPE_NAMES.get(r["acc"], r["acc"]),
-                _figure(r["tflops"]),
-                f"{_figure(r['tflops_p20'])}–{_figure(r['tflops_p80'])}"
-                if "tflops_p20" in r and "tflops_p80" in r
-                else "–",
-                f"{r['sm_mhz']:.0f}" if r.get("sm_mhz") else "–",
-                f"{r['power_w']:.0f}" if r.get("power_w") else "–",
+                *(step_charts.TYPE_NAMES.get(r[key], r[key]) for key in ("a", "acc")),
+                _speed(r),
             ]
-            for r in found
-        ]
-        name = next((r["gpu"] for r in found if r.get("gpu")), records.gpu_name(gpu))
-        where = _where(records, gpu, found, language).replace(records.gpu_name(gpu), name, 1)
-        parts.append(where + "\n\n" + _markdown(head, rows, 3))
-    return "\n\n".join(parts)
+            cells.append("–".join(map(_figure, span)) if len(span) == 2 else "–")
+            made.rows.append([*cells, *(f"{r[key]:.0f}" if r.get(key) else "–" for key in ("sm_mhz", "power_w"))])
+        return made if found else None
+
+    return _by_gpu(page, page.course.steps, of, "no instruction limit was measured")
 
 
-def _error(course: Course, records: Records, language: str) -> str:
-    found = error_charts.errors(course, records)
+def _error(page: Page) -> str:
+    found = error_charts.errors(page.course, page.records)
     found = {kind: rows for kind, rows in found.items() if len(rows) > 1}
     if not found:
         raise Missing("no errors at two K or more")
     depths = sorted({k for rows in found.values() for k in rows})
-    head = [say(language, "elements, accumulator", "元素，累加器"), *(f"K = {k}" for k in depths)]
-    rows = [
-        [error_charts.kind_name(kind, language), *(f"{rows[k]:.1e}" if k in rows else "–" for k in depths)]
-        for kind, rows in found.items()
-    ]
-    return _markdown(head, rows)
+    made = Table([page.say("elements, accumulator", "元素，累加器"), *(f"K = {k}" for k in depths)])
+    for kind, rows in found.items():
+        figures = [f"{rows[k]:.1e}" if k in rows else "–" for k in depths]
+        made.rows.append([error_charts.kind_name(kind, page.language), *figures])
+    return str(made)
 
 
-def _error_over_k(course: Course, records: Records, step: Step, language: str) -> str:
+def _error_over_k(page: Page, step: Step) -> str:
     """The error of the default and of the variant with FP32 sums by K, and the worst element's share of its bound."""
-    gpus = [g for g in records.gpus([step.name]) if len(error_charts.over_k(records, g, step.name)[1]) > 2]
-    if not gpus:
-        raise Missing(f"no errors of {step.name} with FP16 and FP32 sums at three K or more")
-    parts = []
-    for gpu in gpus:
-        (m, n), pairs = error_charts.over_k(records, gpu, step.name)
-        narrow, wide = (step_charts.TYPE_NAMES[r["acc"]] for r in next(iter(pairs.values())))
-        head = [
-            "K",
-            say(language, f"{narrow} sums", f"{narrow} 累加"),
-            say(language, "growth", "增长"),
-            say(language, f"{wide} sums", f"{wide} 累加"),
-            f"{narrow} ÷ {wide}",
-            say(language, f"{narrow}, of the bound", f"{narrow}，占上界"),
-            say(language, f"{wide}, of the bound", f"{wide}，占上界"),
-        ]
-        rows, before = [], None
-        for k, pair in pairs.items():
-            errors = [r["error"] for r in pair]
-            rows.append(
-                [
-                    str(k),
-                    f"{errors[0]:.5f}",
-                    f"×{errors[0] / before:.2f}" if before else "",
-                    f"{errors[1]:.5f}",
-                    f"{errors[0] / errors[1]:.0f}",
-                    *(_percent(r.get("worst_of_bound")) for r in pair),
-                ]
-            )
-            before = errors[0]
+
+    def of(gpu: str) -> Table | None:
+        (m, n), pairs = error_charts.over_k(page.records, gpu, step.name)
+        if len(pairs) < 3:
+            return None
+        names = [step_charts.TYPE_NAMES[r["acc"]] for r in next(iter(pairs.values()))]
+        sums = [page.say(f"{name} sums", f"{name} 累加") for name in names]
+        bounds = [page.say(f"{name}, of the bound", f"{name}，占上界") for name in names]
+        made = Table(["K", sums[0], page.say("growth", "增长"), sums[1], " ÷ ".join(names), *bounds], texts=0)
         size = f"M = N = {m}" if m == n else f"M = {m}, N = {n}"
-        note = say(
-            language,
-            f"; {size}, ‖C − reference‖ / ‖reference‖; of the bound: the worst element",
-            f"；{size}，‖C − 参考‖ / ‖参考‖；占上界：最差的元素",
+        made.note = page.say(
+            f"{size}, ‖C − reference‖ / ‖reference‖; of the bound: the worst element",
+            f"{size}，‖C − 参考‖ / ‖参考‖；占上界：最差的元素",
         )
-        used = [r for pair in pairs.values() for r in pair]
-        parts.append(_where(records, gpu, used, language) + note + "\n\n" + _markdown(head, rows, 0))
-    return "\n\n".join(parts)
+        before = 0.0
+        for k, pair in pairs.items():
+            narrow, wide = (r["error"] for r in pair)
+            cells = [str(k), f"{narrow:.5f}", f"×{narrow / before:.2f}" if before else "", f"{wide:.5f}"]
+            made.rows.append([*cells, f"{narrow / wide:.0f}", *(_percent(r.get("worst_of_bound")) for r in pair)])
+            made.used += pair
+            before = narrow
+        return made
+
+    return _by_gpu(page, [step], of, f"no errors of {step.name} with FP16 and FP32 sums at three K or more")
 
 
-def _counts(course: Course, records: Records, step: Step, language: str) -> str:
-    now = records.counts_of(step.name)
+def _counter(key: str) -> Callable[[Record], int | None]:
+    return lambda r: r["counts"].get(key)
+
+
+COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
+    ("warp instructions", "warp 指令", _counter("instructions")),
+    ("of them FMAs", "其中 FMA", lambda r: r["counts"].get("by_class", {}).get("fma")),
+    ("global read requests", "全局读请求", count_charts.read_requests),
+    ("global read sectors", "全局读扇区（sector）", count_charts.read_sectors),
+    ("sectors per read request", "每次读请求的扇区", count_charts.sectors_per_request),
+    ("FLOP per byte read", "每读一字节的 FLOP", count_charts.flop_per_byte),
+    ("global store sectors", "全局写扇区", _counter("global_store_sectors")),
+    ("shared load wavefronts", "共享内存读波前（wavefront）", _counter("shared_load_wavefronts")),
+    ("of them bank conflicts", "其中 bank 冲突", _counter("shared_load_conflicts")),
+    ("shared store wavefronts", "共享内存写波前", _counter("shared_store_wavefronts")),
+    ("of them bank conflicts", "其中 bank 冲突", _counter("shared_store_conflicts")),
+    ("wavefronts of asynchronous copies", "异步拷贝的波前", _counter("cp_async_shared_wavefronts")),
+    ("barriers (warps arriving)", "屏障（到达的 warp 数）", _counter("barriers")),
+    ("tensor-core operations", "Tensor Core 操作次数", _counter("tensor_ops")),
+    ("divergent branches", "分歧的分支", _counter("divergent_branches")),
+)
+
+
+def _counts(page: Page, step: Step) -> str:
+    """A step's counts beside those of the step before, each of the tile that it has at 4096."""
+    steps = [s for s in (page.course.before(step), step) if s]
+    found = [(s, count_charts.counts_as_at_4096(page.course, page.records, s)) for s in steps]
+    now = found[-1][1]
     if now is None:
         raise Missing(f"no simulator counts of {step.name}")
-    before = course.before(step)
-    old = records.counts_of(before.name) if before else None
-    size = f"{now['m']}×{now['n']}×{now['k']}"
-    same = old is not None and (old["m"], old["n"], old["k"]) == (now["m"], now["n"], now["k"])
-    head = [
-        say(language, f"at {size}", f"尺寸 {size}"),
-        *([before.short] if before and same else []),
-        f"**{step.short}**",
-    ]
-    lines: list[tuple[str, str, Callable[[Record], float | None]]] = [
-        ("warp instructions", "warp 指令", lambda r: r["counts"].get("instructions")),
-        ("of them FMAs", "其中 FMA", lambda r: r["counts"].get("by_class", {}).get("fma")),
-        ("global read requests", "全局读请求", lambda r: _sum(r, "global_load_requests", "cp_async_requests")),
-        ("global read sectors", "全局读扇区", count_charts.read_sectors),
-        ("sectors per read request", "每次读请求的扇区", count_charts.sectors_per_request),
-        ("FLOP per byte read", "每读一字节的 FLOP", count_charts.flop_per_byte),
-        ("global store sectors", "全局写扇区", lambda r: r["counts"].get("global_store_sectors")),
-        ("shared load wavefronts", "共享读波前", lambda r: r["counts"].get("shared_load_wavefronts")),
-        ("of them bank conflicts", "其中 bank 冲突", lambda r: r["counts"].get("shared_load_conflicts")),
-        ("shared store wavefronts", "共享写波前", lambda r: r["counts"].get("shared_store_wavefronts")),
-        ("of them bank conflicts", "其中 bank 冲突", lambda r: r["counts"].get("shared_store_conflicts")),
-        (
-            "wavefronts of asynchronous copies",
-            "异步拷贝的波前",
-            lambda r: r["counts"].get("cp_async_shared_wavefronts"),
-        ),
-        ("barriers (warps arriving)", "屏障（到达的 warp 数）", lambda r: r["counts"].get("barriers")),
-        ("tensor-core operations", "张量核心操作", lambda r: r["counts"].get("tensor_ops")),
-        ("divergent branches", "分歧的分支", lambda r: r["counts"].get("divergent_branches")),
-    ]
-    rows = []
-    for english, chinese, value in lines:
-        shown = [value(r) for r in ([old] if same and old else []) + [now]]
-        if any(shown):
-            rows.append([say(language, english, chinese), *map(_count, shown)])
-    return _markdown(head, rows)
+    size = [now[key] for key in ("m", "n", "k")]
+    shown = [(s, r) for s, r in found if r and [r[key] for key in ("m", "n", "k")] == size]
+    names = [s.short + ("" if r.get("default") else f" `{r['variant']}`") for s, r in shown]
+    at = "×".join(map(str, size))
+    made = Table([page.say(f"at {at}", f"尺寸 {at}"), *names[:-1], f"**{names[-1]}**"])
+    for english, chinese, value in COUNTED:
+        values = [value(r) for _, r in shown]
+        if any(values):
+            made.rows.append([page.say(english, chinese), *map(_count, values)])
+    return str(made)
 
 
-def _count_variants(course: Course, records: Records, step: Step, language: str) -> str:
-    found = records.counted_variants(step.name)
+def _count_variants(page: Page, step: Step) -> str:
+    found = page.records.counted_variants(step.name)
     if not found:
         raise Missing(f"no simulator counts of {step.name}")
-    head = [
-        say(language, "variant", "变体"),
-        say(language, "warp instructions", "warp 指令"),
-        say(language, "read sectors", "读扇区"),
-        say(language, "per request", "每次请求"),
-        say(language, "load wavefronts", "读波前"),
-        say(language, "conflicts", "其中冲突"),
-        say(language, "store wavefronts", "写波前"),
-        say(language, "conflicts", "其中冲突"),
-    ]
-    keys = ("shared_load_wavefronts", "shared_load_conflicts", "shared_store_wavefronts", "shared_store_conflicts")
-    rows = [
-        [
-            f"**`{r['variant']}`**" if r.get("default") else f"`{r['variant']}`",
-            _count(r["counts"].get("instructions")),
-            _count(count_charts.read_sectors(r)),
-            _count(count_charts.sectors_per_request(r)),
-            *(_count(r["counts"].get(key)) for key in keys),
-        ]
-        for r in found
-    ]
-    size = f"{found[0]['m']}×{found[0]['n']}×{found[0]['k']}"
-    return say(language, f"Counted at {size}:", f"尺寸 {size} 下的计数：") + "\n\n" + _markdown(head, rows)
+    conflicts = page.say("conflicts", "其中冲突")
+    head = [page.say("variant", "变体"), page.say("warp instructions", "warp 指令"), page.say("read sectors", "读扇区")]
+    head += [page.say("per request", "每次请求"), page.say("load wavefronts", "读波前"), conflicts]
+    made = Table([*head, page.say("store wavefronts", "写波前"), conflicts])
+    keys = [f"shared_{kind}" for kind in ("load_wavefronts", "load_conflicts", "store_wavefronts", "store_conflicts")]
+    for r in found:
+        values = [r["counts"].get("instructions"), count_charts.read_sectors(r), count_charts.sectors_per_request(r)]
+        made.rows.append([_variant(r), *map(_count, values), *(_count(r["counts"].get(key)) for key in keys)])
+    at = "×".join(str(found[0][key]) for key in ("m", "n", "k"))
+    return page.say(f"Counted at {at}:", f"尺寸 {at} 下的计数：") + f"\n\n{made}"
 
 
-def _sum(record: Record, *keys: str) -> int:
-    return sum(record["counts"].get(key, 0) for key in keys)
-
-
-def _count(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
-
-
-def _mix(course: Course, records: Records, steps: Sequence[Step], language: str, default_only: bool = True) -> str:
-    found = [
-        (step, record)
-        for step in steps
-        for level in ("ptx", "sass")
-        for record in records.mixes_of(step.name, level, default_only)
-    ]
+def _mix(page: Page, steps: Sequence[Step], default_only: bool) -> str:
+    found = [r for s in steps for level in ("ptx", "sass") for r in page.records.mixes_of(s.name, level, default_only)]
     if not found:
-        raise Missing(
-            f"no instruction mix of {', '.join(s.name for s in steps) or 'any step'}: run tools/instruction_mix.py"
-        )
-    head = [
-        say(language, "step", "步骤") if default_only else say(language, "variant", "变体"),
-        say(language, "level", "层次"),
-        say(language, "loop", "循环指令"),
-        "FMA",
-        say(language, "shared loads", "共享读"),
-        say(language, "shared stores", "共享写"),
-        say(language, "global", "全局"),
-        say(language, "integer", "整数"),
-        say(language, "other", "其他"),
-        say(language, "FMA share", "FMA 占比"),
-        say(language, "registers", "寄存器"),
-        say(language, "by hand: FMA, shared loads", "手算：FMA、共享读"),
-    ]
-    rows = []
-    for step, record in found:
-        loop = record["loop"]
-        parts = [
-            loop.get("fma", 0) + loop.get("tensor", 0),
-            loop.get("load_shared", 0),
-            loop.get("store_shared", 0),
-            loop.get("load_global", 0) + loop.get("store_global", 0) + loop.get("cp_async", 0),
-            loop.get("integer", 0),
-        ]
-        other = loop["instructions"] - sum(parts)
-        share = parts[0] / loop["instructions"] if loop["instructions"] else 0.0
-        level = f"{record['level'].upper()} ({record['arch']})" if record.get("arch") else record["level"].upper()
-        rows.append(
-            [
-                step.name if default_only else f"`{record['variant']}`",
-                level,
-                str(loop["instructions"]),
-                *map(str, parts),
-                str(other),
-                f"{share:.1%}",
-                str(record.get("registers", "–")),
-                _by_hand(record),
-            ]
-        )
-    return _markdown(head, rows, 2)
+        raise Missing("no instruction mix is recorded: run python -m lab.instruction_mix")
+    head = [page.say("step", "步骤") if default_only else page.say("variant", "变体"), page.say("level", "层次")]
+    head += [page.say("loop", "循环指令"), "FMA", page.say("shared loads", "共享内存读")]
+    head += [page.say("shared stores", "共享内存写"), page.say("global", "全局内存"), page.say("integer", "整数")]
+    head += [page.say("other", "其他"), page.say("FMA share", "FMA 占比"), page.say("registers", "寄存器")]
+    made = Table(head, texts=2)
+    for r in found:
+        loop = r["loop"]
+        counts = [sum(loop.get(key, 0) for key in keys) for keys in MIXED]
+        share = counts[0] / loop["instructions"] if loop["instructions"] else 0.0
+        level = r["level"].upper() + (f" ({r['arch']})" if r.get("arch") else "")
+        cells = [r["step"] if default_only else f"`{r['variant']}`", level, str(loop["instructions"])]
+        cells += [*map(str, counts), str(loop["instructions"] - sum(counts)), f"{share:.1%}"]
+        made.rows.append([*cells, str(r.get("registers", "–"))])
+    return str(made)
 
 
-def _by_hand(record: Record) -> str:
-    """What the loop should hold by hand: the figures of a slice, as often as the loop's FMAs say it was unrolled."""
-    hand = record.get("by_hand")
-    if not hand or not hand["fma"]:
-        return ""
-    slices = max(1, round(record["loop"].get("fma", 0) / hand["fma"]))
-    return f"{hand['fma'] * slices}, {hand['load_shared'] * slices}"
+MIXED = (
+    ("fma", "tensor"),
+    ("load_shared",),
+    ("store_shared",),
+    ("load_global", "store_global", "cp_async"),
+    ("integer",),
+)
+OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
+    "limits": _limits,
+    "error": _error,
+    "mix": lambda page: _mix(page, page.course.steps, default_only=True),
+}
+OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
+    "step": _step,
+    "variants": _variants,
+    "sweep27": _sweep27,
+    "hgemm27": partial(_sweep, sweep=sweep_charts.HGEMM27),
+    "hgemm125": partial(_sweep, sweep=sweep_charts.HGEMM125),
+    "swizzle": _swizzle,
+    "bottlenecks": _bottlenecks,
+    "error-over-k": _error_over_k,
+    "counts": _counts,
+    "count-variants": _count_variants,
+    "mix": lambda page, step: _mix(page, [step], default_only=False),
+}

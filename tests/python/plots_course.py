@@ -1,4 +1,4 @@
-"""A small course in a folder: three steps, made-up records of the kinds the charts read. For the tests of the plots."""
+"""A small course in a folder: five steps, made-up records of the kinds the charts read. For the tests of the plots."""
 
 import json
 from pathlib import Path
@@ -48,17 +48,24 @@ def write(path: Path, rows) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def make(root: Path) -> Path:
-    """The course; returns its root."""
+def page(root: Path, name: str, tables=(), charts=()) -> None:
+    """A page in both languages that holds tables and shows charts."""
+    for language in ("", ".zh-CN"):
+        text = "".join(f"\n<!-- table:{table} -->\nold\n<!-- /table -->\n" for table in tables)
+        text += "".join(f"\n![a chart](plots/charts/{chart}{language}.svg)\n" for chart in charts)
+        (root / f"{name}{language}.md").write_text(f"# {name}\n{text}\nend\n", encoding="utf-8")
+
+
+def make(root: Path, charts=("fp32-ladder", "fp32-bank-conflicts")) -> Path:
+    """The course with its FP32 steps, whose README shows these charts; returns its root."""
     lines = [f"  {{'name': '{step}', 'arch': '80', 'ladder': 'fp32', 'types': 'f32'}},\n" for step in STEPS]
     (root / "steps").mkdir(parents=True)
     (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
     (root / "steps" / "09_double_buffer").mkdir()
     (root / "steps" / "09_double_buffer" / "kernel.cu").write_text("// a kernel\n", encoding="utf-8")
-    (root / "docs").mkdir()
-    row = "| `09_double_buffer` | idea | LeetCUDA dbuf: `plain`; fynv g: `plain` |\n"
-    (root / "docs" / "ladder.md").write_text("# The ladder\n\n" + row, encoding="utf-8")
     data = root / "plots" / "data"
+    covered = {"step": "09_double_buffer", "variant": "plain", "covers": ["LeetCUDA dbuf", "fynv g"]}
+    write(data / "variants.jsonl", [covered])
     for step in STEPS:
         sizes = (1024, 2048, 4096, 8192)
         rows = [timing(step, TFLOPS[step] * (0.8 if size == 1024 else 1), (size, size, size)) for size in sizes]
@@ -73,29 +80,27 @@ def make(root: Path) -> Path:
         write(data / "instruction_mix" / f"{step}.jsonl", [mix(step, 512, 600), mix(step, 512, 580, "sass")])
     tables = ("ladder-fp32", "step:09_double_buffer", "variants:09_double_buffer", "sweep27:09_double_buffer")
     tables += ("counts:08_conflict_free", "count-variants:08_conflict_free", "mix", "mix:08_conflict_free")
-    text = "# Course\n" + "".join(f"\n<!-- table:{name} -->\nold\n<!-- /table -->\n" for name in tables) + "\nend\n"
-    for name in ("README.md", "README.zh-CN.md"):
-        (root / name).write_text(text, encoding="utf-8")
+    page(root, "README", (*tables, "covers-fp32"), charts)
     return root
 
 
-TENSOR_STEPS = {"18_mma_naive": 170.0, "20_mma_warp_swizzle": 560.0}
-TENSOR_TABLES = (
-    "ladder-mma", "step:20_mma_warp_swizzle", "variants:20_mma_warp_swizzle", "swizzle:20_mma_warp_swizzle",
-    "bottlenecks:20_mma_warp_swizzle", "hgemm27:20_mma_warp_swizzle", "limits", "error",
-    "error-over-k:20_mma_warp_swizzle",
-)  # fmt: skip
-LIBRARIES = {"cublas": 600.0, "cublaslt": 640.0}
+LAST = "21_mma_persistent"
+TENSOR_STEPS = {"18_mma_naive": 170.0, LAST: 560.0}
+OF_LAST = ("step", "variants", "swizzle", "bottlenecks", "hgemm27", "error-over-k", "counts")
+TENSOR_TABLES = ("ladder-mma", "limits", "error", *(f"{kind}:{LAST}" for kind in OF_LAST))
+LIBRARIES = {"cublas": 600.0, "cublas_f32_sums": 500.0, "cublaslt": 640.0}
 
 
 def beside_both(step, tflops, size=(4096, 4096, 4096), **others):
-    """A timing of a tensor-core kernel: one record a baseline."""
+    """A timing of a tensor-core kernel: one record per baseline; cuBLAS with FP32 sums for the default's cubes alone."""
     types = {"a": "f16", "b": "f16", "acc": "f16", "c": "f16", "error": 1e-4 * (size[2] / 1024) ** 0.5, **others}
     speeds = [{"baseline": b, "baseline_tflops": v, "ratio": tflops / v} for b, v in LIBRARIES.items()]
+    if not others.get("default", True) or len(set(size)) > 1:
+        speeds = [speed for speed in speeds if speed["baseline"] != "cublas_f32_sums"]
     return [timing(step, tflops, size, **types, **speed) for speed in speeds]
 
 
-def add_tensor_cores(root: Path) -> Path:
+def add_tensor_cores(root: Path, charts=()) -> Path:
     """Adds two steps of the mma ladder with every kind of record that its charts read; returns the root."""
     registry = root / "steps" / "meson.build"
     lines = [f"  {{'name': '{s}', 'arch': '80', 'ladder': 'mma', 'types': 'f16 bf16'}},\n" for s in TENSOR_STEPS]
@@ -103,7 +108,7 @@ def add_tensor_cores(root: Path) -> Path:
     data = root / "plots" / "data"
     for step, speed in TENSOR_STEPS.items():
         rows = [r for size in (4096, 8192) for r in beside_both(step, speed, (size, size, size))]
-        if step.startswith("20"):
+        if step == LAST:
             for size in (4096, 8192):
                 rows += beside_both(step, 540.0, (size, size, size), variant="fp32", default=False, acc="f32")
             for stride in (512, 2048):
@@ -125,17 +130,15 @@ def add_tensor_cores(root: Path) -> Path:
         write(data / "simulator" / f"{step}.jsonl", [counts(step), counts(step, 900, 500, "fp32", False)])
     left_out = [("no_copy_a", "the copy of A", 616.0), ("no_store", "the store of C", 588.0)]
     rows = [
-        timing("20_mma_warp_swizzle", v, variant=n, default=False, leaves_out=w, baseline="none", a="f16", acc="f16")
+        timing(LAST, v, variant=n, default=False, leaves_out=w, baseline="none", a="f16", acc="f16")
         for n, w, v in left_out
     ]
-    write(data / "h200" / "bottlenecks" / "20_mma_warp_swizzle.jsonl", rows)
+    write(data / "h200" / "bottlenecks" / "21_mma_persistent.jsonl", rows)
     limit = {"limit": "mma.sync.m16n8k16", "a": "f16", "acc": "f16", "tflops": 650.0, "gpu": "NVIDIA H200"}
     write(data / "h200" / "limits.jsonl", [limit, {**limit, "acc": "f32", "tflops": 632.0}])
-    profile = {"step": "20_mma_warp_swizzle", "variant": "plain", "m": 8192, "n": 8192, "k": 8192}
+    profile = {"step": LAST, "variant": "plain", "m": 8192, "n": 8192, "k": 8192}
     profile["metric"] = "lts__t_sector_hit_rate.pct"
     rates = ((0, 71.5), (512, 60.0), (2048, 70.25))
     write(data / "h200" / "profile.jsonl", [{**profile, "swizzle_stride": s, "value": v} for s, v in rates])
-    text = "".join(f"\n<!-- table:{name} -->\nold\n<!-- /table -->\n" for name in TENSOR_TABLES)
-    for name in ("TENSOR.md", "TENSOR.zh-CN.md"):
-        (root / name).write_text("# Tensor cores\n" + text, encoding="utf-8")
+    page(root, "TENSOR", TENSOR_TABLES, charts)
     return root

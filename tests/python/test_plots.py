@@ -1,6 +1,8 @@
 """plots/plot.py: charts and tables from a small record set; what is missing, stale or corrupt is told."""
 
 import importlib.util
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -13,21 +15,38 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE)]
 
 import plots_course  # noqa: E402
+from gemm_plots import bottleneck_charts, catalogue, error_charts, markers, panels, records, swizzle_charts  # noqa: E402
+from plots_course import LAST  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("plot_script", ROOT / "plots" / "plot.py")
 plot = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(plot)
 
+FP32 = ("ladder", "sizes", "roofline", "bank-conflicts", "instructions", "sweep27")
+EVERY_CHART = (
+    *("all-ladders", "accumulation-error", "instruction-mix", *(f"fp32-{kind}" for kind in FP32)),
+    *(f"09_double_buffer-{kind}" for kind in ("sizes", "variants", "counts")),
+    *(f"{LAST}-{kind}" for kind in ("sizes", "variants", "counts", "swizzle", "stages", "bottlenecks")),
+)
+
 
 @pytest.fixture
 def course(tmp_path):
+    """A course whose pages show two charts, of the FP32 ladder."""
     return plots_course.make(tmp_path / "course")
+
+
+@pytest.fixture
+def tensor_course(tmp_path):
+    """A course that shows no chart: for tests of its tables and of what is refused."""
+    return plots_course.add_tensor_cores(plots_course.make(tmp_path / "course", charts=()))
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """A course whose charts are drawn, for tests that only look."""
-    root = plots_course.make(tmp_path_factory.mktemp("drawn") / "course")
+    """A course whose pages show every chart, drawn, for tests that only look."""
+    root = plots_course.make(tmp_path_factory.mktemp("drawn") / "course", EVERY_CHART)
+    plots_course.add_tensor_cores(root)
     assert run(root) == 0
     return root
 
@@ -40,15 +59,18 @@ def charts(root):
     return {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "plots" / "charts").glob("*.svg"))}
 
 
-EVERY_CHART = [
-    "fp32-ladder", "fp32-ladder-8192", "fp32-sizes", "fp32-relative", "fp32-speedup", "fp32-roofline", "fp32-sectors",
-    "fp32-bank-conflicts", "fp32-instructions", "fp32-sweep27", "instruction-mix", "09_double_buffer-sizes",
-    "09_double_buffer-variants", "09_double_buffer-counts", "09_double_buffer-sweep27",
-]  # fmt: skip
+def chart(root, name):
+    """A chart's text, with plain spaces."""
+    return (root / "plots" / "charts" / f"{name}.svg").read_text(encoding="utf-8").replace("&#160;", " ")
+
+
+def page(root, name="README.md"):
+    return (root / name).read_text(encoding="utf-8")
 
 
 def test_every_chart_in_both_languages(drawn):
     files = charts(drawn)
+    assert set(files) == {f"{name}{language}.svg" for name in EVERY_CHART for language in ("", ".zh-CN")}
     for name in EVERY_CHART:
         assert files[f"{name}.svg"].startswith("<?xml"), name
         assert files[f"{name}.zh-CN.svg"] != files[f"{name}.svg"], name
@@ -60,56 +82,100 @@ def test_every_chart_in_both_languages(drawn):
     [
         ("fp32-ladder", ["40.0  (80.0%)", "52.0  (104.0%)", "cuBLAS 50.0", "peak 66.9", "09 double buffer"]),
         ("fp32-ladder.zh-CN", ["峰值 66.9", "FP32 阶梯"]),
-        ("fp32-speedup", ["×80.00", "×1.30", "cuBLAS 50.0"]),
-        ("fp32-relative", ["104.0%", "80.0%", "1.0%"]),
         ("fp32-bank-conflicts", ["(33%)"]),
-        ("fp32-sectors", ["16.00"]),
-        ("09_double_buffer-counts", ["(33%)", "(56%)", "other"]),
-        ("instruction-mix", ["512/600 = 85.3%", "512/580 = 88.3%"]),
-        ("09_double_buffer-sweep27", ["1.020", "geometric mean 1.021"]),
-        ("09_double_buffer-variants", ["45.0  (90.0%)"]),
+        ("fp32-sweep27", ["1.020", "09 double buffer: mean 1.021"]),
         ("fp32-roofline", ["FP32 peak 66.9 TFLOPS", "DRAM: 4.8 TB/s"]),
+        ("instruction-mix", ["512/580 = 88.3%", "FP32 on CUDA cores"]),
+        ("09_double_buffer-counts", ["(33%)", "(56%)", "other"]),
+        ("09_double_buffer-variants", ["45.0  (90.0%)"]),
+        ("all-ladders", ["FP32 on CUDA cores", "Tensor cores through PTX mma.sync", "limit of the instruction"]),
+        ("all-ladders", ["cuBLAS, FP32 sums"]),
+        ("all-ladders.zh-CN", ["全部阶梯", "指令实测上限", "cuBLAS（FP32 累加）"]),
+        (f"{LAST}-sizes", ["cublasLt", "mma.sync limit 650", "cuBLAS, FP32 sums"]),
+        (f"{LAST}-variants", ["fp32 (FP16, FP32 accumulate)", "540  (90%)", "cublasLt 640", "FP32 sums 500"]),
+        (f"{LAST}-swizzle", ["L2 hit rate", "8192³", "swizzle stride"]),
+        (f"{LAST}-stages", ["warp4x4", "stages × swizzle, 8192³", "402", "403"]),
+        (f"{LAST}-bottlenecks", ["×1.10 · 616 TFLOPS", "×1.05 · 588 TFLOPS", "the copy of A", "full: 560 TFLOPS"]),
+        (f"{LAST}-bottlenecks", ["A800", "×1.05"]),  # 58.6 / 55.7 without the copy of A, as published
+        (f"{LAST}-bottlenecks.zh-CN", ["A 的拷贝", "省去一项工作"]),
+        ("accumulation-error", ["FP16, FP16 accumulate (tensor cores)", "FP16, FP32 accumulate (tensor cores)", "√K"]),
     ],
-)
+)  # fmt: skip
 def test_charts_show_the_records_figures(drawn, name, texts):
-    svg = charts(drawn)[f"{name}.svg"].replace("&#160;", " ")
+    svg = chart(drawn, name)
     for text in texts:
         assert text in svg, text
 
 
 def test_two_runs_are_byte_equal(course, drawn):
     run(course)
-    assert charts(course) == charts(drawn)
+    assert charts(course)["fp32-bank-conflicts.svg"] == charts(drawn)["fp32-bank-conflicts.svg"]
 
 
 def test_the_tables_stand_between_their_markers(drawn):
-    text = (drawn / "README.md").read_text(encoding="utf-8")
+    text = page(drawn)
     assert "\nold\n" not in text
-    assert text.startswith("# Course\n") and text.endswith("\nend\n")
+    assert text.startswith("# README\n") and text.endswith("\nend\n")
     assert "| [08_conflict_free](steps/08_conflict_free/)" in text
     ladder = next(line for line in text.splitlines() if line.startswith("| [09_double_buffer]"))
-    assert "| 52.0 | 104.0% | 52.0 | 104.0% | 77.7% | ×1.30 |" in ladder
+    assert "| 52.0 | 104.0% | 77.7% | 52.0 | 104.0% | ×1.30 |" in ladder
     assert "| 4096 | 40.0 | **52.0** | 50.0 | 104.0% | 77.7% | ×1.30 |" in text
     assert "| **`plain`** | LeetCUDA dbuf, fynv g | 52.0 | 104.0% | 1.000 |" in text
     assert "| `other` |  | 45.0 | 90.0% | 0.865 |" in text
     assert "| geometric mean |  |  |  |  | **1.021** |" in text
     assert "| global read sectors | 16,000 | 16,000 |" in text
     assert "| `other` | 1,000,000 | 16,000 | 16.00 | 900 | 500 | 50 | 0 |" in text
-    assert "| 08_conflict_free | SASS (sm_90) | 580 | 512 | 32 | 0 | 0 | 0 | 36 | 88.3% | – |  |" in text
-    chinese = (drawn / "README.zh-CN.md").read_text(encoding="utf-8")
+    assert "| 08_conflict_free | SASS (sm_90) | 580 | 512 | 32 | 0 | 0 | 0 | 36 | 88.3% | – |" in text
+    assert "| LeetCUDA dbuf: `plain`; fynv g: `plain` |" in text and "| none |" in text
+    assert "cublasLt" not in text  # FP32 steps alone: one baseline
+    chinese = page(drawn, "README.zh-CN.md")
+    assert "| 几何平均 |" in chinese
+    assert "| [09_double_buffer](steps/09_double_buffer/README.zh-CN.md) | 预取" in chinese
+
+
+def test_tables_have_a_column_for_each_baseline(drawn):
+    text = page(drawn, "TENSOR.md")
+    assert "| of cuBLAS | of cuBLAS, FP32 sums | of cublasLt |" in text
+    assert "| 560 | 93.3% | 112.0% | 87.5% | 56.6% | 560 | 93.3% | 112.0% | 87.5% | ×3.29 |" in text
+    assert "| 4096 | 170 | **560** | 600 | 93.3% | 500 | 112.0% | 640 | 87.5% | 56.6% | ×3.29 |" in text
+    assert "| `fp32` |  | FP16, FP32 accumulate | 540 | 90.0% | – | 84.4% | 0.964 |" in text
+    assert "| 8192 | 2048 | 532 | 88.7% | 70.2% |" in text
+    assert "| the copy of A | 616 | 1.10 | 58.6 | 1.05 |" in text
+    assert "| nothing: the full kernel | 560 | 1.00 | 55.7 | 1.00 |" in text
+    assert "| all | 27 | 300–300 | **0.500** | 0.500 | 0.500 | **0.469** | 0.469 | 0.469 |" in text
+    assert "| `mma.sync.m16n8k16` | FP16 | FP32 | 632 |" in text
+    assert "| FP16, FP16 accumulate (tensor cores) | 5.0e-05 |" in text
+    assert "| K | FP16 sums | growth | FP32 sums | FP16 ÷ FP32 | FP16, of the bound | FP32, of the bound |" in text
+    assert "| 8192 | 0.00400 | ×2.00 | 0.00020 | 20 | 60.0% | 5.0% |" in text
+    chinese = page(drawn, "TENSOR.zh-CN.md")
     assert (
-        "| 几何平均 |" in chinese and "| [09_double_buffer](steps/09_double_buffer/README.zh-CN.md) | 预取" in chinese
+        "| A 的拷贝 | 616 | 1.10 |" in chinese
+        and "| 相对 cuBLAS | 相对 cuBLAS（FP32 累加） | 相对 cublasLt |" in chinese
     )
 
 
-def test_nested_write_ups_and_code_blocks(course):
-    page, fenced = course / "docs" / "page.md", course / "fenced.md"
-    page.parent.mkdir(exist_ok=True)
-    page.write_text("<!-- table:ladder-fp32 -->\n<!-- /table -->\n", encoding="utf-8")
+def test_counts_are_of_the_tile_that_4096_takes(tensor_course):
+    """A default that chooses by size runs a small tile where the simulator counts; chart and table show the other."""
+    facts = {LAST: {"at_4096": "fp32"}}
+    (tensor_course / "plots" / "data" / "steps.json").write_text(json.dumps(facts), encoding="utf-8")
+    plots_course.page(tensor_course, "MORE", charts=["mma-bank-conflicts"])
+    assert run(tensor_course) == 0
+    assert "(56%)" in chart(tensor_course, "mma-bank-conflicts")
+    assert "the tile that 4096³ takes (21: fp32)" in chart(tensor_course, "mma-bank-conflicts")
+    assert "取 4096³ 所用的分块（21: fp32）" in chart(tensor_course, "mma-bank-conflicts.zh-CN")
+    text = page(tensor_course, "TENSOR.md")
+    assert f"| at 256×256×256 | 18 mma naive | **{LAST.replace('_', ' ')} `fp32`** |" in text
+    assert "| shared load wavefronts | 600 | 900 |" in text
+
+
+def test_nested_write_ups_and_code_blocks(tensor_course):
+    nested, fenced = tensor_course / "docs" / "page.md", tensor_course / "fenced.md"
+    nested.parent.mkdir()
+    nested.write_text("<!-- table:ladder-fp32 -->\n<!-- /table -->\n", encoding="utf-8")
     code = "```\n<!-- table:mix -->\n```\n\n    <!-- table:mix -->\n    <!-- /table -->\n"
     fenced.write_text(code, encoding="utf-8")
-    assert run(course) == 0
-    assert "(../steps/01_naive/)" in page.read_text(encoding="utf-8")
+    assert run(tensor_course) == 0
+    assert "(../steps/01_naive/)" in nested.read_text(encoding="utf-8")
     assert fenced.read_text(encoding="utf-8") == code
 
 
@@ -134,22 +200,39 @@ def test_a_chart_without_records_is_removed(course, capsys):
         path.unlink()
     capsys.readouterr()
     assert run(course, "--check") == 1
-    assert "no longer made: plots/charts/fp32-sectors.svg" in capsys.readouterr().out
+    assert "no longer made: plots/charts/fp32-bank-conflicts.svg" in capsys.readouterr().out
     assert run(course, "--verbose") == 0
-    assert "fp32-sectors.svg" not in charts(course)
+    assert set(charts(course)) == {"fp32-ladder.svg", "fp32-ladder.zh-CN.svg"}
     out = capsys.readouterr().out
-    assert "fp32-sectors.svg not drawn: no simulator counts of the fp32 ladder" in out
+    assert "fp32-bank-conflicts.svg not drawn: no simulator counts of the fp32 ladder" in out
     assert "table:counts:08_conflict_free is empty: no simulator counts of 08_conflict_free" in out
-    assert "*Nothing recorded yet.*" in (course / "README.md").read_text(encoding="utf-8")
+    assert "*Nothing recorded yet.*" in page(course)
 
 
-def test_without_any_timing_the_rest_is_drawn(course):
-    for path in (course / "plots" / "data" / "h200").glob("*.jsonl"):
-        path.unlink()
+def test_a_chart_that_no_page_shows_is_removed(course):
+    run(course)
+    plots_course.page(course, "README", charts=["fp32-bank-conflicts"])
     assert run(course) == 0
-    left = ["fp32-sectors", "fp32-bank-conflicts", "fp32-instructions", "instruction-mix"]
-    left += [f"{step}-counts" for step in plots_course.STEPS]
-    assert set(charts(course)) == {f"{name}{language}.svg" for name in left for language in ("", ".zh-CN")}
+    assert set(charts(course)) == {"fp32-bank-conflicts.svg", "fp32-bank-conflicts.zh-CN.svg"}
+
+
+@pytest.mark.parametrize("name", ["nonsense", "fp32-nonsense", "99_none-sizes", "09_double_buffer-nonsense"])
+def test_a_page_that_shows_what_there_is_not_is_named_by_file_and_line(course, capsys, name):
+    (course / "page.md").write_text(f"one\n![a chart](plots/charts/{name}.svg)\n", encoding="utf-8")
+    assert run(course) == 2
+    assert f"page.md:2: there is no chart '{name}'" in capsys.readouterr().err
+
+
+def test_a_step_without_any_record_breaks_nothing(tensor_course):
+    for path in (tensor_course / "plots" / "data").rglob("*mma*.jsonl"):
+        path.unlink()
+    for name in ("limits", "profile"):
+        (tensor_course / "plots" / "data" / "h200" / f"{name}.jsonl").unlink()
+    plots_course.page(tensor_course, "MORE", charts=["all-ladders", f"{LAST}-sizes", f"{LAST}-swizzle"])
+    assert run(tensor_course) == 0
+    assert run(tensor_course, "--check") == 0
+    assert not charts(tensor_course)
+    assert page(tensor_course, "TENSOR.md").count("*Nothing recorded yet.*") == len(plots_course.TENSOR_TABLES)
 
 
 def test_another_gpu_is_shown_beside_the_first(course):
@@ -158,54 +241,59 @@ def test_another_gpu_is_shown_beside_the_first(course):
     assert run(course) == 0
     svg = charts(course)["fp32-ladder.svg"]
     assert "NVIDIA H200" in svg and "NVIDIA GeForce RTX 4090" in svg and "peak 82.6" in svg
-    text = (course / "README.md").read_text(encoding="utf-8")
-    assert "**NVIDIA GeForce RTX 4090**" in text
+    assert "**NVIDIA GeForce RTX 4090**" in page(course)
 
 
-def test_an_instruction_mix_of_an_older_kernel_is_told(course, capsys):
+def test_an_instruction_mix_of_an_older_kernel_is_told(tensor_course, capsys):
     row = {**plots_course.mix("09_double_buffer", 1, 2), "source": "0123456789ab"}
-    plots_course.write(course / "plots" / "data" / "instruction_mix" / "09_double_buffer.jsonl", [row])
-    assert run(course) == 0
+    plots_course.write(tensor_course / "plots" / "data" / "instruction_mix" / "09_double_buffer.jsonl", [row])
+    assert run(tensor_course) == 0
     assert "the instruction mix is of an older 09_double_buffer" in capsys.readouterr().out
 
 
-def test_only_the_default_with_alpha_1_and_beta_0_is_charted(course):
-    path = course / "plots" / "data" / "h200" / "01_naive.jsonl"
+def test_only_the_default_without_options_stands_for_a_step(tensor_course):
+    """With alpha = 1 and beta = 0, and no swizzle stride given."""
+    data = tensor_course / "plots" / "data" / "h200"
     rows = [plots_course.timing("01_naive", 0.5), plots_course.timing("01_naive", 9.0, beta=0.5)]
     rows += [plots_course.timing("01_naive", 8.0, variant="x", default=False)]
-    plots_course.write(path, rows)
-    run(course)
-    svg = charts(course)["fp32-ladder.svg"]
-    assert "0.500" in svg and "9.00" not in svg and "8.00" not in svg
+    plots_course.write(data / "01_naive.jsonl", rows)
+    rows = plots_course.beside_both(LAST, 123.0, options={"swizzle_stride": 512})
+    rows += plots_course.beside_both(LAST, 124.0, (16384, 16384, 16384), options={"swizzle_stride": 512})
+    plots_course.write(data / f"{LAST}.jsonl", rows)
+    found = records.load(tensor_course / "plots" / "data", tensor_course)
+    assert found.default_at("h200", "01_naive", 4096)["tflops"] == 0.5
+    assert found.default_at("h200", LAST, 4096) is None
+    assert found.square_sizes("h200", [LAST]) == []
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("file", "line", "why"),
     [
-        ("{not json", "corrupt record"),
-        ("[1, 2]", "not a JSON object"),
-        ('{"step": "01_naive"}', "no field 'variant'"),
-        ('{"step": "01_naive", "variant": "v", "m": 0, "n": 1, "k": 1, "tflops": 1}', "field 'm' is below 1"),
-        (
-            '{"step": "01_naive", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": NaN}',
-            "'tflops' is no positive number",
-        ),
-        (
-            '{"step": "01_naive", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": "1"}',
-            "'tflops' is no positive number",
-        ),
-        ('{"step": "01_naive", "variant": "v", "m": true, "n": 1, "k": 1, "tflops": 1}', "field 'm' is no int"),
+        ("01_naive", "{not json", "corrupt record"),
+        ("01_naive", "[1, 2]", "not a JSON object"),
+        ("01_naive", '{"step": "01_naive"}', "no field 'variant'"),
+        ("01_naive", '{"step": "s", "variant": "v", "m": 0, "n": 1, "k": 1, "tflops": 1}', "field 'm' is below 1"),
+        ("01_naive", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": NaN}', "no positive number"),
+        ("01_naive", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": "1"}', "no positive number"),
+        ("01_naive", '{"step": "s", "variant": "v", "m": true, "n": 1, "k": 1, "tflops": 1}', "field 'm' is no int"),
+        ("limits", '{"limit": "mma", "a": "f16", "acc": "f16"}', "no field 'tflops'"),
+        ("limits", '{"limit": "mma", "a": "f16", "acc": "f16", "tflops": -1}', "no positive number"),
+        ("profile", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "metric": "x", "value": "1"}', "no number"),
+        ("bottlenecks/s", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": 1}', "'leaves_out'"),
+        ("../variants", '{"step": "s", "variant": "v", "covers": "x"}', "field 'covers' is no list"),
     ],
-)
-def test_a_corrupt_record_is_named_by_file_and_line(course, capsys, line, why):
-    path = course / "plots" / "data" / "h200" / "01_naive.jsonl"
-    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
-    before = (course / "README.md").read_bytes()
+)  # fmt: skip
+def test_a_corrupt_record_is_named_by_file_and_line(course, capsys, file, line, why):
+    path = (course / "plots" / "data" / "h200" / f"{file}.jsonl").resolve()
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(before + line + "\n", encoding="utf-8")
+    unchanged = page(course)
     assert run(course) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("plot.py: plots/data/h200/01_naive.jsonl:5: ") and why in captured.err
-    assert captured.err.count("\n") == 1
-    assert (course / "README.md").read_bytes() == before and not (course / "plots" / "charts").exists()
+    error = capsys.readouterr().err
+    where = f"plot.py: {path.relative_to(course)}:{before.count(chr(10)) + 1}: "
+    assert error.startswith(where) and why in error and error.count("\n") == 1
+    assert page(course) == unchanged and not (course / "plots" / "charts").exists()
 
 
 @pytest.mark.parametrize(
@@ -217,15 +305,104 @@ def test_a_corrupt_record_is_named_by_file_and_line(course, capsys, line, why):
         ("<!-- table:mix -->\n<!-- table:mix -->\n<!-- /table -->\n", "page.md:1: table:mix is not closed"),
     ],
 )
-def test_a_wrong_marker_is_named_by_file_and_line(course, capsys, text, why):
-    (course / "page.md").write_text(text, encoding="utf-8")
-    assert run(course) == 2
+def test_a_wrong_marker_is_named_by_file_and_line(tensor_course, capsys, text, why):
+    (tensor_course / "page.md").write_text(text, encoding="utf-8")
+    assert run(tensor_course) == 2
     assert why in capsys.readouterr().err
 
 
 def test_no_folder_of_records(tmp_path, capsys):
     assert run(tmp_path) == 2
     assert "there is no folder of records" in capsys.readouterr().err
+
+
+def test_a_profile_may_hold_zero(tensor_course):
+    row = {"step": LAST, "variant": "plain", "m": 8192, "n": 8192, "k": 8192, "metric": "conflicts", "value": 0}
+    plots_course.write(tensor_course / "plots" / "data" / "h200" / "profile.jsonl", [row])
+    assert records.load(tensor_course / "plots" / "data", tensor_course).profiles["h200"] == [row]
+
+
+@pytest.mark.parametrize(
+    ("variant", "split"),
+    [
+        ("warp2x4_stages3", ("warp2x4", 3)),
+        ("warp4x4_static_stages2", ("warp4x4_static", 2)),
+        ("warp4x4_k32", None),
+        ("stages3", None),
+    ],
+)
+def test_the_stages_of_a_variant_are_read_off_its_name(variant, split):
+    assert swizzle_charts.stages_of(variant) == split
+
+
+def test_stages_at_one_stride_make_no_grid():
+    assert not swizzle_charts._crosses({(2, 512): {}, (3, 512): {}, (3, 1024): {}})
+    assert swizzle_charts._crosses({(2, 512): {}, (2, 1024): {}, (3, 512): {}, (3, 1024): {}})
+
+
+@pytest.mark.parametrize(
+    ("limit", "name"),
+    [("mma.sync.m16n8k16", "mma.sync"), ("half2 FMA 8x8", "half2 FMA"), ("FP32 FMA 16x8", "FP32 FMA"), ("mma", "mma")],
+)
+def test_a_limit_is_named_without_its_tile(limit, name):
+    assert panels.instruction(limit) == name
+
+
+def test_the_spread_of_a_timing_is_of_its_middle_rounds():
+    record = {"tflops": 100.0, "ms": 2.0, "ms_p20": 1.6, "ms_p80": 2.5}
+    assert panels.spread(record) == pytest.approx((80.0, 125.0))
+    assert panels.spread({"tflops": 100.0}) == (100.0, 100.0)
+
+
+def test_work_left_out_names_the_kernel_that_it_is_left_out_of():
+    """no_movmatrix is compared with the variant that has one, and says so; the rest with `complete`, where there is one."""
+    size = {"step": "s", "m": 1, "n": 1, "k": 1, "a": "f16", "acc": "f16"}
+    names = ("plain", "complete", "k07_movmatrix")
+    rows = [{**size, "variant": name, "default": name == "plain", "tflops": 1.0} for name in names]
+    for variant, full, words in (
+        ("no_movmatrix", "k07_movmatrix", "movmatrix (k07_movmatrix)"),
+        ("no_store", "complete", "the store of C"),
+    ):
+        record = {**size, "variant": variant, "leaves_out": "?"}
+        found = bottleneck_charts.full_kernel(records.Records(timings={"h200": rows}), "h200", record)
+        assert found["variant"] == full
+        assert bottleneck_charts.LeftOut(record, found).words("en") == words
+    found = bottleneck_charts.full_kernel(records.Records(timings={"h200": rows[:1]}), "h200", record)
+    assert found["variant"] == "plain"
+
+
+def test_an_error_over_k_needs_the_same_m_and_n(tensor_course):
+    """The default and the variant with FP32 sums, at three K or more of one M and N."""
+    found = records.load(tensor_course / "plots" / "data", tensor_course)
+    size, pairs = error_charts.over_k(found, "h200", LAST)
+    assert size == (2048, 2048) and list(pairs) == [512, 2048, 8192]
+    assert [r["acc"] for r in pairs[512]] == ["f16", "f32"]
+    assert error_charts.over_k(found, "h200", "09_double_buffer")[1] == {}
+
+
+def test_names_of_close_lines_stand_in_different_rows():
+    close = [
+        panels.Reference(name, 600.0 + i, "#000000", (0, (1, 1))) for i, name in enumerate(("one", "two", "three"))
+    ]
+    rows = panels.label_rows(close, 1000.0, 6.0)
+    assert {(row, side) for _, row, side in rows} == {(0, "right"), (0, "left"), (1, "right")}
+    far = panels.label_rows([panels.Reference("cuBLAS", 660.0, "#000000", (0, (1, 1)))], 140.0, 6.0)
+    assert far[0][2] == "right"  # beyond the axis: named at its edge
+
+
+def test_a_baseline_far_beyond_all_else_does_not_stretch_the_axis():
+    peak = panels.Reference("peak", 134.0, "#000000", (0, (1, 1)), peak=True)
+    cublas = panels.Reference("cuBLAS", 660.0, "#000000", (0, (1, 1)))
+    assert panels.axis_top([peak, cublas], [88.0]) == 134.0
+    assert panels.axis_top([cublas], []) == 660.0
+
+
+def test_each_kind_of_chart_is_on_some_page():
+    """A kind that no page shows is code for nobody."""
+    shown = {path.stem.removesuffix(".zh-CN") for path in markers.shown(ROOT, ROOT / "plots" / "charts")}
+    kinds = {name.partition("-")[2] for name in shown if re.match(r"\d\d_|fp32-|fp16-|wmma-|mma-", name)}
+    assert set(catalogue.OF_THE_COURSE) <= shown
+    assert {*catalogue.OF_A_LADDER, *catalogue.OF_A_STEP} == kinds
 
 
 def test_the_repositorys_charts_and_tables_are_fresh(capsys):

@@ -3,7 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 from gemm_plots.figures import banks, parts
-from gemm_plots.figures.geometry import WARP, Kernel, SharedAccess, kernels
+from gemm_plots.figures.geometry import (
+    WARP,
+    Kernel,
+    SharedAccess,
+    conflict_free,
+    smem_padding,
+    thread_tile_4x4,
+    thread_tile_8x8,
+    vector_load,
+    warp_tiling,
+)
 from gemm_plots.figures.palette import GRID, INK, MUTED, RED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say, title
@@ -15,9 +25,8 @@ PANEL = 452.0  # from one map to the next
 
 def pictures() -> Iterable[tuple[str, object]]:
     """File name and drawing function of each picture."""
-    for kernel in kernels():
-        if kernel.shared:
-            yield f"{kernel.name}-banks", lambda language, kernel=kernel: draw(kernel, language)
+    for kernel in (smem_padding(), vector_load(), thread_tile_4x4(), thread_tile_8x8(), conflict_free(), warp_tiling()):
+        yield f"{kernel.name}-banks", lambda language, kernel=kernel: draw(kernel, language)
     yield "banks-basics", basics
     yield "banks-rule", rule
 
@@ -51,10 +60,10 @@ def basics(language: str) -> Canvas:
         SharedAccess(Words("one word for all: broadcast", "所有 lane 同一个字：广播"), "A", "0", 4, lambda i: 0),
         SharedAccess(Words("every other word", "隔一个字"), "A", "8·lane", 4, lambda i: 8 * i),
         SharedAccess(
-            Words("down a column of 32 floats a row", "每行 32 个 float 的一列"), "A", "128·lane", 4, lambda i: 128 * i
+            Words("down a column, 32 floats per row", "每行 32 个 float 的一列"), "A", "128·lane", 4, lambda i: 128 * i
         ),
         SharedAccess(
-            Words("down a column of 33 floats a row", "每行 33 个 float 的一列"), "A", "132·lane", 4, lambda i: 132 * i
+            Words("down a column, 33 floats per row", "每行 33 个 float 的一列"), "A", "132·lane", 4, lambda i: 132 * i
         ),
         SharedAccess(
             Words("two rows of 16 lanes, same words", "两排 16 个 lane，同样的字"),
@@ -138,7 +147,7 @@ def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, languag
     canvas.text(
         x,
         y + 33,
-        f"{access.formula}  ·  {say(language, f'{access.size} bytes a lane', f'每 lane {access.size} 字节')}",
+        f"{access.formula}  ·  {say(language, f'{access.size} bytes per lane', f'每 lane {access.size} 字节')}",
         11.5,
         MUTED,
         mono=False,

@@ -115,7 +115,7 @@ def packs_and_pairs(language: str) -> Canvas:
         top + TILE * high + 48,
         say(
             language,
-            "a k: 2 loads, 32 HFMA2 (step 08: 4 loads, 64 FFMA)",
+            "per k: 2 loads, 32 HFMA2 (step 08: 4 loads, 64 FFMA)",
             "每个 k：2 次装载，32 条 HFMA2（步骤 08：4 次，64 条 FFMA）",
         ),
         13,
@@ -136,7 +136,7 @@ def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> N
             canvas.text(
                 x + CYCLES * unit / 2,
                 top + 18,
-                say(language, "idle: this pipe cannot pick a half", "闲置：这条流水线不会挑一半"),
+                say(language, "idle: this pipe cannot pick a half", "闲置：这条管线不会挑一半"),
                 12,
                 RED,
                 "middle",
@@ -154,10 +154,10 @@ def two_pipes(language: str) -> Canvas:
         "13_half_double_buffer",
         420,
         language,
-        ("every half of A twice, and both pipes multiply", "A 的每个元素存两份，两条流水线都在乘"),
+        ("every half of A twice, and both pipes multiply", "A 的每个元素存两份，两条管线都在乘"),
         (
             "left: registers of A's fragment; right: one scheduler, a box is a warp's HFMA2 and lasts two cycles",
-            "左：A 的片段所占的寄存器；右：一个调度器，每格是一个 warp 的一条 HFMA2，占两个周期",
+            "左：A 的 fragment 所占的寄存器；右：一个调度器，每格是一个 warp 的一条 HFMA2，占两个周期",
         ),
     )
     unit, left, x = 38.0, 32.0, 524.0
@@ -189,7 +189,7 @@ def two_pipes(language: str) -> Canvas:
             [
                 say(
                     language,
-                    f"16×16 a thread: {8 if picked else 16} registers, {4 if picked else 6} loads a k",
+                    f"16×16 per thread: {8 if picked else 16} registers, {4 if picked else 6} loads per k",
                     f"每线程 16×16：每个 k {8 if picked else 16} 个寄存器、{4 if picked else 6} 次装载",
                 )
             ],
@@ -215,7 +215,7 @@ def two_pipes(language: str) -> Canvas:
         say(
             language,
             "The peak of 133.8 TFLOPS counts both pipes; one of them ends at 66.9.",
-            "133.8 TFLOPS 的峰值是两条流水线之和，只用一条最多 66.9。",
+            "133.8 TFLOPS 的峰值是两条管线之和，只用一条最多 66.9。",
         ),
         13,
         MUTED,

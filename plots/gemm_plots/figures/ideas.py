@@ -121,7 +121,7 @@ def _turn_card(canvas: Canvas, x: float, kernel: Kernel, heading: str, language:
         )
         y = parts.sector_strip(canvas, left, y + 10, [found[k] for k in sorted(found)], tone, cell=6.6) + 24
     wide = canvas.text(x + 18, 340, str(total), 28, RED if total > 10 else C.ink, bold=True)
-    canvas.text(x + 28 + wide, 339, say(language, "sectors a warp and k", "个扇区 / warp / k"), 14)
+    canvas.text(x + 28 + wide, 339, say(language, "sectors per warp and k", "个扇区（每 warp 每 k）"), 14)
 
 
 def coalesced_idea(language: str) -> Canvas:
@@ -138,7 +138,7 @@ def coalesced_idea(language: str) -> Canvas:
 def smem_tiling_idea(language: str) -> Canvas:
     """Step 03: a tile is copied once and read 32 times."""
     canvas = parts.of_step(
-        "03_smem_tiling", 400, language, ("copy a tile once, read it 32 times", "块只拷贝一次，读取 32 次")
+        "03_smem_tiling", 400, language, ("copy a tile once, read it 32 times", "分块只拷贝一次，读取 32 次")
     )
     parts.card(canvas, 24, 62, 316, 314, say(language, "global memory", "全局内存"))
     unit = 26.0
@@ -158,7 +158,7 @@ def smem_tiling_idea(language: str) -> Canvas:
         320,
         [
             say(language, "K is cut into slices of 32;", "K 切成每片 32；"),
-            say(language, "each slice is read once a block", "每个块只读一次每片"),
+            say(language, "each block reads each slice once", "每个线程块每片只读一次"),
         ],
         13,
     )
@@ -173,7 +173,7 @@ def smem_tiling_idea(language: str) -> Canvas:
         for col in range(10):
             canvas.circle(757 + col * 17.5, 106 + row * 17.5, 5.4, THREAD.middle)
     canvas.lines(
-        752, 310, [say(language, "each: 32 products", "每个：32 次乘加"), say(language, "a slice", "每片")], 13
+        752, 310, [say(language, "each: 32 FMAs", "每个线程每片"), say(language, "per slice", "32 次乘加")], 13
     )
     canvas.arrow(344, 200, 416, 200, INK, 2.4)
     canvas.text(380, 188, "×1", 17, C.ink, "middle", bold=True)
@@ -208,7 +208,7 @@ def smem_padding_idea(language: str) -> Canvas:
         served = banks.serve([4 * (k * pitch + row) for k in range(32)], 4)
         right = x + 32 * unit + 16
         canvas.text(right, 112, str(served.wavefronts), 30, RED if conflict else C.ink, bold=True)
-        passes = say(language, "passes a store" if served.wavefronts > 1 else "pass a store", "趟 / 次写入")
+        passes = say(language, "passes per store" if served.wavefronts > 1 else "pass per store", "趟（每次写入）")
         canvas.text(right, 132, passes, 13)
         where = say(
             language,
@@ -241,8 +241,8 @@ def smem_padding_idea(language: str) -> Canvas:
 def vector_load_idea(language: str) -> Canvas:
     """Step 05: one 16-byte access instead of four, four results a thread."""
     canvas = parts.of_step("05_vector_load", 372, language, ("one instruction moves 16 bytes", "一条指令搬 16 字节"))
-    parts.card(canvas, 24, 62, 440, 140, say(language, "step 04: a float a load", "步骤 04：一次读一个 float"))
-    parts.card(canvas, 496, 62, 440, 140, say(language, "step 05: a float4 a load", "步骤 05：一次读一个 float4"))
+    parts.card(canvas, 24, 62, 440, 140, say(language, "step 04: one float per load", "步骤 04：一次读一个 float"))
+    parts.card(canvas, 496, 62, 440, 140, say(language, "step 05: one float4 per load", "步骤 05：一次读一个 float4"))
     for x, wide in ((60.0, False), (532.0, True)):
         for i in range(4):
             canvas.rect(x + i * 44, 152, 40 if not wide else 44, 26, B.strong, "#ffffff" if wide else EDGE)
@@ -311,24 +311,24 @@ def thread_tile_4x4_idea(language: str) -> Canvas:
     canvas = parts.of_step(
         "06_thread_tile_4x4", 356, language, ("the outer product of two float4", "两个 float4 的外积")
     )
-    parts.card(canvas, 24, 62, 360, 270, say(language, "step 05: 1×4 a thread", "步骤 05：每线程 1×4"))
+    parts.card(canvas, 24, 62, 360, 270, say(language, "step 05: 1×4 per thread", "步骤 05：每线程 1×4"))
     outer(canvas, 96, 150, 1, 4, 34)
-    _figure(canvas, 54, 240, "2", say(language, "loads a k (float, float4)", "次读 / k（float、float4）"))
+    _figure(canvas, 54, 240, "2", say(language, "loads per k (float, float4)", "次读（每 k：float、float4）"))
     _figure(canvas, 54, 272, "4", "FMA")
-    _figure(canvas, 54, 308, "2", say(language, "FMAs a load", "次 FMA / 次读"), RED)
-    parts.card(canvas, 416, 62, 520, 270, say(language, "step 06: 4×4 a thread", "步骤 06：每线程 4×4"))
+    _figure(canvas, 54, 308, "2", say(language, "FMAs per load", "次 FMA（每次读）"), RED)
+    parts.card(canvas, 416, 62, 520, 270, say(language, "step 06: 4×4 per thread", "步骤 06：每线程 4×4"))
     outer(canvas, 488, 150, 4, 4, 34)
     canvas.text(556, 314, "acc[4][4]", 13, C.ink, "middle", mono=True)
-    _figure(canvas, 676, 164, "2", say(language, "loads a k (two float4)", "次读 / k（两个 float4）"))
+    _figure(canvas, 676, 164, "2", say(language, "loads per k (two float4)", "次读（每 k：两个 float4）"))
     _figure(canvas, 676, 200, "16", "FMA")
-    _figure(canvas, 676, 240, "8", say(language, "FMAs a load", "次 FMA / 次读"), C.ink)
+    _figure(canvas, 676, 240, "8", say(language, "FMAs per load", "次 FMA（每次读）"), C.ink)
     canvas.arrow(388, 198, 412, 198, INK, 2.4)
     return canvas
 
 
 def thread_tile_8x8_idea(language: str) -> Canvas:
     """Step 07: a larger thread tile, its gain and its price."""
-    canvas = parts.of_step("07_thread_tile_8x8", 400, language, ("a larger tile a thread", "每线程更大的块"))
+    canvas = parts.of_step("07_thread_tile_8x8", 400, language, ("a larger tile per thread", "更大的线程分块"))
     for x, width, side, heading, threads, share, grade in (
         (24.0, 380.0, 4, say(language, "step 06: 4×4", "步骤 06：4×4"), 1024, 8, MUTED),
         (436.0, 500.0, 8, say(language, "step 07: 8×8", "步骤 07：8×8"), 512, 16, C.ink),
@@ -340,10 +340,12 @@ def thread_tile_8x8_idea(language: str) -> Canvas:
         loads = side * 2 // 4
         _figure(canvas, left, 160, f"{loads}", say(language, "loads", "次读"))
         _figure(canvas, left, 194, f"{side * side}", "FMA")
-        _figure(canvas, left, 232, f"{share}", say(language, "FMAs a load", "次 FMA / 次读"), grade)
+        _figure(canvas, left, 232, f"{share}", say(language, "FMAs per load", "次 FMA（每次读）"), grade)
         canvas.line(left, 250, left + 170, 250)
         _figure(canvas, left, 282, f"{side * side}", say(language, "accumulators", "个累加器"))
-        _figure(canvas, left, 316, f"{threads}", say(language, "threads an SM", "线程 / SM"), INK if side == 4 else RED)
+        _figure(
+            canvas, left, 316, f"{threads}", say(language, "threads per SM", "线程（每 SM）"), INK if side == 4 else RED
+        )
     canvas.arrow(408, 219, 432, 219, INK, 2.4)
     return canvas
 
@@ -361,14 +363,14 @@ def _bank_row(
 
 def conflict_free_idea(language: str) -> Canvas:
     """Step 08: a quarter-warp's float4 at stride 8 and at stride 4."""
-    canvas = parts.of_step("08_conflict_free", 420, language, ("split the tile 4 + 4", "把块拆成 4 + 4"))
+    canvas = parts.of_step("08_conflict_free", 420, language, ("split the tile 4 + 4", "把线程分块拆成 4 + 4"))
     unit, x = 19.0, 40.0
     canvas.text(
         x,
         74,
         say(
             language,
-            "step 07: eight neighbouring floats a thread; the first float4 of 8 lanes",
+            "step 07: eight neighbouring floats per thread; the first float4 of 8 lanes",
             "步骤 07：每线程相邻 8 个数；8 个 lane 的第一个 float4",
         ),
         14,
@@ -387,7 +389,11 @@ def conflict_free_idea(language: str) -> Canvas:
     canvas.text(
         x,
         192,
-        say(language, "step 08: four floats here, four half a tile away", "步骤 08：四个数在此，另四个在半个块之外"),
+        say(
+            language,
+            "step 08: four floats here, four half a tile away",
+            "步骤 08：四个数在此，另四个在半个线程块分块之外",
+        ),
         14,
         bold=True,
     )
@@ -397,8 +403,8 @@ def conflict_free_idea(language: str) -> Canvas:
         canvas.text(x + bank * unit, 252, str(bank) if bank < 32 else "", 10, MUTED, "middle")
     canvas.text(right, 252, "bank", 11, MUTED)
     for left, split, name in (
-        (120.0, False, say(language, "thread tile of step 07", "步骤 07 的线程块")),
-        (560.0, True, say(language, "thread tile of step 08", "步骤 08 的线程块")),
+        (120.0, False, say(language, "thread tile of step 07", "步骤 07 的线程分块")),
+        (560.0, True, say(language, "thread tile of step 08", "步骤 08 的线程分块")),
     ):
         side, cell = 104.0, 104.0 / 32
         parts.grid(canvas, left, 276, 32, 32, cell, cell, 4)
@@ -413,12 +419,12 @@ def conflict_free_idea(language: str) -> Canvas:
                 say(
                     language,
                     "four 4×4, half a tile apart" if split else "8×8 in one piece",
-                    "四个 4×4，相隔半个块" if split else "完整的 8×8",
+                    "四个 4×4，相隔半个线程块分块" if split else "完整的 8×8",
                 ),
             ],
             13.5,
         )
-    canvas.text(936, 406, say(language, "tiles drawn smaller than they are", "块的大小未按比例"), 11, MUTED, "end")
+    canvas.text(936, 406, say(language, "tiles drawn smaller than they are", "分块的大小未按比例"), 11, MUTED, "end")
     return canvas
 
 
@@ -523,7 +529,7 @@ def cp_async_idea(language: str) -> Canvas:
                 middle + 26,
                 say(
                     language,
-                    "1 instruction; the registers set free hold 8×16 results a thread",
+                    "1 instruction; the registers set free hold 8×16 results per thread",
                     "1 条指令；省下的寄存器用来放每线程 8×16 个结果",
                 ),
                 13,
@@ -541,7 +547,7 @@ def cp_async_idea(language: str) -> Canvas:
                 y + 127,
                 say(
                     language,
-                    "2 instructions; 16 registers a thread hold data in flight",
+                    "2 instructions; 16 registers per thread hold data in flight",
                     "2 条指令；每线程 16 个寄存器存放途中的数据",
                 ),
                 13,
@@ -554,7 +560,7 @@ def cp_async_idea(language: str) -> Canvas:
 def warp_tiling_idea(language: str) -> Canvas:
     """Step 11: the shape of a warp's part of C decides what it reads."""
     canvas = parts.of_step(
-        "11_warp_tiling", 430, language, ("a square for each warp, 16×8 a thread", "每个 warp 一个方块，每线程 16×8")
+        "11_warp_tiling", 430, language, ("a square for each warp, 16×8 per thread", "每个 warp 一个方块，每线程 16×8")
     )
     for x, kernel, heading in (
         (24.0, cp_async(), say(language, "step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),
@@ -584,7 +590,7 @@ def warp_tiling_idea(language: str) -> Canvas:
             right,
             top + 124,
             f"{fmas / reads:.1f}",
-            say(language, "FMAs a float", "FMA / float"),
+            say(language, "FMAs per float", "次 FMA（每 float）"),
             C.ink if square else MUTED,
         )
         thread = kernel.computes(0)
@@ -604,7 +610,7 @@ def warp_tiling_idea(language: str) -> Canvas:
             say(
                 language,
                 f"block tile {kernel.bm}×{kernel.bn}; pale: warp 0, dark: thread 0",
-                f"线程块 {kernel.bm}×{kernel.bn}；浅色为 warp 0，深色为线程 0",
+                f"线程块分块 {kernel.bm}×{kernel.bn}；浅色为 warp 0，深色为线程 0",
             ),
             12.5,
             MUTED,

@@ -54,8 +54,8 @@ def outer_product(language: str) -> Canvas:
         40,
         408,
         [
-            (A.strong, say(language, "fragment of A", "A 的片段")),
-            (B.strong, say(language, "fragment of B", "B 的片段")),
+            (A.strong, say(language, "fragment of A", "A 的 fragment")),
+            (B.strong, say(language, "fragment of B", "B 的 fragment")),
             (C.middle, say(language, "accumulators", "累加器")),
         ],
     )
@@ -70,7 +70,7 @@ def benchmark_in_turn(language: str) -> Canvas:
         say(
             language,
             "kernel and cuBLAS in turn, so that both meet the same clocks and temperature",
-            "内核与 cuBLAS 轮流运行，使两者处于相同的频率与温度",
+            "kernel 与 cuBLAS 轮流运行，使两者处于相同的频率与温度",
         ),
     )
     y, x = 84.0, 40.0
@@ -79,7 +79,7 @@ def benchmark_in_turn(language: str) -> Canvas:
     x += 106
     for number in range(1, 4):
         start = x
-        for width, colour, text in ((118, C.strong, say(language, "kernel", "内核")), (118, B.strong, "cuBLAS")):
+        for width, colour, text in ((118, C.strong, say(language, "kernel", "kernel")), (118, B.strong, "cuBLAS")):
             canvas.rect(x, y, width, 46, colour, EDGE, radius=5)
             canvas.text(x + width / 2, y + 28, text, 14, "#ffffff", "middle", bold=True)
             x += width + 3
@@ -121,7 +121,7 @@ def benchmark_in_turn(language: str) -> Canvas:
         )
         x += 62
     canvas.text(
-        x + 12, y + 40, say(language, "… until 0.1 s (tensor cores 0.5 s)", "……直到 0.1 s（张量核心 0.5 s）"), 13
+        x + 12, y + 40, say(language, "… until 0.1 s (tensor cores 0.5 s)", "……直到 0.1 s（Tensor Core 0.5 s）"), 13
     )
     canvas.lines(
         40,

@@ -1,4 +1,4 @@
-"""Pictures of steps 18 to 20: fragments of mma.m16n8k16, banks of ldmatrix's rows, stages, bands, persistent blocks."""
+"""Pictures of steps 18 to 21: fragments of mma.m16n8k16, banks of ldmatrix's rows, stages, bands, persistent blocks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,10 @@ LANE = 5  # the lane whose registers are shown
 ROW_BYTES = 16  # of an 8×8 matrix
 GROUPS = 8  # columns of 16 bytes that the 32 banks make
 
-# Step 20's time line, in slices: a short K, and what a tile takes beyond its slices.
+# Step 19's default: the side of its square tile, its stages, and its band of 2048 rows; one block per SM of an H200.
+TILE, STAGES, BAND, SMS = 256, 3, 8, 132
+
+# Step 21's time line, in slices: a short K, and what a tile takes beyond its slices.
 SLICES, AHEAD = 8, 2
 FILL, STORE = 1.5, 1.5
 
@@ -26,7 +29,7 @@ def pictures() -> Iterable[tuple[str, Draw]]:
     yield "18_mma_naive-banks", matrix_banks
     yield "19_mma_stages", stages
     yield "19_mma_stages-copies", copies
-    yield "20_mma_warp_swizzle-blocks", persistent_blocks
+    yield "21_mma_persistent-blocks", persistent_blocks
 
 
 def held(operand: str, lane: int) -> list[tuple[Cell, Cell]]:
@@ -210,33 +213,32 @@ def matrix_banks(language: str) -> Canvas:
         addresses = matrix_rows(pitch)
         passes = _columns(canvas, x, 114, [[address] for address in addresses], tone)
         canvas.text(x, 302, str(passes), 28, RED if passes > 1 else C.ink, bold=True)
-        words = "wavefront a matrix" if passes == 1 else "wavefronts a matrix"
-        canvas.text(x + 26, 300, say(language, words, "个波前 / 矩阵"), 13)
+        words = "wavefront per matrix" if passes == 1 else "wavefronts per matrix"
+        canvas.text(x + 26, 300, say(language, words, "个波前（每矩阵）"), 13)
     return canvas
 
 
 def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
-    """Four stages over eight slices of time: when each is filled, when it is read."""
-    count, slots, wide, high = 4, 8, 42.0, 26.0
-    for stage in range(count):
-        canvas.text(x, y + stage * 34 + 17, say(language, f"stage {stage}", f"第 {stage} 级"), 12, MUTED)
-    left = x + 62
-    for number in range(slots):
-        stage = number % count
-        start = max(0, number - (count - 1))
-        top = y + stage * 34
-        if number > start:
-            canvas.rect(left + start * wide, top + 5, (number - start) * wide - 1, high - 10, A.middle, A.strong)
-            middle = left + (start + number) / 2 * wide
-            canvas.text(middle, top + 17.5, str(number), 11, A.ink, "middle")
-        canvas.rect(left + number * wide, top, wide - 1, high, C.strong, C.ink)
-        canvas.text(left + (number + 0.5) * wide, top + 17.5, str(number), 12, "#ffffff", "middle", bold=True)
+    """The stages over slices of time: when each is filled, when it is read."""
+    slots, wide, high = 8, 42.0, 26.0
+    for stage in range(STAGES):
+        canvas.text(x, y + stage * 40 + 17, f"stage {stage}", 12, MUTED)
+    left, bottom = x + 62, y + STAGES * 40
     for number in range(1, slots):
-        canvas.line(left + number * wide - 0.5, y - 6, left + number * wide - 0.5, y + count * 34, "#8793a3", 1, "3 3")
+        canvas.line(left + number * wide - 0.5, y - 6, left + number * wide - 0.5, bottom, "#8793a3", 1, "3 3")
+    for number in range(slots + STAGES - 1):
+        start, top = max(0, number - (STAGES - 1)), y + number % STAGES * 40
+        end = min(number, slots)
+        if end > start:
+            canvas.rect(left + start * wide, top + 5, (end - start) * wide - 1, high - 10, A.middle, A.strong)
+            canvas.text(left + (start + end) / 2 * wide, top + 17.5, str(number), 11, A.ink, "middle")
+        if number < slots:
+            canvas.rect(left + number * wide, top, wide - 1, high, C.strong, C.ink)
+            canvas.text(left + (number + 0.5) * wide, top + 17.5, str(number), 12, "#ffffff", "middle", bold=True)
     parts.key(
         canvas,
         left,
-        y + count * 34 + 22,
+        bottom + 22,
         [
             (A.middle, say(language, "slice on its way", "切片在途")),
             (C.strong, say(language, "read and multiplied", "读取并计算")),
@@ -244,27 +246,19 @@ def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
     )
 
 
-def _wave(canvas: Canvas, x: float, y: float, band: int, language: str) -> None:
-    """The first wave of blocks of 128×256 on a C of 8192×8192, and what of A and B it reads for each k."""
-    rows, cols, resident = 64, 32, 264
-    high, wide = 1.7, 3.4
-    tiles = [in_bands(index, rows, cols, band) for index in range(resident)]
-    parts.grid(canvas, x, y, rows, cols, high, wide, 8)
-    parts.fill(canvas, x, y, tiles, high, wide, C.strong)
-    parts.frame(canvas, x, y, rows, cols, high, wide)
-    read_rows = len({row for row, _ in tiles}) * 128
-    read_cols = len({col for _, col in tiles}) * 256
-    top = max(row for row, _ in tiles) + 1
-    canvas.rect(x - 8, y, 5, top * high, A.strong)
-    canvas.rect(x, y - 8, len({col for _, col in tiles}) * wide, 5, B.strong)
-    canvas.lines(
-        x,
-        y + rows * high + 18,
-        [f"A {read_rows} + B {read_cols}", f"= {read_rows + read_cols}"],
-        12,
-        fill=RED if band == 1 else C.ink,
-        bold=True,
-    )
+def _wave(canvas: Canvas, x: float, y: float, band: int) -> None:
+    """The first wave of tiles on a C of 8192×8192, and how many rows of A and columns of B it reads."""
+    side = 8192 // TILE
+    cell = 110 / side
+    tiles = [in_bands(index, side, side, band) for index in range(SMS)]
+    rows, cols = (len({tile[i] for tile in tiles}) for i in (0, 1))
+    parts.grid(canvas, x, y, side, side, cell, cell, 4)
+    parts.fill(canvas, x, y, tiles, cell, cell, C.strong)
+    parts.frame(canvas, x, y, side, side, cell, cell)
+    canvas.rect(x - 8, y, 5, rows * cell, A.strong)
+    canvas.rect(x, y - 8, cols * cell, 5, B.strong)
+    read = [f"A {rows * TILE} + B {cols * TILE}", f"= {(rows + cols) * TILE}"]
+    canvas.lines(x, y + side * cell + 18, read, 12, fill=RED if band == 1 else C.ink, bold=True)
 
 
 def stages(language: str) -> Canvas:
@@ -274,32 +268,30 @@ def stages(language: str) -> Canvas:
         344,
         language,
         ("latency, L2 and DRAM: three remedies", "延迟、L2、DRAM：三处对策"),
-        ("", ""),
+        (
+            f"BM = BN = {TILE}, BK = 64, {STAGES} stages, one block per SM",
+            f"BM = BN = {TILE}，BK = 64，{STAGES} 个 stage，每个 SM 一个线程块",
+        ),
     )
-    parts.card(canvas, 24, 56, 430, 266, say(language, "latency: four stages", "延迟：四级流水"))
-    _ring(canvas, 36, 98, language)
-    canvas.text(
-        36,
-        306,
-        say(language, "dashed: a barrier; a copy has three slices' time", "虚线：屏障；每次拷贝有三片的时间"),
-        12.5,
-        MUTED,
+    parts.card(canvas, 24, 66, 430, 256, say(language, "latency: three stages", "延迟：三个 stage"))
+    _ring(canvas, 36, 108, language)
+    copied = say(
+        language,
+        f"dashed: a barrier; a copy has {STAGES - 1} slices' time",
+        f"虚线：屏障；每次拷贝有 {STAGES - 1} 片的时间",
     )
-    parts.card(canvas, 468, 56, 178, 266, say(language, "L2: larger tiles", "L2：更大的块"))
-    for top, wide, flops in ((92.0, 64.0, 64), (192.0, 128.0, 85)):
-        canvas.rect(484, top, wide, 64, C.middle, C.strong)
-        canvas.text(484 + wide / 2, top + 37, f"128×{128 if wide < 70 else 256}", 11.5, C.ink, "middle", bold=True)
-        canvas.text(484, top + 84, say(language, f"{flops} FLOP a byte", f"每字节 {flops} FLOP"), 13, INK)
-    parts.card(canvas, 660, 56, 276, 266, say(language, "DRAM: bands", "DRAM：条带"))
-    _wave(canvas, 684, 108, 1, language)
-    _wave(canvas, 814, 108, 16, language)
-    canvas.text(
-        674,
-        306,
-        say(language, "264 blocks at once; rows, columns read", "同时运行 264 块；读到的行数、列数"),
-        11.5,
-        MUTED,
-    )
+    canvas.text(36, 306, copied, 12.5, MUTED)
+    parts.card(canvas, 468, 66, 178, 256, say(language, "L2: larger tiles", "L2：更大的分块"))
+    for top, side in ((100.0, 128), (196.0, 256)):
+        canvas.rect(484, top, side / 3.2, side / 3.2, C.middle, C.strong)
+        canvas.text(484 + side / 6.4, top + side / 6.4 + 4, f"{side}²", 11, C.ink, "middle", bold=True)
+        flops = say(language, f"{side // 2} FLOP per byte", f"每字节 {side // 2} FLOP")
+        canvas.text(484, top + side / 3.2 + 18, flops, 13, INK)
+    parts.card(canvas, 660, 66, 276, 256, say(language, "DRAM: bands", "DRAM：条带"))
+    _wave(canvas, 684, 122, 1)
+    _wave(canvas, 814, 122, BAND)
+    at_once = say(language, f"{SMS} tiles at once; rows, columns read", f"同时计算 {SMS} 个分块；读到的行数、列数")
+    canvas.text(674, 306, at_once, 11.5, MUTED)
     return canvas
 
 
@@ -311,8 +303,8 @@ def copies(language: str) -> Canvas:
         language,
         ("who copies which row of A", "谁拷贝 A 的哪一行"),
         (
-            "rows of 32 elements, 64 bytes, 80 with the pad; eight lanes write 128 bytes at a time, 4 a row",
-            "每行 32 个元素、64 字节，含填充 80 字节；每次 8 个 lane 写 128 字节，每行 4 个",
+            "BK = 32: rows of 64 bytes, 80 with the pad; eight lanes write two rows at a time (the default's BK = 64: one)",
+            "BK = 32：每行 64 字节，含填充 80 字节；8 个 lane 一次写两行（默认变体 BK = 64，一次一行）",
         ),
     )
     for x, dealt in ((40.0, False), (508.0, True)):
@@ -332,7 +324,7 @@ def copies(language: str) -> Canvas:
         right = x + 70 + GROUPS * 24 + 20
         canvas.text(right, 150, str(served.wavefronts), 30, RED if served.conflicts else C.ink, bold=True)
         canvas.text(right, 172, say(language, "wavefronts", "个波前"), 13)
-        canvas.text(right, 190, say(language, "a copy of a warp", "每个 warp 一次拷贝"), 13)
+        canvas.text(right, 190, say(language, "per copy of a warp", "每个 warp 一次拷贝"), 13)
     canvas.text(
         40,
         304,
@@ -402,16 +394,15 @@ def tile_times(persistent: bool) -> list[_Span]:
 
 
 def persistent_blocks(language: str) -> Canvas:
-    """Step 20: a block for each tile, and a block that stays."""
+    """Step 21: a block for each tile, and a block that stays."""
     canvas = parts.of_step(
-        "20_mma_warp_swizzle",
+        "21_mma_persistent",
         352,
         language,
-        ("a block for each tile, and a block that stays", "每块一个线程块，与常驻的线程块"),
+        ("a block for each tile, and a block that stays", "每个分块一个线程块，与常驻的线程块"),
         (
-            f"two tiles of C on one multiprocessor, K = {SLICES * 64}: {SLICES} slices each; "
-            f"copies run {AHEAD} slices ahead",
-            f"一个多处理器上的两块 C，K = {SLICES * 64}，各 {SLICES} 片；拷贝超前 {AHEAD} 片",
+            f"two tiles of C on one SM, K = {SLICES * 64}: {SLICES} slices each; copies run {AHEAD} slices ahead",
+            f"一个 SM 上的两个分块，K = {SLICES * 64}，各 {SLICES} 片；拷贝超前 {AHEAD} 片",
         ),
     )
     left, lane_high = 138.0, 28.0
@@ -422,9 +413,9 @@ def persistent_blocks(language: str) -> Canvas:
         spans = tile_times(stays)
         end = max(span.end for span in spans)
         says = (
-            say(language, "one block a tile", "每块一个线程块")
+            say(language, "one block per tile", "每个分块一个线程块")
             if not stays
-            else say(language, "a persistent block: the pipeline is filled once", "常驻线程块：流水线只填一次")
+            else say(language, "a persistent block: the pipeline is filled once", "常驻线程块：流水线只预填一次")
         )
         canvas.text(left, top + 6, says, 13.5, C.ink if stays else RED, bold=True)
         for lane, name in enumerate(names):
@@ -447,20 +438,20 @@ def persistent_blocks(language: str) -> Canvas:
         parts.MARGIN,
         y,
         [
-            (C.strong, say(language, "first tile", "第一块")),
-            (C.middle, say(language, "second tile", "第二块")),
-            (PALE_RED, say(language, "the tensor cores wait", "张量核心在等")),
+            (C.strong, say(language, "first tile", "第一个分块")),
+            (C.middle, say(language, "second tile", "第二个分块")),
+            (PALE_RED, say(language, "the tensor cores wait", "Tensor Core 在等")),
         ],
     )
-    canvas.text(936, y, say(language, "numbers: slices of the tile", "数字：该块的第几片"), 12, MUTED, "end")
+    canvas.text(936, y, say(language, "numbers: slices of the tile", "数字：该分块的第几片"), 12, MUTED, "end")
     canvas.text(
         parts.MARGIN,
         y + 21,
         say(
             language,
             "schematic: filling and storing are drawn 1.5 slices long each; "
-            "together, about what a tile cost beyond its own slices",
-            "示意图：填充与写回各画作 1.5 片，合起来大致是原先一块在自己的切片之外的开销",
+            "together, about what a tile costs beyond its own slices",
+            "示意图：流水线预填与写回各画作 1.5 片，合起来大致是一个分块在自己的切片之外的开销",
         ),
         11.5,
         MUTED,

@@ -1,5 +1,6 @@
 """Words in both of the course's languages."""
 
+import re
 from dataclasses import dataclass
 
 LANGUAGES = ("en", "zh-CN")
@@ -24,4 +25,4 @@ def say(language: str, english: str, chinese: str) -> str:
 
 def title(name: str) -> str:
     """`07 thread tile 8×8` for `07_thread_tile_8x8`."""
-    return name.replace("_", " ").replace("4x4", "4×4").replace("8x8", "8×8")
+    return re.sub(r"(\d)x(\d)", r"\1×\2", name.replace("_", " "))

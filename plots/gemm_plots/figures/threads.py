@@ -16,7 +16,8 @@ GAP = 36.0
 def pictures() -> Iterable[tuple[str, object]]:
     """File name and drawing function of each picture."""
     for kernel in kernels():
-        yield f"{kernel.name}-threads", lambda language, kernel=kernel: draw(kernel, language)
+        if kernel.name != "09_double_buffer":  # its threads take what step 08's take
+            yield f"{kernel.name}-threads", lambda language, kernel=kernel: draw(kernel, language)
 
 
 def draw(kernel: Kernel, language: str) -> Canvas:
@@ -171,7 +172,9 @@ def _notes(canvas: Canvas, kernel: Kernel, first_a: list[list[Cell]], first_b: l
         )
         ordered = [found[key] for key in sorted(found)]
         y = parts.sector_strip(canvas, NOTES, y - 4, ordered, tone) + 14
-    canvas.text(NOTES, y, say(language, f"leading dimensions {LEADING}", f"主维长度取 {LEADING}"), 11, parts.MUTED)
+    canvas.text(
+        NOTES, y, say(language, f"leading dimensions {LEADING}", f"leading dimension 取 {LEADING}"), 11, parts.MUTED
+    )
 
 
 def _copies(kernel: Kernel, language: str) -> str:

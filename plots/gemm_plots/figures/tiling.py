@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import parts
-from gemm_plots.figures.geometry import WARP, Cell, Kernel, thread_tile_4x4, thread_tile_8x8, warp_tiling
+from gemm_plots.figures.geometry import WARP, Cell, Kernel, warp_tiling
 from gemm_plots.figures.palette import INK, MUTED, WARPS, C
 from gemm_plots.figures.svg import Canvas
-from gemm_plots.figures.text import say, title
+from gemm_plots.figures.text import say
 
 TOP = 112.0
 
@@ -28,147 +28,103 @@ class Level:
 
 def pictures() -> Iterable[tuple[str, object]]:
     """File name and drawing function of each picture."""
-    for kernel in (thread_tile_4x4(), thread_tile_8x8(), warp_tiling()):
-        yield f"{kernel.name}-tiling", lambda language, kernel=kernel: draw(kernel, language)
     yield "tiling-hierarchy", hierarchy
 
 
-def draw(kernel: Kernel, language: str) -> Canvas:
-    """The levels of one step."""
-    heading = say(language, f"{title(kernel.name)}: tiles within tiles", f"{title(kernel.name)}：层层分块")
-    note = say(language, "each panel magnifies the framed part of the one before", "每一格放大前一格中框出的部分")
-    return _panels(heading, note, levels(kernel, language), language)
-
-
 def hierarchy(language: str) -> Canvas:
-    """The same four levels with the place of each tile's operands."""
-    memories = [
-        say(language, "operands in global memory", "操作数在全局内存"),
-        say(language, "operands in shared memory", "操作数在共享内存"),
-        say(language, "a warp's operands: reads of shared memory", "warp 的操作数：读共享内存"),
-        say(language, "operands and results in registers", "操作数与结果在寄存器"),
-    ]
+    """C, the tile of a block, of a warp, of a thread, with the place of each tile's operands."""
     heading = say(language, "Tiles of a matrix product", "矩阵乘法的分块层次")
     note = say(
         language,
         "the larger a tile, the more often each float of A and B is used before it must be read again",
-        "块越大，A、B 的每个数在被再次读取之前用得越多",
+        "分块越大，A、B 的每个数读一次能用的次数越多",
     )
-    found = [
-        Level(one.name, one.size, one.rows, one.cols, one.every, one.colours, one.zoom, (*one.notes, memory))
-        for one, memory in zip(levels(warp_tiling(), language), memories, strict=True)
-    ]
-    return _panels(heading, note, found, language)
+    return _panels(heading, note, levels(warp_tiling(), language))
 
 
 def levels(kernel: Kernel, language: str) -> list[Level]:
-    """C, the block's tile, the warp's where the kernel has warp tiles, the thread's."""
+    """C, the block's tile, the warp's, the thread's."""
     blocks = 6
     across = blocks * kernel.bm // kernel.bn
     middle = (across - 1) // 2
     thread = sorted(kernel.computes(0))
     rows, cols = len({r for r, _ in thread}), len({c for _, c in thread})
-    found = [
+    warps = kernel.threads // WARP
+    warp_cells = [[cell for t in range(w * WARP, w * WARP + WARP) for cell in kernel.computes(t)] for w in range(warps)]
+    first = warp_cells[0]
+    height, width = max(r for r, _ in first) + 1, max(c for _, c in first) + 1
+    per_k, per_warp = kernel.bm + kernel.bn, height + width
+    uses, warp_uses = f"{kernel.bm * kernel.bn / per_k:.1f}", f"{height * width / per_warp:g}"
+    return [
         Level(
-            say(language, "C", "C"),
+            "C",
             say(language, "a grid of blocks", "由线程块铺满"),
             blocks,
             across,
             1,
             ((C.middle, ((1, middle),)),),
             (1, middle, 1, 1),
-            (say(language, "one block computes one tile", "一个线程块算一块"),),
-        )
-    ]
-    per_k = kernel.bm + kernel.bn
-    block_notes = (
-        say(language, f"per k: {kernel.bm} + {kernel.bn} floats", f"每个 k：{kernel.bm} + {kernel.bn} 个 float"),
-        say(
-            language,
-            f"{round(kernel.bm * kernel.bn / per_k, 1):g} FMAs a float of A and B",
-            f"每个全局 float 用于 {round(kernel.bm * kernel.bn / per_k, 1):g} 次 FMA",
+            (
+                say(language, "one block computes one tile", "一个线程块算一个分块"),
+                say(language, "operands in global memory", "操作数在全局内存"),
+            ),
         ),
-    )
-    warps = kernel.threads // WARP
-    warp_cells = [[cell for t in range(w * WARP, w * WARP + WARP) for cell in kernel.computes(t)] for w in range(warps)]
-    first = warp_cells[0]
-    height, width = max(r for r, _ in first) + 1, max(c for _, c in first) + 1
-    tiled_by_warps = width < kernel.bn
-    if tiled_by_warps:
-        colours = tuple((WARPS[w % len(WARPS)], tuple(cells)) for w, cells in enumerate(warp_cells))
-        found.append(
-            Level(
-                say(language, "block tile", "线程块的块"),
-                f"{kernel.bm}×{kernel.bn}",
-                kernel.bm,
-                kernel.bn,
-                16,
-                colours,
-                (0, 0, height, width),
-                (say(language, f"{warps} warps", f"{warps} 个 warp"), *block_notes),
-            )
-        )
-        found.append(
-            Level(
-                say(language, "warp tile", "warp 的块"),
-                f"{height}×{width}",
-                height,
-                width,
-                4,
-                ((WARPS[0], tuple(first)), (C.strong, tuple(thread))),
-                None,
-                (
-                    say(language, "32 lanes; dark: lane 0", "32 个 lane；深色为 lane 0"),
-                    say(language, f"per k: {height} + {width} floats", f"每个 k：{height} + {width} 个 float"),
-                    say(
-                        language,
-                        f"{height * width / (height + width):g} FMAs a float",
-                        f"每个 float 用于 {height * width / (height + width):g} 次 FMA",
-                    ),
-                ),
-            )
-        )
-    else:
-        found.append(
-            Level(
-                say(language, "block tile", "线程块的块"),
-                f"{kernel.bm}×{kernel.bn}",
-                kernel.bm,
-                kernel.bn,
-                16,
-                ((C.middle, tuple(first)), (C.strong, tuple(thread))),
-                (0, 0, rows, cols),
-                (say(language, "pale: warp 0, dark: thread 0", "浅色为 warp 0，深色为线程 0"), *block_notes),
-            )
-        )
-    loads = (rows + cols) // 4
-    found.append(
         Level(
-            say(language, "thread tile", "线程的块"),
+            say(language, "block tile", "线程块分块"),
+            f"{kernel.bm}×{kernel.bn}",
+            kernel.bm,
+            kernel.bn,
+            16,
+            tuple((WARPS[w % len(WARPS)], tuple(cells)) for w, cells in enumerate(warp_cells)),
+            (0, 0, height, width),
+            (
+                say(language, f"{warps} warps", f"{warps} 个 warp"),
+                say(
+                    language, f"per k: {kernel.bm} + {kernel.bn} floats", f"每个 k：{kernel.bm} + {kernel.bn} 个 float"
+                ),
+                say(language, f"{uses} FMAs per float of A and B", f"每个全局 float 用于 {uses} 次 FMA"),
+                say(language, "operands in shared memory", "操作数在共享内存"),
+            ),
+        ),
+        Level(
+            say(language, "warp tile", "warp 分块"),
+            f"{height}×{width}",
+            height,
+            width,
+            4,
+            ((WARPS[0], tuple(first)), (C.strong, tuple(thread))),
+            None,
+            (
+                say(language, "32 lanes; dark: lane 0", "32 个 lane；深色为 lane 0"),
+                say(language, f"per k: {height} + {width} floats", f"每个 k：{height} + {width} 个 float"),
+                say(language, f"{warp_uses} FMAs per float", f"每个 float 用于 {warp_uses} 次 FMA"),
+                say(language, "operands: reads of shared memory", "操作数从共享内存读取"),
+            ),
+        ),
+        Level(
+            say(language, "thread tile", "线程分块"),
             f"{rows}×{cols}",
             rows,
             cols,
-            4 if tiled_by_warps else 1,
+            4,
             ((C.middle, tuple((r, c) for r in range(rows) for c in range(cols))),),
             None,
             (
                 say(language, f"{rows * cols} accumulators in registers", f"{rows * cols} 个累加器在寄存器中"),
                 say(
                     language,
-                    f"per k: {loads} float4 reads, {rows * cols} FMAs",
-                    f"每个 k：{loads} 次 float4 读，{rows * cols} 次 FMA",
+                    f"per k: {(rows + cols) // 4} float4 reads, {rows * cols} FMAs",
+                    f"每个 k：{(rows + cols) // 4} 次 float4 读，{rows * cols} 次 FMA",
                 ),
+                say(language, "operands and results in registers", "操作数与结果在寄存器"),
             ),
-        )
-    )
-    return found
+        ),
+    ]
 
 
-def _panels(heading: str, note: str, found: list[Level], language: str) -> Canvas:
+def _panels(heading: str, note: str, found: list[Level]) -> Canvas:
     gap = 36.0
     side = min(240.0, (912 - gap * (len(found) - 1)) / len(found))
-    if len(found) == 3:
-        gap = (912 - 3 * side) / 2
     lines = max(len(level.notes) for level in found)
     canvas = Canvas(960, TOP + side + 26 + lines * 19 + 10, heading)
     parts.heading(canvas, note)

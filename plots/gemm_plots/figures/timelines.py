@@ -53,11 +53,11 @@ LOAD = Words("global → registers", "全局内存 → 寄存器")
 PUT_DOWN = Words("registers → shared", "寄存器 → 共享内存")
 FMAS = Words("FMAs", "FMA 计算")
 ASYNC = Words("cp.async: global → shared", "cp.async：全局 → 共享")
-FRAGMENTS = Words("shared → fragments", "共享内存 → 片段")
+FRAGMENTS = Words("shared → fragments", "共享内存 → fragment")
 
 
 def conflict_free() -> Line:
-    """Step 08: copy, store, compute, one after the other, two barriers a slice."""
+    """Step 08: copy, store, compute, one after the other, two barriers per slice."""
     bars, barriers, waits = [], [], []
     at = 0.0
     for number in range(3):
@@ -71,7 +71,7 @@ def conflict_free() -> Line:
     return Line(
         "08_conflict_free",
         Words(
-            "one buffer: copy, store, compute in turn, two barriers a slice",
+            "one buffer: copy, store, compute in turn, two barriers per slice",
             "单缓冲：拷贝、写入、计算依次进行，每片两次屏障",
         ),
         (LOAD, PUT_DOWN, FMAS),
@@ -84,7 +84,7 @@ def conflict_free() -> Line:
 
 
 def double_buffer() -> Line:
-    """Step 09: the next slice's loads fly while this one is multiplied; one barrier a slice; fragments one k ahead."""
+    """Step 09: the next slice's loads fly while this one is multiplied; one barrier per slice; fragments one k ahead."""
     bars = [Bar(0, 0, COPY, GLOBAL, _slice(0)), Bar(1, COPY, COPY + PUT, STORE, Words("0", "0"))]
     at = COPY + PUT
     barriers, waits = [at], [(0.0, at + 3)]
@@ -111,7 +111,7 @@ def double_buffer() -> Line:
     return Line(
         "09_double_buffer",
         Words(
-            "two buffers: the next slice loads while this one is multiplied; one barrier a slice",
+            "two buffers: the next slice loads while this one is multiplied; one barrier per slice",
             "双缓冲：计算本片时加载下一片，每片一次屏障",
         ),
         (LOAD, PUT_DOWN, FRAGMENTS, FMAS),

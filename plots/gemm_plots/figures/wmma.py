@@ -55,8 +55,8 @@ def one_tile(language: str) -> Canvas:
         "14_wmma_naive",
         330,
         language,
-        ("one warp, one tile", "一个 warp，一块"),
-        ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；深色：一次乘积"),
+        ("one warp, one tile", "一个 warp，一个分块"),
+        ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；深色：一次 mma_sync"),
     )
     unit, count, row, col, k = 20.0, 9, 4, 5, 3
     across, down = [(row, i) for i in range(count)], [(i, col) for i in range(count)]
@@ -75,7 +75,7 @@ def one_tile(language: str) -> Canvas:
     lines = (
         say(language, "512 + 512 bytes in", "读入 512 + 512 字节"),
         say(language, "8192 FLOP out", "算出 8192 FLOP"),
-        say(language, "8 FLOP a byte", "每字节 8 FLOP"),
+        say(language, "8 FLOP per byte", "每字节 8 FLOP"),
     )
     canvas.lines(752, 150, lines, 14, 1.8)
     canvas.text(
@@ -84,7 +84,7 @@ def one_tile(language: str) -> Canvas:
         say(
             language,
             "pale: what the warp walks along K. Every warp of the same row of tiles reads the same strip of A again.",
-            "浅色：这个 warp 沿 K 走过的部分。同一行块的每个 warp 都要把 A 的这一条重读一遍。",
+            "浅色：这个 warp 沿 K 走过的部分。同一行分块的每个 warp 都要把 A 的这一条重读一遍。",
         ),
         13,
         MUTED,
@@ -98,10 +98,10 @@ def shared_fragments(language: str) -> Canvas:
         "15_wmma_tiled",
         360,
         language,
-        ("one fragment serves a row or a column of tiles", "一个片段供一行或一列的块"),
+        ("one fragment serves a row or a column of tiles", "一个 fragment 供一行或一列的分块"),
         (
             "left: a block tile of 128×128 and its eight warps; right: one warp, 16 of K",
-            "左：128×128 的线程块与它的八个 warp；右：一个 warp，K 方向 16",
+            "左：128×128 的线程块分块与它的八个 warp；右：一个 warp，K 方向 16",
         ),
     )
     unit, x, y = 27.0, 60.0, 100.0
@@ -127,8 +127,8 @@ def shared_fragments(language: str) -> Canvas:
         150,
         (
             say(language, "6 loads: LDSM, 4 wavefronts each", "6 次读：LDSM，每次 4 个波前"),
-            say(language, "8 products of two HMMAs", "8 次乘积，每次两条 HMMA"),
-            say(language, "24 / 16 = 1.5 wavefronts an HMMA", "24 / 16 = 每条 HMMA 1.5 个"),
+            say(language, "8 products of two HMMAs", "8 次 mma_sync，每次两条 HMMA"),
+            say(language, "24 / 16 = 1.5 wavefronts per HMMA", "24 / 16 = 每条 HMMA 1.5 个"),
         ),
         13.5,
         1.9,
@@ -190,7 +190,7 @@ def two_buffers(language: str) -> Canvas:
         288,
         [
             (A.middle, say(language, "global to shared memory", "全局内存到共享内存")),
-            (C.middle, say(language, "fragments and products", "片段与乘积")),
+            (C.middle, say(language, "fragments and products", "fragment 与计算")),
             (DARK, say(language, "barrier", "屏障")),
         ],
     )
@@ -214,10 +214,10 @@ def warp_tiles(language: str) -> Canvas:
         "17_wmma_stages",
         330,
         language,
-        ("larger warp tiles", "更大的 warp 块"),
+        ("larger warp tiles", "更大的 warp 分块"),
         (
             "green: a warp's part of C; blue and orange: its fragments of A and B for 16 of K, all to one scale",
-            "绿：一个 warp 的 C；蓝、橙：K 方向 16 所需的 A、B 片段；同一比例",
+            "绿：一个 warp 的 C；蓝、橙：K 方向 16 所需的 A、B fragment；同一比例",
         ),
     )
     scale, left, top = 1.5, 60.0, 112.0
@@ -234,9 +234,9 @@ def warp_tiles(language: str) -> Canvas:
                 say(
                     language,
                     f"{tile.loads} loads, {tile.products} product{'s' * (tile.products > 1)}",
-                    f"{tile.loads} 次读，{tile.products} 次乘积",
+                    f"{tile.loads} 次读，{tile.products} 次 mma_sync",
                 ),
-                say(language, f"{tile.wavefronts:g} wavefronts an HMMA", f"每条 HMMA {tile.wavefronts:g} 个波前"),
+                say(language, f"{tile.wavefronts:g} wavefronts per HMMA", f"每条 HMMA {tile.wavefronts:g} 个波前"),
             ),
             12.5,
             1.6,
@@ -247,7 +247,7 @@ def warp_tiles(language: str) -> Canvas:
         316,
         say(
             language,
-            "An SM finishes an HMMA every 1.63 cycles at the limit, and shared memory gives a wavefront a cycle.",
+            "An SM finishes an HMMA every 1.63 cycles at the limit, and shared memory serves one wavefront per cycle.",
             "极限时一个 SM 每 1.63 周期完成一条 HMMA，共享内存每周期交付一个波前。",
         ),
         13,
