@@ -12,40 +12,34 @@
 
 #include "common/device/types.h"
 
-/// C = alpha * A * B + beta * C on row-major matrices in device memory.
+/// Size, layout and scaling of one problem: C = alpha * A * B + beta * C on row-major matrices.
 ///
 /// A is m x k, C is m x n; B is k x n ("NN") or, for a variant that says `.tn()`, stored as n x k ("TN").
-/// Leading dimensions count elements between the starts of two neighbouring stored rows.
-/// With beta = 0, C is written and never read.
-///
-/// AB: element type of A and B. Acc: type the products are summed in. Out: element type of C.
-template <typename AB, typename Acc = AB, typename Out = AB>
-struct Gemm {
+/// Leading dimensions count elements between the starts of two neighbouring stored rows; 0 until the harness has filled
+/// them in. With beta = 0, C is written and never read.
+struct Shape {
   int m, n, k;
-  const AB* a;
-  int lda;
-  const AB* b;
-  int ldb;
-  Out* c;
-  int ldc;
-  float alpha, beta;
+  int lda = 0, ldb = 0, ldc = 0;
+  float alpha = 1.0f, beta = 0.0f;
 };
 
-/// What a launch may be told beside the problem. 0 = the step's own default.
-struct LaunchOptions {
-  int swizzle_stride = 0;  // rows or columns of C that neighbouring blocks stay within, for the L2 cache
+/// The problem that a kernel solves: its shape, and its matrices in device memory.
+///
+/// AB: element type of A and B. Acc: type the products are summed in; it is in no member, but tells the table of
+/// variants what the kernel does. Out: element type of C.
+template <typename AB, typename Acc = AB, typename Out = AB>
+struct Gemm : Shape {
+  const AB* a;
+  const AB* b;
+  Out* c;
 };
 
 /// The problem without its element types: what the harness passes to a variant.
-struct Problem {
-  int m, n, k;
-  const void* a;
-  int lda;
-  const void* b;
-  int ldb;
-  void* c;
-  int ldc;
-  float alpha, beta;
+using Problem = Gemm<void>;
+
+/// What a launch may be told beside the problem. 0 = the step's own default.
+struct LaunchOptions {
+  int swizzle_stride = 0;  // rows of C that neighbouring blocks stay within, for the L2 cache
 };
 
 /// One instantiation of a step's kernel: a name, types, the sizes it accepts, and how it is launched.
@@ -61,9 +55,7 @@ class Variant {
   Variant(std::string variant_name, Launcher<AB, Acc, Out> launcher)
       : name(std::move(variant_name)), ab(type_of<AB>), acc(type_of<Acc>), out(type_of<Out>) {
     launch = [launcher](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
-      launcher({p.m, p.n, p.k, static_cast<const AB*>(p.a), p.lda, static_cast<const AB*>(p.b), p.ldb,
-                static_cast<Out*>(p.c), p.ldc, p.alpha, p.beta},
-               options, stream);
+      launcher({p, static_cast<const AB*>(p.a), static_cast<const AB*>(p.b), static_cast<Out*>(p.c)}, options, stream);
     };
   }
 
@@ -77,20 +69,20 @@ class Variant {
     block_m = bm, block_n = bn, block_k = bk;
     return *this;
   }
-  /// Blocks are numbered along the grid's first axis alone, so that there may be 2^31 - 1. Else rows of blocks are on
-  /// the second axis, which ends at 65535.
+  /// Blocks are numbered along the grid's first axis alone, so that there may be 2^31 - 1 of them. Without this and
+  /// `columns_on_y`, rows of blocks are on the second axis, which ends at 65535.
   Variant& flat_grid() {
-    most_block_rows = std::numeric_limits<int>::max();
+    most_block_rows = most_block_cols = std::numeric_limits<int>::max();
+    return *this;
+  }
+  /// Columns of blocks are on the grid's second axis, rows on the first.
+  Variant& columns_on_y() {
+    std::swap(most_block_rows, most_block_cols);
     return *this;
   }
   /// Its blocks walk C in bands of rows: it takes --swizzle-stride.
   Variant& in_bands() {
     takes_stride = true;
-    return *this;
-  }
-  /// k must be at least this (a prologue that fills several stages).
-  Variant& at_least_k(int k) {
-    min_k = k;
     return *this;
   }
   /// Leading dimensions of A, B and C must be multiples of these many elements (vector accesses).
@@ -113,7 +105,7 @@ class Variant {
     published_names.push_back(std::move(published));
     return *this;
   }
-  /// Leaves this part of the work out on purpose ("the copy of A", common/leave_out.h): timed and never verified, never
+  /// Leaves this part of the work out on purpose ("the copy of A"): timed and never verified, never
   /// recorded among the others, not one of `--variant all`.
   Variant& leaves_out(std::string part) {
     left_out = std::move(part);
@@ -128,8 +120,9 @@ class Variant {
   std::string name, remark, left_out;
   DType ab, acc, out;
   bool b_transposed = false, tensor_cores = false, takes_stride = false;
-  int block_m = 1, block_n = 1, block_k = 1, most_block_rows = 65535;
-  int multiple_m = 1, multiple_n = 1, multiple_k = 1, min_k = 1;
+  int block_m = 1, block_n = 1, block_k = 1;
+  int most_block_rows = 65535, most_block_cols = std::numeric_limits<int>::max();
+  int multiple_m = 1, multiple_n = 1, multiple_k = 1;
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
   std::vector<std::string> published_names;
   std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;

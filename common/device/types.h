@@ -7,7 +7,7 @@
 #include <cstddef>
 
 /// Element types of matrices and accumulators. tf32 is stored as float and rounded by the kernel.
-enum class DType { f32, tf32, f16, bf16, f64 };
+enum class DType { f32, tf32, f16, bf16 };
 
 /// Storage tag for TF32 inputs: the bits of a float, of which the tensor core uses 19.
 struct tf32_t {
@@ -22,8 +22,6 @@ template <>
 inline constexpr DType type_of<__half> = DType::f16;
 template <>
 inline constexpr DType type_of<__nv_bfloat16> = DType::bf16;
-template <>
-inline constexpr DType type_of<double> = DType::f64;
 
 /// The type's name in records and tables: "f32", "f16", …
 constexpr const char* name_of(DType type) {
@@ -32,15 +30,12 @@ constexpr const char* name_of(DType type) {
     case DType::tf32: return "tf32";
     case DType::f16: return "f16";
     case DType::bf16: return "bf16";
-    case DType::f64: return "f64";
   }
   return "?";
 }
 
 /// Bytes of one stored element.
-constexpr std::size_t bytes_of(DType type) {
-  return type == DType::f64 ? 8 : type == DType::f16 || type == DType::bf16 ? 2 : 4;
-}
+constexpr std::size_t bytes_of(DType type) { return type == DType::f16 || type == DType::bf16 ? 2 : 4; }
 
 /// Unit roundoff: half the distance between 1 and the next number (round to nearest).
 constexpr double roundoff_of(DType type) {
@@ -49,7 +44,28 @@ constexpr double roundoff_of(DType type) {
     case DType::tf32: return 0x1p-11;
     case DType::f16: return 0x1p-11;
     case DType::bf16: return 0x1p-8;
-    case DType::f64: return 0x1p-53;
+  }
+  return 0;
+}
+
+/// Half the distance between two neighbouring subnormal numbers: the most that rounding moves the smallest numbers.
+constexpr double least_rounding_of(DType type) {
+  switch (type) {
+    case DType::f32: return 0x1p-150;
+    case DType::tf32: return 0x1p-137;
+    case DType::f16: return 0x1p-25;
+    case DType::bf16: return 0x1p-134;
+  }
+  return 0;
+}
+
+/// Largest finite number.
+constexpr double largest_of(DType type) {
+  switch (type) {
+    case DType::f32: return 0x1.fffffep127;
+    case DType::tf32: return 0x1.ffcp127;
+    case DType::f16: return 65504;
+    case DType::bf16: return 0x1.fep127;
   }
   return 0;
 }

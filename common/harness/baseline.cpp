@@ -1,9 +1,5 @@
 #include "common/harness/baseline.h"
 
-#include <cublas_v2.h>
-
-#include "common/harness/baseline_types.h"
-#include "common/harness/memory.h"
 #include "common/harness/shared_library.h"
 
 namespace {
@@ -19,8 +15,8 @@ using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation
 // n x k is a column-major k x n matrix, which has to be transposed to become B'.
 class Cublas : public Baseline {
  public:
-  explicit Cublas(const Variant& variant)
-      : types_(library_types(variant)), transpose_b_(variant.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N) {
+  Cublas(const Variant& variant, BaselineKind kind)
+      : types_(library_types(variant, kind)), transpose_b_(variant.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N) {
     check(library_.function<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle_), "cublasCreate");
     check(library_.function<decltype(cublasSetWorkspace_v2)>("cublasSetWorkspace_v2")(handle_, workspace_.get(),
                                                                                       workspace_.bytes()),
@@ -35,7 +31,6 @@ class Cublas : public Baseline {
                 p.lda, beta.get(), p.c, types_.out, p.ldc, types_.compute, CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
   }
-  std::string name() const override { return "cublas"; }
 
  private:
   static void check(cublasStatus_t status, const char* call) {
@@ -52,23 +47,55 @@ class Cublas : public Baseline {
   cublasHandle_t handle_ = nullptr;
 };
 
+constexpr cudaDataType library_type(DType type) {
+  switch (type) {
+    case DType::f16: return CUDA_R_16F;
+    case DType::bf16: return CUDA_R_16BF;
+    default: return CUDA_R_32F;
+  }
+}
+
+bool sums_in_fp16(const Variant& variant) { return variant.acc == DType::f16; }
+
 }  // namespace
 
-std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const Problem& problem, cudaStream_t stream);
+std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream);
 
-std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant) {
+const char* name_of(BaselineKind kind) {
+  switch (kind) {
+    case BaselineKind::cublas: return "cublas";
+    case BaselineKind::cublaslt: return "cublaslt";
+    case BaselineKind::cublas_f32_sums: return "cublas_f32_sums";
+  }
+  return "?";
+}
+
+// Sums in FP16 are CUBLAS_COMPUTE_16F with FP16 scalars; TF32 is FP32 data with CUBLAS_COMPUTE_32F_FAST_TF32.
+LibraryTypes library_types(const Variant& variant, BaselineKind kind) {
+  const cudaDataType ab = library_type(variant.ab), out = library_type(variant.out);
+  if (sums_in_fp16(variant) && kind != BaselineKind::cublas_f32_sums) return {ab, out, CUDA_R_16F, CUBLAS_COMPUTE_16F};
+  return {ab, out, CUDA_R_32F, variant.ab == DType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+}
+
+std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant, bool is_default) {
   switch (choice) {
     case BaselineChoice::none: return {};
     case BaselineChoice::cublas: return {BaselineKind::cublas};
     case BaselineChoice::cublaslt: return {BaselineKind::cublaslt};
     case BaselineChoice::both: return {BaselineKind::cublas, BaselineKind::cublaslt};
+    case BaselineChoice::cublas_f32_sums:
+      if (sums_in_fp16(variant)) return {BaselineKind::cublas_f32_sums};
+      throw BadInput("variant " + variant.name + " sums in " + name_of(variant.acc) +
+                     ": --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
     case BaselineChoice::standard: break;
   }
-  return baselines_for(variant.tensor_cores ? BaselineChoice::both : BaselineChoice::cublas, variant);
+  if (!variant.tensor_cores) return {BaselineKind::cublas};
+  if (!is_default || !sums_in_fp16(variant)) return {BaselineKind::cublas, BaselineKind::cublaslt};
+  return {BaselineKind::cublas, BaselineKind::cublaslt, BaselineKind::cublas_f32_sums};
 }
 
-std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const Problem& problem,
+std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,
                                         cudaStream_t stream) {
-  if (kind == BaselineKind::cublaslt) return make_cublaslt(variant, problem, stream);
-  return std::make_unique<Cublas>(variant);
+  if (kind == BaselineKind::cublaslt) return make_cublaslt(variant, inputs, stream);
+  return std::make_unique<Cublas>(variant, kind);
 }

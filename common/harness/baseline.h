@@ -1,19 +1,28 @@
 // What a step is measured against: the vendor's library in the same types, layout and accumulator.
 #pragma once
 
+#include <cublas_v2.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/device/gemm.h"
+#include "common/harness/matrix.h"
 
-enum class BaselineKind { cublas, cublaslt };
+/// cublas_f32_sums: cuBLAS on the same FP16 matrices with sums in FP32, for variants that sum in FP16. It is more
+/// accurate, and faster at some sizes.
+enum class BaselineKind { cublas, cublaslt, cublas_f32_sums };
 
-/// What was asked for. standard: cuBLAS, and for tensor-core variants the best of cublasLt's algorithms besides.
-enum class BaselineChoice { standard, none, cublas, cublaslt, both };
+/// As records and --baseline name it.
+const char* name_of(BaselineKind kind);
 
-/// What a variant is measured against, in the order in which they take turns.
-std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant);
+/// What was asked for. standard: cuBLAS, for tensor-core variants the best of cublasLt's algorithms besides, and for a
+/// step's default among these, if it sums in FP16, cuBLAS with FP32 sums.
+enum class BaselineChoice { standard, none, cublas, cublaslt, cublas_f32_sums, both };
+
+/// What a variant is measured against, in the order in which they take turns. Throws BadInput where the variant does
+/// not sum in FP16 and cublas_f32_sums is asked for.
+std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant, bool is_default);
 
 /// A library's GEMM. Loading it takes a second or so; nothing is loaded before make_baseline.
 class Baseline {
@@ -21,11 +30,28 @@ class Baseline {
   virtual ~Baseline() = default;
   /// Enqueues one product. Throws CudaError with the library's own word.
   virtual void launch(const Problem& problem, cudaStream_t stream) = 0;
-  /// "cublas" or "cublaslt", as records name it.
-  virtual std::string name() const = 0;
 };
 
-/// Makes the baseline for a variant's types and layout; `problem` is what a cublasLt search is tried on.
+/// Makes the baseline for a variant's types and layout; `inputs` are what cublasLt's algorithms are tried on.
 /// Throws BadInput where the library cannot be loaded.
-std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const Problem& problem,
+std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,
                                         cudaStream_t stream);
+
+/// The types of a variant in the libraries' words; compute and scale: of the sums and of alpha and beta.
+struct LibraryTypes {
+  cudaDataType ab, out, scale;
+  cublasComputeType_t compute;
+};
+LibraryTypes library_types(const Variant& variant, BaselineKind kind);
+
+/// alpha or beta in the type that the library reads it in: FP16 where it sums in FP16, else FP32.
+class Scalar {
+ public:
+  Scalar(float value, cudaDataType type) : single_(value), half_(value), type_(type) {}
+  const void* get() const { return type_ == CUDA_R_16F ? static_cast<const void*>(&half_) : &single_; }
+
+ private:
+  float single_;
+  __half half_;
+  cudaDataType type_;
+};

@@ -1,21 +1,89 @@
 #include "common/harness/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iostream>
 #include <limits>
 #include <map>
 
-#include "common/device/check.h"
-#include "common/harness/cli_values.h"
-#include "common/harness/sweep.h"
-
 namespace {
 
 constexpr int MOST = std::numeric_limits<int>::max();
+constexpr double MOST_SECONDS = 60;
+
+// Accepts what `is_good` accepts; says of the rest that it is not `what`.
+template <typename Predicate>
+CLI::Validator checked(const std::string& what, Predicate is_good) {
+  return {[=](const std::string& given) { return is_good(given) ? std::string() : "'" + given + "' is not " + what; },
+          ""};
+}
+
+CLI::Validator whole(long long least, long long most) {
+  return checked(
+      "a whole number from " + std::to_string(least) + " to " + std::to_string(most), [=](const std::string& given) {
+        long long value = 0;
+        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+        const bool octal = given.size() > 1 && given[0] == '0';  // as which CLI11 would read it
+        return error == std::errc() && end == given.data() + given.size() && !octal && least <= value && value <= most;
+      });
+}
+
+CLI::Validator seconds() {
+  return checked("a number of seconds from 0 to 60", [](const std::string& given) {
+    double value = -1;
+    return CLI::detail::lexical_cast(given, value) && 0 <= value && value <= MOST_SECONDS;
+  });
+}
+
+CLI::Validator factor() {
+  return checked("a finite number", [](const std::string& given) {
+    float value = 0;
+    return CLI::detail::lexical_cast(given, value) && std::isfinite(value);
+  });
+}
+
+CLI::Validator part() {
+  return checked("a part such as 2/4", [](const std::string& given) {
+    int which = 0, parts = 0;
+    const char *const end = given.data() + given.size(), *slash = std::from_chars(given.data(), end, which).ptr;
+    if (slash == end || *slash != '/') return false;
+    return std::from_chars(slash + 1, end, parts).ptr == end && 1 <= which && which <= parts;
+  });
+}
+
+CLI::Validator something() {
+  return checked("a name", [](const std::string& given) { return !given.empty(); });
+}
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return checked("one of " + list,
+                 [=](const std::string& given) { return std::find(names.begin(), names.end(), given) != names.end(); });
+}
+
+struct Sweep {
+  const char* name;
+  bool square;            // m = n = k
+  std::vector<int> m, k;  // m and n each take all of m
+};
+
+const std::vector<Sweep>& sweeps() {
+  static const std::vector<Sweep> all = {
+      {"square", true, {1024, 2048, 4096, 8192, 16384}, {}},
+      {"sgemm27", false, {4096, 8192, 16384}, {2048, 4096, 8192}},
+      {"hgemm125", false, {1024, 2048, 4096, 8192, 16384}, {512, 1024, 2048, 4096, 8192}},
+      {"hgemm27", false, {1024, 2048, 4096}, {256, 512, 1024}},
+  };
+  return all;
+}
 
 const std::map<std::string, BaselineChoice> BASELINES = {{"none", BaselineChoice::none},
                                                          {"cublas", BaselineChoice::cublas},
                                                          {"cublaslt", BaselineChoice::cublaslt},
+                                                         {"cublas_f32_sums", BaselineChoice::cublas_f32_sums},
                                                          {"both", BaselineChoice::both}};
 const std::map<std::string, VerifyMode> VERIFY_MODES = {
     {"full", VerifyMode::full}, {"sample", VerifyMode::sample}, {"off", VerifyMode::off}};
@@ -63,13 +131,12 @@ void add_problem(CLI::App& app, Options& options) {
   app.add_option("--variant", options.variants,
                  "which variant of the step, or several: a,b; all; bottlenecks: those that leave out work")
       ->delimiter(',')
-
       ->check(something());
   app.add_flag("--list", options.list, "list the variants and stop")->disable_flag_override();
   app.add_option("--alpha", options.alpha, "factor of A * B (default 1)")->check(factor());
   app.add_option("--beta", options.beta, "factor of the old C (default 0: C is not read)")->check(factor());
   app.add_option("--swizzle-stride", options.swizzle_strides,
-                 "rows or columns of C that neighbouring blocks stay within, for the L2 cache; several are measured in "
+                 "rows of C that neighbouring blocks stay within, for the L2 cache; several are measured in "
                  "turn (default: the step's own)")
       ->delimiter(',')
       ->check(whole(1, MOST));
@@ -83,7 +150,10 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
                        ->check(seconds());
   app.add_option("--rounds", options.timing.rounds, "rounds of kernel and baseline in turn (default 3)")
       ->check(whole(1, 1000));
-  app.add_option("--baseline", raw.baseline, "cublas, cublaslt, both or none (default: cublas; tensor cores: both)")
+  app.add_option(
+         "--baseline", raw.baseline,
+         "cublas, cublaslt, both, cublas_f32_sums (FP16 with sums in FP32) or none (default: cublas; tensor cores: "
+         "both, and for a step's default with FP16 sums all three)")
       ->check(one_of(names_of(BASELINES)));
   app.add_option("--verify", raw.verify, "full, sample or off (default: full up to 4096^3, then sample)")
       ->check(one_of(names_of(VERIFY_MODES)));
@@ -94,6 +164,8 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--fingerprint", options.fingerprint,
                "launch once on random inputs and print a hash of C's bits; nothing is timed")
       ->disable_flag_override();
+  app.add_option("--check", options.check, "verify the cases of this JSON Lines file, time nothing (tests/gpu/step.py)")
+      ->check(something());
   app.add_flag("--sim", options.simulate, "run in the simulator and print what it counts")->disable_flag_override();
   return min_time;
 }
@@ -108,7 +180,34 @@ std::vector<Shape> part_of(const std::vector<Shape>& all, const std::string& ask
   return part;
 }
 
+// --check takes everything from its file, but where to run.
+void require_alone(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    if (option->count() > 0 && option->get_name() != "--check" && option->get_name() != "--sim")
+      throw BadInput("--check excludes " + option->get_name() + "; its file names the options of each case");
+}
+
 }  // namespace
+
+std::vector<std::string> sweep_names() {
+  std::vector<std::string> names;
+  for (const Sweep& sweep : sweeps()) names.push_back(sweep.name);
+  return names;
+}
+
+std::vector<Shape> sweep_shapes(const std::string& name) {
+  std::vector<Shape> shapes;
+  for (const Sweep& sweep : sweeps()) {
+    if (sweep.name != name) continue;
+    for (int m : sweep.m) {
+      if (sweep.square) shapes.push_back({m, m, m});
+      for (int n : sweep.m)
+        for (int k : sweep.k) shapes.push_back({m, n, k});
+    }
+  }
+  if (shapes.empty()) throw BadInput("no sweep is called " + name);
+  return shapes;
+}
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   Options options;
@@ -127,6 +226,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     refuse(error);
   }
 
+  if (!options.check.empty()) require_alone(app);
   if (!raw.baseline.empty()) options.baseline = BASELINES.at(raw.baseline);
   if (!raw.verify.empty()) options.verify = VERIFY_MODES.at(raw.verify);
   options.min_time_given = min_time->count() > 0;

@@ -1,10 +1,10 @@
-#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "common/harness/compare.h"
 #include "common/harness/dispatch.h"
-#include "common/harness/simulated.h"
+#include "common/harness/for_each.h"
 
 namespace {
 
@@ -15,78 +15,50 @@ struct Verdict {
 };
 
 template <typename Out>
-__host__ __device__ Verdict judge(Out got, double want, double magnitude, const Tolerance& tolerance) {
+__host__ __device__ Verdict judge(Out out, double want, double magnitude, const Tolerance& tolerance) {
+  const double got = to_double(out), bound = tolerance.bound(want, magnitude);
   const double rounded = tolerance.exact ? to_double(from_double<Out>(want)) : want;
-  const double difference = fabs(to_double(got) - rounded);
-  const double bound = tolerance.exact ? 0.0 : tolerance.per_magnitude * magnitude + tolerance.per_value * fabs(want);
-  return {difference <= bound, difference, bound};  // NaN compares false, also inf - inf
+  const double difference = fabs(got - rounded);
+  if (isfinite(got)) return {difference <= bound, difference, bound};
+  const bool beyond = isinf(got) && (got > 0) == (want > 0) &&
+                      (tolerance.exact ? got == rounded : fabs(want) + bound >= tolerance.largest);
+  return {beyond || magnitude > tolerance.overflow, 0, bound};
 }
 
-// What the threads agree on. The sums' order varies from run to run: the last digits of `error` do too.
+// What the elements add up to.
 struct Totals {
-  unsigned long long wrong, first;
-  unsigned long long worst;  // bits of a non-negative double, which order like the double
-  double difference2, reference2;
+  unsigned long long wrong;
+  unsigned long long
+      first;  // complement of the first wrong one's index, so that 0 is none and the first is the largest
+  double worst, difference2, reference2;
+
+  __host__ __device__ void add(const Totals& other) {
+    wrong += other.wrong;
+    first = first > other.first ? first : other.first;
+    worst = fmax(worst, other.worst);
+    difference2 += other.difference2;
+    reference2 += other.reference2;
+  }
 };
 
 template <typename Out>
-__global__ void compare_kernel(const Out* c, std::size_t ld, const int* rows, const int* cols, std::size_t count,
-                               int col_count, const double* value, const double* magnitude, Tolerance tolerance,
-                               Totals* totals) {
-  double difference2 = 0, reference2 = 0, worst = 0;
-  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t at = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; at < count; at += step) {
+struct Judge {
+  const Out* c;
+  std::size_t ld, col_count;
+  const int* rows;
+  const int* cols;
+  const double* value;
+  const double* magnitude;
+  Tolerance tolerance;
+
+  __host__ __device__ void operator()(std::size_t at, Totals& totals) const {
     const Out got = c[rows[at / col_count] * ld + cols[at % col_count]];
     const Verdict verdict = judge(got, value[at], magnitude[at], tolerance);
-    if (!verdict.right) {
-      atomicAdd(&totals->wrong, 1ull);
-      atomicMin(&totals->first, static_cast<unsigned long long>(at));
-    } else {
-      difference2 += verdict.difference * verdict.difference;
-      if (verdict.bound > 0) worst = fmax(worst, verdict.difference / verdict.bound);
-    }
-    reference2 += value[at] * value[at];
+    totals.add({!verdict.right, verdict.right ? 0 : ~static_cast<unsigned long long>(at),
+                verdict.right && verdict.bound > 0 ? verdict.difference / verdict.bound : 0,
+                verdict.right ? verdict.difference * verdict.difference : 0, value[at] * value[at]});
   }
-  atomicAdd(&totals->difference2, difference2);
-  atomicAdd(&totals->reference2, reference2);
-  atomicMax(&totals->worst, static_cast<unsigned long long>(__double_as_longlong(worst)));
-}
-
-template <typename Out>
-Totals on_device(const Reference& reference, const Matrix& c, const Tolerance& tolerance) {
-  Totals totals{0, ~0ull, 0, 0, 0};
-  DeviceBuffer device(sizeof totals);
-  device.upload(&totals);
-  compare_kernel<<<1024, 256>>>(static_cast<const Out*>(c.data()), c.ld(), reference.device_rows(),
-                                reference.device_cols(), reference.count(), static_cast<int>(reference.cols().size()),
-                                reference.value(), reference.magnitude(), tolerance, device.as<Totals>());
-  CUDA_CHECK(cudaGetLastError());
-  device.download(&totals);
-  return totals;
-}
-
-template <typename Out>
-Totals on_host(const Reference& reference, const Matrix& c, const Tolerance& tolerance) {
-  Totals totals{0, ~0ull, 0, 0, 0};
-  double worst = 0;
-  const auto* data = static_cast<const Out*>(c.data());
-  const std::size_t col_count = reference.cols().size();
-  for (std::size_t at = 0; at < reference.count(); ++at) {
-    const std::size_t row = reference.rows()[at / col_count], col = reference.cols()[at % col_count];
-    const double want = reference.value()[at];
-    const Verdict verdict = judge(data[row * c.ld() + col], want, reference.magnitude()[at], tolerance);
-    if (!verdict.right) {
-      ++totals.wrong;
-      totals.first = std::min<unsigned long long>(totals.first, at);
-    } else {
-      totals.difference2 += verdict.difference * verdict.difference;
-      if (verdict.bound > 0) worst = std::max(worst, verdict.difference / verdict.bound);
-    }
-    totals.reference2 += want * want;
-  }
-  std::copy_n(reinterpret_cast<const char*>(&worst), sizeof worst, reinterpret_cast<char*>(&totals.worst));
-  return totals;
-}
+};
 
 double from_device(const double* address) {
   double value;
@@ -96,31 +68,42 @@ double from_device(const double* address) {
 
 }  // namespace
 
-Tolerance tolerance_for(InputKind kind, DType ab, DType acc, DType out) {
-  return {kind == InputKind::exact, 2 * roundoff_of(ab) + 8 * roundoff_of(acc), roundoff_of(out)};
+__host__ __device__ double Tolerance::bound(double want, double magnitude) const {
+  return exact ? 0.0 : per_magnitude * magnitude + fmax(per_value * fabs(want), least) + of_sum;
+}
+
+Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta) {
+  return {kind == InputKind::exact,
+          2 * roundoff_of(variant.ab) + 8 * roundoff_of(variant.acc),
+          roundoff_of(variant.out),
+          least_rounding_of(variant.out),
+          std::fabs(alpha) * least_rounding_of(variant.acc),
+          largest_of(variant.out),
+          beta == 0.0f ? std::numeric_limits<double>::infinity() : largest_of(DType::f32)};
 }
 
 Comparison compare(const Reference& reference, const Matrix& c, const Tolerance& tolerance) {
+  const std::size_t col_count = reference.cols().size();
   const Totals totals = dispatch(c.type(), [&](auto tag) {
     using Out = typename decltype(tag)::type;
-    return simulated::active() ? on_host<Out>(reference, c, tolerance) : on_device<Out>(reference, c, tolerance);
+    return total_over<Totals>(reference.count(),
+                              Judge<Out>{static_cast<const Out*>(c.data()), static_cast<std::size_t>(c.ld()), col_count,
+                                         reference.device_rows(), reference.device_cols(), reference.value(),
+                                         reference.magnitude(), tolerance});
   });
   Comparison found;
   found.passed = totals.wrong == 0;
   found.wrong = totals.wrong;
-  std::copy_n(reinterpret_cast<const char*>(&totals.worst), sizeof(double),
-              reinterpret_cast<char*>(&found.worst_of_bound));
+  found.worst_of_bound = totals.worst;
   found.error = totals.reference2 > 0 ? std::sqrt(totals.difference2 / totals.reference2) : 0.0;
   if (found.passed) return found;
 
-  const std::size_t col_count = reference.cols().size();
-  found.row = reference.rows()[totals.first / col_count];
-  found.col = reference.cols()[totals.first % col_count];
+  const std::size_t first = ~totals.first;
+  found.row = reference.rows()[first / col_count];
+  found.col = reference.cols()[first % col_count];
   found.got = c.at(found.row, found.col);
-  found.want = from_device(reference.value() + totals.first);
-  const double magnitude = from_device(reference.magnitude() + totals.first);
-  found.bound =
-      tolerance.exact ? 0.0 : tolerance.per_magnitude * magnitude + tolerance.per_value * std::fabs(found.want);
+  found.want = from_device(reference.value() + first);
+  found.bound = tolerance.bound(found.want, from_device(reference.magnitude() + first));
   return found;
 }
 

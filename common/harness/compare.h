@@ -7,15 +7,25 @@
 
 /// How far an element may be from the reference.
 ///   exact:  it must equal the reference rounded once to C's type.
-///   else:   |out - ref| <= (2 * u_in + 8 * u_acc) * magnitude + u_out * |ref|, u = unit roundoff of the type.
+///   else:   |out - ref| <= (2 u_in + 8 u_acc) * magnitude + max(u_out |ref|, least_out) + |alpha| least_acc
+/// u: unit roundoff of the type; least: half the spacing of its subnormal numbers, below which no rounding error is
+/// relative any more. An infinite result is right where the reference is beyond C's type, or so near its largest number
+/// that the bound reaches it; with beta != 0 any that is not finite is right where the sum may overflow in float before
+/// beta * c is added.
 struct Tolerance {
   bool exact;
-  double per_magnitude;  // 2 * u_in + 8 * u_acc
+  double per_magnitude;  // 2 u_in + 8 u_acc
   double per_value;      // u_out
+  double least;          // of u_out |ref|
+  double of_sum;         // |alpha| least_acc
+  double largest;        // finite number of C's type
+  double overflow;       // magnitudes beyond this may be infinite on the way
+
+  __host__ __device__ double bound(double want, double magnitude) const;
 };
 
-/// The tolerance for a kernel with these types.
-Tolerance tolerance_for(InputKind kind, DType ab, DType acc, DType out);
+/// The tolerance for a kernel of these types with this scaling.
+Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha = 1.0f, float beta = 0.0f);
 
 /// What a comparison found. `row`, `col`, `got`, `want`, `bound` describe the first wrong element, if any.
 struct Comparison {
@@ -33,5 +43,5 @@ struct Comparison {
   std::string message() const;
 };
 
-/// Compares the selection's elements of `c` with the reference. NaN never passes.
+/// Compares the selection's elements of `c` with the reference. NaN never passes where sums cannot overflow.
 Comparison compare(const Reference& reference, const Matrix& c, const Tolerance& tolerance);

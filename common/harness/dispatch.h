@@ -15,7 +15,6 @@ auto dispatch(DType type, Visitor&& visitor) {
   switch (type) {
     case DType::f16: return visitor(TypeTag<__half>{});
     case DType::bf16: return visitor(TypeTag<__nv_bfloat16>{});
-    case DType::f64: return visitor(TypeTag<double>{});
     default: return visitor(TypeTag<float>{});
   }
 }
@@ -23,10 +22,6 @@ auto dispatch(DType type, Visitor&& visitor) {
 template <typename T>
 __host__ __device__ inline double to_double(T value) {
   return static_cast<double>(static_cast<float>(value));
-}
-template <>
-__host__ __device__ inline double to_double(double value) {
-  return value;
 }
 
 /// Rounds to nearest even, once.

@@ -1,7 +1,9 @@
 #include "common/harness/gpu.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
+#include "common/harness/gpus_json.h"  // made by Meson of plots/data/gpus.json
 #include "common/harness/shared_library.h"
 
 namespace {
@@ -47,37 +49,19 @@ Nvml& nvml() {
   return instance;
 }
 
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
+// The key of a variant's peak in gpus.json.
+std::string peak_key(const Variant& variant) {
+  const bool half_on_cuda_cores = variant.ab == DType::f16 && !variant.tensor_cores;
+  return half_on_cuda_cores ? "f16_cuda_cores" : name_of(variant.ab);
 }
-
-// FLOP per clock and multiprocessor, from the CUDA programming guide's throughput table and the architecture
-// whitepapers: {FP32 on CUDA cores, dense FP16/BF16, TF32}. For 8.6, 8.9 and 12.0 the professional cards' rates:
-// GeForce cards run TF32, and FP16 with FP32 accumulation, at half of these.
-struct Rates {
-  int capability;
-  double fp32, fp16, tf32;
-};
-constexpr Rates RATES[] = {
-    {70, 128, 1024, 0},   {75, 128, 1024, 0},    {80, 128, 2048, 1024},  {86, 256, 1024, 512},   {87, 256, 2048, 1024},
-    {89, 256, 1024, 512}, {90, 256, 4096, 2048}, {100, 256, 8192, 4096}, {103, 256, 8192, 4096}, {120, 256, 1024, 512},
-};
-
-// Tensor peaks are quoted at the boost clock, which on the H100 and H200 is below the highest clock of 1980 MHz.
-constexpr double HOPPER_TENSOR_MHZ = 1830;
 
 }  // namespace
 
-double Gpu::peak_tflops(DType input) const {
-  for (const Rates& rates : RATES) {
-    if (rates.capability != capability) continue;
-    const bool cuda_cores = input == DType::f32;
-    const double flop = cuda_cores ? rates.fp32 : input == DType::tf32 ? rates.tf32 : rates.fp16;
-    const double mhz = !cuda_cores && capability == 90 ? HOPPER_TENSOR_MHZ : max_clock_mhz;
-    return flop * multiprocessors * mhz * 1e-6;
+double Gpu::peak_tflops(const Variant& variant) const {
+  static const auto known = nlohmann::json::parse(GPUS_JSON);
+  for (const auto& gpu : known) {
+    const bool this_one = name.find(gpu.at("name").get<std::string>()) != std::string::npos;
+    if (this_one && gpu.at("sms") == multiprocessors) return gpu.at("peak_tflops").value(peak_key(variant), 0.0);
   }
   return 0;
 }
@@ -91,12 +75,8 @@ Gpu current_gpu() {
   CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
   gpu.name = properties.name;
   gpu.cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
-  gpu.capability = properties.major * 10 + properties.minor;
   gpu.multiprocessors = properties.multiProcessorCount;
-  gpu.max_clock_mhz = attribute(cudaDevAttrClockRate) * 1e-3;
   gpu.l2_bytes = properties.l2CacheSize;
-  std::size_t total = 0;
-  CUDA_CHECK(cudaMemGetInfo(&gpu.free_bytes, &total));
   std::array<char, 96> version{};
   if (nvml().ready && nvml().call<NvmlDriverVersion>("nvmlSystemGetDriverVersion", version.data(), version.size()))
     gpu.driver = version.data();

@@ -5,21 +5,19 @@
 #include <optional>
 #include <string>
 
-#include "common/device/types.h"
+#include "common/device/gemm.h"
 
 /// What a record says about the machine, and what limits a run.
 struct Gpu {
   std::string name;    // "NVIDIA H200"
   std::string driver;  // "580.159.03"; empty where NVML does not answer
   std::string cuda;    // runtime version, "13.0"
-  int capability;      // 90 for compute capability 9.0
   int multiprocessors;
-  double max_clock_mhz;
   std::size_t l2_bytes;
-  std::size_t free_bytes;
 
-  /// Theoretical peak in TFLOPS: FP32 on CUDA cores, other types on tensor cores. 0 where this table does not know.
-  double peak_tflops(DType input) const;
+  /// Theoretical peak in TFLOPS of the units that the variant runs on, as plots/data/gpus.json has it for the charts.
+  /// 0 for a GPU or a type that it does not have.
+  double peak_tflops(const Variant& variant) const;
 };
 
 /// The current device. Throws CudaError.

@@ -1,27 +1,54 @@
 #include <algorithm>
+#include <cmath>
 
 #include "common/harness/dispatch.h"
+#include "common/harness/for_each.h"
 #include "common/harness/matrix.h"
-#include "common/harness/simulated.h"
 
 namespace {
 
-constexpr int THREADS = 256, MOST_BLOCKS = 2048;
+template <typename T>
+struct Fill {
+  T* data;
+  Recipe recipe;
+  int cols, ld;
+
+  __host__ __device__ void operator()(std::size_t at) const {
+    const std::size_t row = at / ld, col = at % ld;
+    const bool padding = col >= static_cast<std::size_t>(cols);
+    data[at] = from_double<T>(padding ? NAN : element_of(recipe, row * cols + col));
+  }
+};
 
 template <typename T>
-__host__ __device__ T drawn(const Recipe& recipe, int rows, int cols, int ld, std::size_t at) {
-  const std::size_t row = at / ld, col = at % ld;
-  if (row >= static_cast<std::size_t>(rows) || col >= static_cast<std::size_t>(cols))
-    return from_double<T>(__builtin_nan(""));
-  return from_double<T>(element_of(recipe, row * cols + col));
-}
+struct BitsOf {
+  using type = std::uint32_t;
+};
+template <>
+struct BitsOf<__half> {
+  using type = std::uint16_t;
+};
+template <>
+struct BitsOf<__nv_bfloat16> {
+  using type = std::uint16_t;
+};
 
-template <typename T>
-__global__ void fill_kernel(T* data, std::size_t count, Recipe recipe, int rows, int cols, int ld) {
-  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t at = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; at < count; at += step)
-    data[at] = drawn<T>(recipe, rows, cols, ld, at);
-}
+// Shares of the elements are added, so that the order in which they come does not matter.
+struct Hash {
+  std::uint64_t sum;
+  __host__ __device__ void add(const Hash& other) { sum += other.sum; }
+};
+
+template <typename Bits>
+struct HashOf {
+  const Bits* data;
+  int cols, ld;
+  Part part;
+
+  __host__ __device__ void operator()(std::size_t at, Hash& hash) const {
+    if (part == Part::all || at % ld >= static_cast<std::size_t>(cols)) hash.sum += mix_bits(mix_bits(at) ^ data[at]);
+  }
+};
 
 }  // namespace
 
@@ -31,16 +58,7 @@ Matrix::Matrix(DType type, int rows, int cols, int ld)
 void Matrix::fill(const Recipe& recipe) {
   dispatch(type_, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const std::size_t count = bytes() / sizeof(T);
-    if (simulated::active()) {
-      std::vector<T> host(count);
-      for (std::size_t at = 0; at < count; ++at) host[at] = drawn<T>(recipe, rows_, cols_, ld_, at);
-      buffer_.upload(host.data());
-    } else {
-      const auto blocks = static_cast<unsigned>(std::min<std::size_t>(MOST_BLOCKS, (count + THREADS - 1) / THREADS));
-      fill_kernel<<<blocks, THREADS>>>(buffer_.as<T>(), count, recipe, rows_, cols_, ld_);
-      CUDA_CHECK(cudaGetLastError());
-    }
+    for_each(bytes() / sizeof(T), Fill<T>{buffer_.as<T>(), recipe, cols_, ld_});
   });
 }
 
@@ -71,4 +89,44 @@ double Matrix::at(int row, int col) const {
     CUDA_CHECK(cudaMemcpy(&value, from, sizeof value, cudaMemcpyDeviceToHost));
     return to_double(value);
   });
+}
+
+std::uint64_t fingerprint(const Matrix& matrix, Part part) {
+  if (part == Part::padding && matrix.ld() == matrix.cols()) return 0;
+  return dispatch(matrix.type(), [&](auto tag) {
+    using Bits = typename BitsOf<typename decltype(tag)::type>::type;
+    const HashOf<Bits> hash{static_cast<const Bits*>(matrix.data()), matrix.cols(), matrix.ld(), part};
+    return total_over<Hash>(matrix.bytes() / sizeof(Bits), hash).sum;
+  });
+}
+
+Matrices::Matrices(const Variant& variant, const Shape& shape)
+    : a(variant.ab, shape.m, shape.k, shape.lda),
+      b(variant.ab, variant.b_transposed ? shape.n : shape.k, variant.b_transposed ? shape.k : shape.n, shape.ldb),
+      c(variant.out, shape.m, shape.n, shape.ldc) {}
+
+Recipe Matrices::recipe(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed, int matrix) {
+  return recipe_for(kind, seed * 3 + matrix, variant.acc, variant.out, shape.k);
+}
+
+void Matrices::draw(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed) {
+  a.fill(recipe(variant, shape, kind, seed, 0));
+  b.fill(recipe(variant, shape, kind, seed, 1));
+}
+
+RotatingInputs::RotatingInputs(const Matrices& first, const Variant& variant, const Shape& shape, std::size_t l2_bytes,
+                               std::uint64_t seed) {
+  problems_.push_back(first.problem(shape));
+  std::size_t free_bytes = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total));
+  const std::size_t wanted = 2 * l2_bytes / first.bytes() + 1;
+  const std::size_t affordable = free_bytes / 2 / first.bytes();
+  const std::size_t more = std::min({wanted, affordable, MOST - 1});
+  for (std::size_t i = 1; i <= more; ++i) {
+    sets_.push_back(std::make_unique<Matrices>(variant, shape));
+    Matrices& set = *sets_.back();
+    set.draw(variant, shape, InputKind::normal, seed + i);
+    set.c.fill(Matrices::recipe(variant, shape, InputKind::normal, seed + i, 2));
+    problems_.push_back(set.problem(shape));
+  }
 }

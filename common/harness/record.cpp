@@ -144,11 +144,12 @@ ordered_json variant_record(const std::string& step, const Variant& variant, boo
                          {"multiple_m", variant.multiple_m},
                          {"multiple_n", variant.multiple_n},
                          {"multiple_k", variant.multiple_k},
-                         {"min_k", variant.min_k},
                          {"multiple_lda", variant.multiple_lda},
                          {"multiple_ldb", variant.multiple_ldb},
                          {"multiple_ldc", variant.multiple_ldc},
                          {"block", {variant.block_m, variant.block_n, variant.block_k}},
+                         {"most_blocks", {variant.most_block_rows, variant.most_block_cols}},
+                         {"takes_swizzle_stride", variant.takes_stride},
                          {"covers", variant.published_names},
                          {"note", variant.remark}};
   if (!variant.left_out.empty()) record["leaves_out"] = variant.left_out;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/harness/gpu.h"
+#include "common/harness/shape.h"
 #include "common/harness/timing.h"
 #include "common/harness/verify.h"
 

@@ -31,6 +31,10 @@ class Reference {
   const double* value() const { return value_.as<double>(); }
   const double* magnitude() const { return magnitude_.as<double>(); }
   std::size_t count() const { return rows_.size() * cols_.size(); }
+  /// Device memory that it holds.
+  std::size_t bytes() const {
+    return device_rows_.bytes() + device_cols_.bytes() + value_.bytes() + magnitude_.bytes();
+  }
 
  private:
   std::vector<int> rows_, cols_;

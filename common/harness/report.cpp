@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <ostream>
 
-#include "common/harness/fingerprint.h"
-
 namespace {
 
 constexpr int CORNER = 8;
@@ -21,10 +19,9 @@ std::string accepted(const Variant& v) {
   std::string sizes = v.multiple_m * v.multiple_n * v.multiple_k == 1
                           ? "any m, n, k"
                           : text("m, n, k multiples of %d, %d, %d", v.multiple_m, v.multiple_n, v.multiple_k);
-  if (v.min_k > 1) sizes += text(", k >= %d", v.min_k);
   if (v.multiple_lda * v.multiple_ldb * v.multiple_ldc > 1)
     sizes += text("; lda, ldb, ldc multiples of %d, %d, %d", v.multiple_lda, v.multiple_ldb, v.multiple_ldc);
-  return sizes;
+  return sizes + (v.takes_stride ? "; takes --swizzle-stride" : "");
 }
 
 void print_corner(std::ostream& out, const char* name, const Matrix& matrix) {
@@ -38,7 +35,7 @@ void print_corner(std::ostream& out, const char* name, const Matrix& matrix) {
 }  // namespace
 
 std::string ResultTable::gain(const Work& work, double speed) {
-  const auto& [variant, shape, launch] = work;
+  const auto& [variant, shape, launch, instead_of] = work;
   const auto best = std::find_if(best_.begin(), best_.end(), [&](const Best& b) {
     return b.type == variant->ab && b.m == shape.m && b.n == shape.n && b.k == shape.k;
   });
@@ -52,8 +49,8 @@ std::string ResultTable::gain(const Work& work, double speed) {
 }
 
 void ResultTable::add(const Work& work, const Timing& timing, const Comparison& verified) {
-  const auto& [variant, shape, launch] = work;
-  const double speed = tflops(shape, timing.ms.median), peak = gpu_.peak_tflops(variant->ab);
+  const auto& [variant, shape, launch, instead_of] = work;
+  const double speed = tflops(shape, timing.ms.median), peak = gpu_.peak_tflops(*variant);
   std::string heading = text("%-22s %6s %6s %6s", "variant", "m", "n", "k");
   std::string line = text("%-22s %6d %6d %6d", variant->name.c_str(), shape.m, shape.n, shape.k);
   if (launch.swizzle_stride != 0) {
@@ -63,8 +60,10 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
   heading += text(" %10s %8s %7s", "ms", "TFLOPS", "% peak");
   line += text(" %10.4f %8.2f %7s", timing.ms.median, speed, peak > 0 ? text("%.1f", 100 * speed / peak).c_str() : "-");
   for (const Against& against : timing.against) {
-    heading += text(" %9s %22s", against.name.c_str(), ("x " + against.name + " (p20-p80)").c_str());
-    line += text(" %9.2f %22s", tflops(shape, against.ms.median),
+    const std::string ratio = "x " + against.name + " (p20-p80)";
+    const int width = std::max<int>(9, against.name.size()), ratio_width = std::max<int>(22, ratio.size());
+    heading += text(" %*s %*s", width, against.name.c_str(), ratio_width, ratio.c_str());
+    line += text(" %*.2f %*s", width, tflops(shape, against.ms.median), ratio_width,
                  text("%.3f (%.3f-%.3f)", against.ratio.median, against.ratio.p20, against.ratio.p80).c_str());
   }
   heading += text(" %7s %9s\n", "gain", "error");
@@ -109,7 +108,7 @@ bool report_verdict(std::ostream& out, const Work& work, const Comparison& found
 }
 
 void print_fingerprint(std::ostream& out, const std::string& step, const Work& work, const Matrices& matrices) {
-  const auto& [variant, shape, launch] = work;
+  const auto& [variant, shape, launch, instead_of] = work;
   out << step << " " << variant->name << ", m " << shape.m << " n " << shape.n << " k " << shape.k << ": C "
       << text("%016llx", static_cast<unsigned long long>(fingerprint(matrices.c, Part::all))) << "\n";
 }

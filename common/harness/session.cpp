@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "common/device/check.h"
-
 namespace {
 
 constexpr int DEFAULT_SIZE = 4096;
@@ -41,6 +39,55 @@ void require_complete(const Variant& variant) {
 
 int rounded_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+// The variant named any_size, or else the first that takes every m, n and k; null where there is none.
+const Variant* for_any_size(const Session& session) {
+  const Variant* found = nullptr;
+  for (const Variant& variant : session.variants) {
+    const bool any = variant.multiple_m == 1 && variant.multiple_n == 1 && variant.multiple_k == 1;
+    if (any && variant.left_out.empty() && (found == nullptr || variant.name == "any_size")) found = &variant;
+  }
+  return found;
+}
+
+void require_stride_taken(const Session& session, const Variant& variant) {
+  if (session.options.swizzle_strides.empty() || variant.takes_stride) return;
+  std::string names;
+  for (const Variant& other : session.variants)
+    if (other.takes_stride) names += " " + other.name;
+  throw BadInput("variant " + variant.name + " takes no --swizzle-stride: its blocks do not walk C in bands; " +
+                 (names.empty() ? "no variant of this step does" : "those that do:" + names));
+}
+
+// One variant on one size: complete, or refused.
+Work accepted(const Session& session, const Variant& variant, Shape shape) {
+  const Options& options = session.options;
+  shape.alpha = options.alpha;
+  shape.beta = options.beta;
+  shape = completed(shape, options.leading, variant);
+  require_accepted(variant, shape);
+  return {&variant, shape};
+}
+
+// The same; where no variant was asked for and the default refuses, the one that takes any size.
+Work accepted_or_instead(const Session& session, const Variant& variant, const Shape& shape) {
+  require_stride_taken(session, variant);
+  const Variant* const other = session.options.variants.empty() ? for_any_size(session) : nullptr;
+  if (other == nullptr || other == &variant) return accepted(session, variant, shape);
+  try {
+    return accepted(session, variant, shape);
+  } catch (const BadInput& refusal) {
+    Work work{};
+    try {
+      require_stride_taken(session, *other);
+      work = accepted(session, *other, shape);
+    } catch (const BadInput&) {
+      throw refusal;
+    }
+    work.instead_of = refusal.what();
+    return work;
+  }
+}
+
 }  // namespace
 
 Shape simulated_size(const Variant& v) {
@@ -48,7 +95,7 @@ Shape simulated_size(const Variant& v) {
     return rounded_up(std::max(block * count, SIMULATED_LEAST), multiple);
   };
   return {at_least(v.block_m, SIMULATED_BLOCKS, v.multiple_m), at_least(v.block_n, SIMULATED_BLOCKS, v.multiple_n),
-          rounded_up(std::max(at_least(v.block_k, SIMULATED_SLICES, v.multiple_k), v.min_k), v.multiple_k)};
+          at_least(v.block_k, SIMULATED_SLICES, v.multiple_k)};
 }
 
 std::vector<Work> planned(const Session& session, bool in_simulator) {
@@ -61,12 +108,13 @@ std::vector<Work> planned(const Session& session, bool in_simulator) {
     std::vector<Shape> shapes = options.shapes;
     if (shapes.empty())
       shapes.push_back(in_simulator ? simulated_size(*variant) : Shape{DEFAULT_SIZE, DEFAULT_SIZE, DEFAULT_SIZE});
-    for (Shape shape : shapes) {
-      shape.alpha = options.alpha;
-      shape.beta = options.beta;
-      shape = completed(shape, options.leading, *variant);
-      require_accepted(*variant, shape);
-      for (int stride : strides) work.push_back({variant, shape, {stride}});
+    for (const Shape& shape : shapes) {
+      Work one = accepted_or_instead(session, *variant, shape);
+      baselines_for(options.baseline, *one.variant, session.is_default(*one.variant));  // refuses what it cannot be
+      for (int stride : strides) {
+        one.launch.swizzle_stride = stride;
+        work.push_back(one);
+      }
     }
   }
   return work;

@@ -24,14 +24,16 @@ struct Work {
   const Variant* variant;
   Shape shape;
   LaunchOptions launch{};
+  std::string instead_of{};  // why not the default, where no variant was asked for and that one refuses the size
 };
 
 /// At least 2 x 2 blocks and 3 slices of K: the smallest size at which every part of a kernel runs.
 Shape simulated_size(const Variant& variant);
 
 /// Every chosen variant on every size, with every swizzle stride that was asked for. Without a size: 4096, or
-/// `simulated_size` in the simulator. Throws BadInput for an unknown variant, where a variant refuses a size, and in
-/// the simulator for one that leaves out work on purpose.
+/// `simulated_size` in the simulator. Without a variant: the default, or on sizes that it refuses the step's variant
+/// that takes any size. Throws BadInput for an unknown variant, where a variant refuses a size, a stride or a baseline,
+/// and in the simulator for one that leaves out work on purpose.
 std::vector<Work> planned(const Session& session, bool in_simulator);
 
 /// Whether the CUDA runtime of this process sees a GPU.

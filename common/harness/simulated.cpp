@@ -3,9 +3,15 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iomanip>
 #include <map>
+#include <ostream>
+#include <sstream>
 
 namespace simulated {
 namespace {
@@ -24,6 +30,109 @@ void add(nlohmann::json& sum, const nlohmann::json& more) {
       add(sum[key], value);
     else
       sum[key] = sum.value(key, std::uint64_t{0}) + value.get<std::uint64_t>();
+  }
+}
+
+// 1234567 as "1,234,567".
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), 1, ',');
+  return text;
+}
+
+// "2.00 a request", where there are requests.
+std::string each(std::uint64_t number, std::uint64_t requests, const char* unit) {
+  if (requests == 0) return "";
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(2) << static_cast<double>(number) / static_cast<double>(requests) << " "
+       << unit;
+  return text.str();
+}
+
+struct Row {
+  std::string name;
+  std::uint64_t number;
+  std::string note;
+};
+
+void print_table(std::ostream& out, const nlohmann::json& counts) {
+  const auto of = [&](const char* key) { return counts.at(key).get<std::uint64_t>(); };
+  const std::uint64_t instructions = of("instructions");
+  std::vector<Row> rows{{"warp instructions (PTX)", instructions, ""}};
+  std::vector<std::pair<std::uint64_t, std::string>> classes;
+  for (const auto& [name, number] : counts.at("by_class").items())
+    classes.emplace_back(number.get<std::uint64_t>(), name);
+  std::sort(classes.rbegin(), classes.rend());
+  for (const auto& [number, name] : classes) {
+    if (number == 0) continue;
+    char share[16];
+    std::snprintf(share, sizeof share, "%.1f %%",
+                  100.0 * static_cast<double>(number) / static_cast<double>(instructions));
+    rows.push_back({"  " + name, number, share});
+  }
+  using Amounts = std::vector<std::pair<const char*, const char*>>;  // unit and key of what the requests moved
+  const auto traffic = [&](const std::string& what, const char* requests, const Amounts& amounts) {
+    if (of(requests) == 0) return;
+    rows.push_back({what + " requests", of(requests), ""});
+    for (const auto& [unit, key] : amounts)
+      rows.push_back({what + " " + unit, of(key), each(of(key), of(requests), "a request")});
+  };
+  const auto conflicts = [&](const char* what, const char* key) {
+    if (of(key) != 0) rows.push_back({std::string(what) + " bank conflicts", of(key), ""});
+  };
+  traffic("global load", "global_load_requests", {{"sectors", "global_load_sectors"}});
+  traffic("global store", "global_store_requests", {{"sectors", "global_store_sectors"}});
+  traffic("shared load", "shared_load_requests", {{"wavefronts", "shared_load_wavefronts"}});
+  conflicts("shared load", "shared_load_conflicts");
+  traffic("shared store", "shared_store_requests", {{"wavefronts", "shared_store_wavefronts"}});
+  conflicts("shared store", "shared_store_conflicts");
+  traffic("cp.async", "cp_async_requests",
+          {{"global sectors", "cp_async_global_sectors"}, {"shared wavefronts", "cp_async_shared_wavefronts"}});
+  for (const auto& [key, name] :
+       {std::pair{"barriers", "barriers (warps arriving)"}, std::pair{"tensor_ops", "tensor-core operations"},
+        std::pair{"divergent_branches", "divergent branches"}}) {
+    if (of(key) != 0) rows.push_back({name, of(key), ""});
+  }
+  for (const Row& row : rows) {
+    out << "  " << std::left << std::setw(34) << row.name << std::right << std::setw(16) << grouped(row.number) << "  "
+        << row.note << "\n";
+  }
+}
+
+// The lines of a source file; empty where it cannot be read.
+const std::vector<std::string>& source(const std::string& file) {
+  static std::map<std::string, std::vector<std::string>> files;
+  const auto [entry, fresh] = files.try_emplace(file);
+  if (fresh) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) entry->second.push_back(line);
+  }
+  return entry->second;
+}
+
+// What a line costs, in the order of the columns: instructions, global sectors a request, shared wavefronts a request.
+void print_lines(std::ostream& out, const nlohmann::json& lines) {
+  std::string file;
+  for (const auto& line : lines) {
+    if (line.at("file") != file) {
+      file = line.at("file");
+      out << "\n"
+          << file << "\n"
+          << "  instructions  sectors/request  wavefronts/request   line\n";
+    }
+    const auto& counts = line.at("counts");
+    const auto of = [&](const char* key) { return counts.at(key).get<std::uint64_t>(); };
+    const std::uint64_t global = of("global_load_requests") + of("global_store_requests") + of("cp_async_requests");
+    const std::uint64_t sectors =
+        of("global_load_sectors") + of("global_store_sectors") + of("cp_async_global_sectors");
+    const std::uint64_t shared = of("shared_load_requests") + of("shared_store_requests") + of("cp_async_requests");
+    const std::uint64_t wavefronts =
+        of("shared_load_wavefronts") + of("shared_store_wavefronts") + of("cp_async_shared_wavefronts");
+    const std::size_t number = line.at("line").get<std::size_t>();
+    const auto& text = source(file);
+    out << std::right << std::setw(14) << grouped(of("instructions")) << std::setw(17) << each(sectors, global, "")
+        << std::setw(20) << each(wavefronts, shared, "") << std::setw(7) << number << "  "
+        << (number >= 1 && number <= text.size() ? text[number - 1] : "") << "\n";
   }
 }
 
@@ -80,6 +189,18 @@ Outcome end() {
     outcome.reports.push_back(entry.at("kind").get<std::string>() + " in " + entry.at("kernel").get<std::string>() +
                               ": " + entry.at("message").get<std::string>());
   return outcome;
+}
+
+void print(std::ostream& out, const Outcome& outcome) {
+  if (!outcome.counts.contains("instructions")) {
+    out << "no kernel was launched\n";
+    return;
+  }
+  print_table(out, outcome.counts);
+  const double rate = outcome.counts.at("instructions").get<double>() / outcome.seconds * 1e-6;
+  out << std::fixed << std::setprecision(3) << "  simulated in " << outcome.seconds << " s, " << std::setprecision(1)
+      << rate << " million warp instructions a second\n";
+  print_lines(out, outcome.lines);
 }
 
 }  // namespace simulated

@@ -155,3 +155,10 @@ Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const std::ve
     timing.against.push_back({rivals[i].name, spread_of(other_ms[i]), spread_of(ratios[i])});
   return timing;
 }
+
+std::size_t fastest_of(const TimingPlan& plan, const std::vector<Rival>& sides, cudaStream_t stream) {
+  const Timing timing = time_in_turn(plan, sides[0].enqueue, {sides.begin() + 1, sides.end()}, stream);
+  std::vector<double> ms = {timing.ms.median};
+  for (const Against& against : timing.against) ms.push_back(against.ms.median);
+  return std::min_element(ms.begin(), ms.end()) - ms.begin();
+}

@@ -60,3 +60,6 @@ struct Timing {
 /// Times the kernel and its rivals as A B C A B C …; each side of a round runs for at least plan.min_seconds.
 Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const std::vector<Rival>& rivals,
                     cudaStream_t stream);
+
+/// Which of them is the fastest, by the median of calls that were timed in turn. `sides` are not none.
+std::size_t fastest_of(const TimingPlan& plan, const std::vector<Rival>& sides, cudaStream_t stream);

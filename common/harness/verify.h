@@ -2,22 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
-#include "common/device/gemm.h"
 #include "common/harness/compare.h"
-#include "common/harness/matrices.h"
-#include "common/harness/shape.h"
 
 /// full: every element. sample: full rows and columns that cross every block tile of at least 32 x 32.
 /// standard: full up to 4096^3, beyond that sample. off: nothing is checked, and nothing may be recorded.
 enum class VerifyMode { standard, full, sample, off };
 
+/// References by what they are of: which elements, inputs, types, layout, size and scaling. Variants on the same
+/// problem share them.
+using ReferenceStore =
+    std::map<std::tuple<VerifyMode, InputKind, std::uint64_t, DType, DType, DType, bool, int, int, int, float, float>,
+             std::vector<Reference>>;
+
 /// The matrices of one problem, and a variant's verification on them.
 class Verifier {
  public:
-  /// Allocates the matrices. `variant` has to outlive the verifier.
-  Verifier(const Variant& variant, const Shape& shape, VerifyMode mode, std::uint64_t seed);
+  /// Allocates the matrices. `variant` and `shared` have to outlive the verifier.
+  Verifier(const Variant& variant, const Shape& shape, VerifyMode mode, std::uint64_t seed,
+           ReferenceStore* shared = nullptr);
 
   /// First that what earlier launches had to leave alone is as it was; then C on exact inputs, then C on random ones,
   /// which stay in place. Stops at the first that fails. With `off` it only fills in the random inputs.
@@ -33,7 +39,8 @@ class Verifier {
   void fill(InputKind kind);
   Comparison untouched() const;
   Comparison compared(InputKind kind);
-  std::vector<Reference> references() const;
+  const std::vector<Reference>& references(InputKind kind);
+  std::vector<Reference> computed_references() const;
 
   const Variant& variant_;
   Shape shape_;
@@ -41,8 +48,10 @@ class Verifier {
   std::uint64_t seed_;
   Matrices matrices_;
   Matrix c_before_;
-  Shape scaled_;                           // with the alpha and beta of the kind of input in place
-  std::vector<Reference> exact_, normal_;  // made on first use, used again after timing
+  Shape scaled_;         // with the alpha and beta of the kind of input in place
+  ReferenceStore own_;   // made on first use, used again after timing
+  ReferenceStore& all_;  // own_, or those that are shared
+  bool ran_ = false;
   std::uint64_t a_print_ = 0, b_print_ = 0, c_padding_print_ = 0;
 };
 

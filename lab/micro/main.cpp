@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <iostream>
 
-#include "common/harness/cli_values.h"
 #include "common/harness/record.h"
 #include "common/harness/record_file.h"
 #include "common/harness/session.h"
@@ -22,6 +21,14 @@ Timing timed(const Limit& limit, double seconds, cudaStream_t stream) {
   time_in_turn({2, seconds, 1}, enqueue, {}, stream);
   return time_in_turn({0, seconds, ROUNDS}, enqueue, {}, stream);
 }
+
+// What an option's text is not, as CLI11 takes it; empty: all is well.
+std::string no_seconds(const std::string& given) {
+  double value = -1;
+  const bool fine = CLI::detail::lexical_cast(given, value) && 0 <= value && value <= 60;
+  return fine ? "" : "'" + given + "' is not a number of seconds from 0 to 60";
+}
+std::string no_name(const std::string& given) { return given.empty() ? "'' is not a name" : ""; }
 
 int run(double seconds, const std::string& file) {
   if (!file.empty()) require_writable(file);
@@ -53,8 +60,8 @@ int main(int argc, char** argv) {
   std::string file;
   CLI::App app("The limits of mma.sync and FMA: instructions from registers, random data, settled clocks.");
   app.add_option("--seconds", seconds_each, "seconds to settle, and of each of three rounds (default 1)")
-      ->check(seconds());
-  app.add_option("--json", file, "merge the records into this JSON Lines file")->check(something());
+      ->check(no_seconds);
+  app.add_option("--json", file, "merge the records into this JSON Lines file")->check(no_name);
   try {
     app.parse(argc, argv);
     return run(seconds_each, file);

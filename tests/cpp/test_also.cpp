@@ -14,21 +14,28 @@ std::vector<Variant> variants() {
 
 namespace {
 
-// What a source in also/ holds, twice.
-namespace one_file {
-std::vector<Variant> variants() { return {right_tn_variant()}; }
-const Also added(variants);
-}  // namespace one_file
-namespace another_file {
+// What sources in also/ hold. Their objects are made in another order than that of their names, as a linker may have
+// it.
+namespace last_file {
 std::vector<Variant> variants() { return {right_variant().covers("someone's"), right_variant()}; }
-const Also added(variants);
-}  // namespace another_file
+const Also added(variants, "steps/07/also/packs_wide.cu");
+}  // namespace last_file
+namespace first_file {
+std::vector<Variant> variants() { return {right_tn_variant()}; }
+const Also added(variants, "steps/07/also/packs.cu");
+}  // namespace first_file
 
-TEST(Also, ComesBehindTheKernelsOwnVariantsInOrder) {
+TEST(Also, ComesBehindTheKernelsOwnVariantsInTheOrderOfTheFilesNames) {
   std::vector<std::string> names;
   for (const Variant& variant : all_variants()) names.push_back(variant.name);
   EXPECT_EQ(names, (std::vector<std::string>{"default", "other", "right_tn", "right", "right"}));
   EXPECT_EQ(all_variants()[3].published_names, std::vector<std::string>{"someone's"});
+}
+
+TEST(Also, KnowsTheFileThatItStandsIn) {
+  const Also here(first_file::variants);
+  EXPECT_EQ(Also::tables().count(__FILE__), 1u);
+  Also::tables().erase(__FILE__);
 }
 
 TEST(Also, AddsATableOnceHoweverOftenItIsRead) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "common/harness/baseline.h"
-#include "common/harness/baseline_types.h"
 #include "common/harness/shared_library.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"
@@ -11,8 +10,8 @@
 namespace {
 
 void expect_types(const Variant& variant, cudaDataType ab, cudaDataType out, cudaDataType scale,
-                  cublasComputeType_t compute) {
-  const LibraryTypes types = library_types(variant);
+                  cublasComputeType_t compute, BaselineKind kind = BaselineKind::cublas) {
+  const LibraryTypes types = library_types(variant, kind);
   EXPECT_EQ(types.ab, ab);
   EXPECT_EQ(types.out, out);
   EXPECT_EQ(types.scale, scale);
@@ -25,27 +24,55 @@ TEST(BaselineTypes, AreTheVariantsOwn) {
   expect_types(right_variant<__half, float, __half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F);
   expect_types(right_variant<__nv_bfloat16, float, float>(), CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F);
   expect_types(right_variant<tf32_t, float, float>(), CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
-  expect_types(right_variant<double>(), CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F);
+}
+
+TEST(BaselineTypes, HaveSumsInFloatWhereTheseAreAskedFor) {
+  expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F,
+               BaselineKind::cublas_f32_sums);
+  expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, BaselineKind::cublaslt);
 }
 
 TEST(BaselineTypes, GiveAlphaInTheTypeThatTheLibraryReads) {
   EXPECT_EQ(*static_cast<const float*>(Scalar(0.3f, CUDA_R_32F).get()), 0.3f);
   EXPECT_EQ(to_double(*static_cast<const __half*>(Scalar(-1.5f, CUDA_R_16F).get())), -1.5);
-  EXPECT_EQ(*static_cast<const double*>(Scalar(0.5f, CUDA_R_64F).get()), 0.5);
 }
 
-TEST(Baselines, OfTensorCoresAreBothLibrariesUnlessOneIsAskedFor) {
-  using Kinds = std::vector<BaselineKind>;
-  constexpr BaselineKind cublas = BaselineKind::cublas, cublaslt = BaselineKind::cublaslt;
-  const Variant cores = right_variant<__half>(), tensor_cores = right_variant<__half>().on_tensor_cores();
-  EXPECT_EQ(baselines_for(BaselineChoice::standard, cores), Kinds{cublas});
-  EXPECT_EQ(baselines_for(BaselineChoice::standard, tensor_cores), (Kinds{cublas, cublaslt}));
-  for (const Variant& variant : {cores, tensor_cores}) {
-    EXPECT_EQ(baselines_for(BaselineChoice::none, variant), Kinds{});
-    EXPECT_EQ(baselines_for(BaselineChoice::cublas, variant), Kinds{cublas});
-    EXPECT_EQ(baselines_for(BaselineChoice::cublaslt, variant), Kinds{cublaslt});
-    EXPECT_EQ(baselines_for(BaselineChoice::both, variant), (Kinds{cublas, cublaslt}));
+using Kinds = std::vector<BaselineKind>;
+constexpr BaselineKind CUBLAS = BaselineKind::cublas, CUBLASLT = BaselineKind::cublaslt,
+                       F32_SUMS = BaselineKind::cublas_f32_sums;
+
+TEST(Baselines, AreWhatIsAskedFor) {
+  for (const Variant& variant : {right_variant<__half>(), right_variant<__half>().on_tensor_cores()}) {
+    EXPECT_EQ(baselines_for(BaselineChoice::none, variant, true), Kinds{});
+    EXPECT_EQ(baselines_for(BaselineChoice::cublas, variant, true), Kinds{CUBLAS});
+    EXPECT_EQ(baselines_for(BaselineChoice::cublaslt, variant, true), Kinds{CUBLASLT});
+    EXPECT_EQ(baselines_for(BaselineChoice::both, variant, true), (Kinds{CUBLAS, CUBLASLT}));
+    EXPECT_EQ(baselines_for(BaselineChoice::cublas_f32_sums, variant, false), Kinds{F32_SUMS});
   }
+}
+
+TEST(Baselines, OfTensorCoresAreBothLibrariesAndForADefaultWithFP16SumsFP32SumsToo) {
+  const auto standard = [](const Variant& variant, bool is_default) {
+    return baselines_for(BaselineChoice::standard, variant, is_default);
+  };
+  EXPECT_EQ(standard(right_variant<__half>(), true), Kinds{CUBLAS});
+  const Variant f16 = right_variant<__half>().on_tensor_cores();
+  EXPECT_EQ(standard(f16, true), (Kinds{CUBLAS, CUBLASLT, F32_SUMS}));
+  EXPECT_EQ(standard(f16, false), (Kinds{CUBLAS, CUBLASLT}));
+  const Variant f32_sums = right_variant<__half, float, __half>().on_tensor_cores();
+  EXPECT_EQ(standard(f32_sums, true), (Kinds{CUBLAS, CUBLASLT}));
+}
+
+TEST(Baselines, AreRefusedToVariantsThatSumInFP32Anyway) {
+  const Variant variant = right_variant<__half, float, __half>().on_tensor_cores();
+  EXPECT_EQ(refusal([&] { baselines_for(BaselineChoice::cublas_f32_sums, variant, true); }),
+            "variant right sums in f32: --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
+}
+
+TEST(Baselines, HaveNames) {
+  EXPECT_STREQ(name_of(CUBLAS), "cublas");
+  EXPECT_STREQ(name_of(CUBLASLT), "cublaslt");
+  EXPECT_STREQ(name_of(F32_SUMS), "cublas_f32_sums");
 }
 
 TEST(Baseline, IsRefusedInOneLineWhereItsLibraryIsMissing) {

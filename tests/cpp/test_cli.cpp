@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 #include "common/harness/cli.h"
@@ -89,7 +90,25 @@ TEST(CommandLine, TakesTheOtherBaselinesAndModes) {
   EXPECT_EQ(parsed("--baseline cublas")->baseline, BaselineChoice::cublas);
   EXPECT_EQ(parsed("--verify full")->verify, VerifyMode::full);
   EXPECT_EQ(parsed("--verify off")->verify, VerifyMode::off);
+  EXPECT_EQ(parsed("--baseline cublas_f32_sums")->baseline, BaselineChoice::cublas_f32_sums);
   EXPECT_EQ(parsed("--sweep sgemm27")->shapes.size(), 27u);
+}
+
+TEST(CommandLine, TakesTheEdgesOfEveryRange) {
+  EXPECT_EQ(parsed("--seed 0")->seed, 0u);
+  EXPECT_EQ(parsed("--seed 2147483647")->seed, 2147483647u);
+  EXPECT_EQ(parsed("--swizzle-stride 1,2147483647")->swizzle_strides, (std::vector{1, 2147483647}));
+  EXPECT_EQ(parsed("--min-time 60 --cooldown 60")->timing.min_seconds, 60);
+  EXPECT_EQ(parsed("--warmup 1000 --rounds 1000")->timing.rounds, 1000);
+  EXPECT_EQ(parsed("--alpha 3.4028234e38 --beta -1e-45")->alpha, std::numeric_limits<float>::max());
+  EXPECT_EQ(parsed("--m 2147483647 --n 1 --k 1 --lda 2147483647")->leading.a, 2147483647);
+}
+
+TEST(CommandLine, TakesAFileOfCasesAndNothingBeside) {
+  const Options options = *parsed("--check cases.jsonl --sim");
+  EXPECT_EQ(options.check, "cases.jsonl");
+  EXPECT_TRUE(options.simulate);
+  EXPECT_EQ(parsed("")->check, "");
 }
 
 TEST(CommandLine, TakesSeveralVariants) {
@@ -141,6 +160,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"--size 99999999999999999999",
                 "--size: '99999999999999999999' is not a whole number from 1 to 2147483647; --help lists the options"},
         Refusal{"--size 64 1e3", "--size: '1e3' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--size 010", "--size: '010' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--swizzle-stride 2147483648",
+                "--swizzle-stride: '2147483648' is not a whole number from 1 to 2147483647; --help lists the options"},
+        Refusal{"--seed 2147483648",
+                "--seed: '2147483648' is not a whole number from 0 to 2147483647; --help lists the options"},
+        Refusal{"--warmup 1001", "--warmup: '1001' is not a whole number from 0 to 1000; --help lists the options"},
+        Refusal{"--min-time 60.1",
+                "--min-time: '60.1' is not a number of seconds from 0 to 60; --help lists the options"},
+        Refusal{"--check x.jsonl --seed 1", "--check excludes --seed; its file names the options of each case"},
         Refusal{"--k 12x", "--k: '12x' is not a whole number from 1 to 2147483647; --help lists the options"},
         Refusal{"--lda 0", "--lda: '0' is not a whole number from 1 to 2147483647; --help lists the options"},
         Refusal{"--ldb -1", "--ldb: '-1' is not a whole number from 1 to 2147483647; --help lists the options"},
@@ -174,8 +202,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "--swizzle-stride: '0' is not a whole number from 1 to 2147483647; --help lists the options"},
         Refusal{"--swizzle-stride 512,x",
                 "--swizzle-stride: 'x' is not a whole number from 1 to 2147483647; --help lists the options"},
-        Refusal{"--baseline mkl",
-                "--baseline: 'mkl' is not one of both, cublas, cublaslt, none; --help lists the options"},
+        Refusal{
+            "--baseline mkl",
+            "--baseline: 'mkl' is not one of both, cublas, cublas_f32_sums, cublaslt, none; --help lists the options"},
         Refusal{"--verify maybe", "--verify: 'maybe' is not one of full, off, sample; --help lists the options"},
         Refusal{"--verify off --json x.jsonl", "--json records only what was verified; leave out --verify off"}));
 

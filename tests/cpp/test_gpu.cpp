@@ -1,35 +1,39 @@
-// The table of peaks, against the figures that NVIDIA publishes.
+// The peaks in the terminal are those of the charts.
 
 #include <gtest/gtest.h>
 
 #include "common/harness/gpu.h"
+#include "tests/cpp/host_gemm.h"
 
 namespace {
 
-Gpu gpu(int capability, int multiprocessors, double mhz) {
+Gpu gpu(const char* name, int multiprocessors) {
   Gpu made{};
-  made.capability = capability;
+  made.name = name;
   made.multiprocessors = multiprocessors;
-  made.max_clock_mhz = mhz;
   return made;
 }
 
-TEST(Peak, OfTheH200) {
-  const Gpu h200 = gpu(90, 132, 1980);
-  EXPECT_NEAR(h200.peak_tflops(DType::f32), 66.9, 0.05);
-  EXPECT_NEAR(h200.peak_tflops(DType::f16), 989.5, 1);
-  EXPECT_NEAR(h200.peak_tflops(DType::bf16), 989.5, 1);
-  EXPECT_NEAR(h200.peak_tflops(DType::tf32), 494.7, 0.5);
+TEST(Peak, IsThatOfTheUnitsThatAVariantRunsOn) {
+  const Gpu h200 = gpu("NVIDIA H200", 132);
+  EXPECT_EQ(h200.peak_tflops(right_variant()), 66.9);
+  EXPECT_EQ(h200.peak_tflops(right_variant<__half>()), 133.8);
+  EXPECT_EQ(h200.peak_tflops(right_variant<__half>().on_tensor_cores()), 990);
+  EXPECT_EQ(h200.peak_tflops(right_variant<__nv_bfloat16, float, float>().on_tensor_cores()), 990);
+  EXPECT_EQ(h200.peak_tflops(right_variant<tf32_t, float, float>().on_tensor_cores()), 495);
 }
 
-TEST(Peak, OfOtherGpus) {
-  EXPECT_NEAR(gpu(70, 80, 1530).peak_tflops(DType::f32), 15.7, 0.05) << "V100";
-  EXPECT_NEAR(gpu(80, 108, 1410).peak_tflops(DType::f32), 19.5, 0.05) << "A100";
-  EXPECT_NEAR(gpu(80, 108, 1410).peak_tflops(DType::f16), 312, 0.5) << "A100";
-  EXPECT_NEAR(gpu(80, 108, 1410).peak_tflops(DType::tf32), 156, 0.5) << "A100";
-  EXPECT_NEAR(gpu(89, 128, 2520).peak_tflops(DType::f32), 82.6, 0.05) << "RTX 4090";
+TEST(Peak, IsFoundByTheNameThatTheDriverGives) {
+  const Variant bf16 = right_variant<__nv_bfloat16, float, float>().on_tensor_cores();
+  EXPECT_EQ(gpu("NVIDIA H100 80GB HBM3", 132).peak_tflops(bf16), 990);
+  EXPECT_EQ(gpu("NVIDIA GeForce RTX 4090", 128).peak_tflops(bf16), 165.2);
+  EXPECT_EQ(gpu("NVIDIA A100-SXM4-80GB", 108).peak_tflops(bf16), 312);
 }
 
-TEST(Peak, IsUnknownForAGpuThatTheTableDoesNotHave) { EXPECT_EQ(gpu(60, 56, 1480).peak_tflops(DType::f32), 0.0); }
+TEST(Peak, IsUnknownForAGpuOrATypeThatTheTableDoesNotHave) {
+  EXPECT_EQ(gpu("Tesla P100", 56).peak_tflops(right_variant()), 0);
+  EXPECT_EQ(gpu("NVIDIA H100 PCIe", 114).peak_tflops(right_variant()), 0) << "fewer multiprocessors than the H100 SXM";
+  EXPECT_EQ(gpu("Tesla V100-SXM2-32GB", 80).peak_tflops(right_variant<__nv_bfloat16, float, float>()), 0);
+}
 
 }  // namespace

@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include "common/harness/dispatch.h"
-#include "common/harness/fingerprint.h"
-#include "common/harness/matrices.h"
+#include "common/harness/matrix.h"
 #include "tests/cpp/host_gemm.h"
 
 namespace {
@@ -21,7 +20,7 @@ T* stored(const Matrix& matrix) {
 
 template <typename T>
 class MatrixOf : public testing::Test {};
-using Types = testing::Types<float, __half, __nv_bfloat16, double>;
+using Types = testing::Types<float, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(MatrixOf, Types);
 
 TYPED_TEST(MatrixOf, HoldsTheElementsOfItsRecipeRowByRowAndNaNInThePadding) {

@@ -165,7 +165,6 @@ TEST(LimitRecord, HasTheSpeedOfTheInstructionAndTheMachine) {
 TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
   const Variant variant = right_tn_variant<__half, float, float>()
                               .tile(128, 64, 16)
-                              .at_least_k(32)
                               .aligned_ld(8, 8, 4)
                               .covers("one")
                               .covers("two")
@@ -181,11 +180,12 @@ TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
                                   {"multiple_m", 128},
                                   {"multiple_n", 64},
                                   {"multiple_k", 16},
-                                  {"min_k", 32},
                                   {"multiple_lda", 8},
                                   {"multiple_ldb", 8},
                                   {"multiple_ldc", 4},
                                   {"block", {128, 64, 16}},
+                                  {"most_blocks", {65535, 2147483647}},
+                                  {"takes_swizzle_stride", false},
                                   {"covers", {"one", "two"}},
                                   {"note", "words"}}));
 }

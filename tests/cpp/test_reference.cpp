@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "common/harness/matrices.h"
 #include "common/harness/reference.h"
 #include "tests/cpp/host_gemm.h"
 
@@ -72,7 +71,11 @@ TEST(Reference, TakesEveryType) {
   expect_definition({false, DType::f16, DType::f16, narrow(5, 6, 40, 1.0f, 1.0f)});
   expect_definition({true, DType::bf16, DType::f32, narrow_tn(5, 6, 40, 1.0f, 1.0f)});
   expect_definition({false, DType::tf32, DType::f32, narrow(5, 6, 40)});
-  expect_definition({false, DType::f64, DType::f64, narrow(5, 6, 40, 1.0f, 1.0f)});
+}
+
+TEST(Reference, TakesSumsOfSeveralSlices) {
+  expect_definition({false, DType::f32, DType::f32, narrow(9, 70, 200)});
+  expect_definition({true, DType::f16, DType::f16, narrow_tn(70, 9, 129)});
 }
 
 TEST(Reference, TakesSomeRowsAndColumns) {

@@ -43,6 +43,7 @@ TEST(Plan, TakesEveryVariantOnEverySize) {
 
 TEST(Plan, TakesEverySwizzleStrideOnEverySize) {
   Session s = session();
+  s.variants[0].in_bands();
   s.options.shapes = {{128, 64, 8}, {256, 64, 16}};
   EXPECT_EQ(planned(s, false)[1].launch.swizzle_stride, 0) << "the step's own";
   s.options.swizzle_strides = {512, 1024, 2048};
@@ -52,6 +53,73 @@ TEST(Plan, TakesEverySwizzleStrideOnEverySize) {
   EXPECT_EQ(work[2].launch.swizzle_stride, 2048);
   EXPECT_EQ(work[3].shape.m, 256);
   EXPECT_EQ(work[3].launch.swizzle_stride, 512);
+}
+
+TEST(Plan, RefusesASwizzleStrideToVariantsThatTakeNone) {
+  Session s = session();
+  s.options.swizzle_strides = {512};
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first takes no --swizzle-stride: its blocks do not walk C in bands; no variant of this step does");
+  s.variants[1].in_bands();
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first takes no --swizzle-stride: its blocks do not walk C in bands; those that do: second");
+  s.options.shapes = {{100, 100, 100}};
+  EXPECT_EQ(refusal([&] { planned(s, false); }).substr(0, 41), "variant first takes no --swizzle-stride: ")
+      << "the one that takes any size is no way round";
+  s.options.variants = {"all"};
+  EXPECT_EQ(refusal([&] { planned(s, false); }).substr(0, 13), "variant first");
+  s.options.variants = {"second"};
+  EXPECT_EQ(planned(s, false).size(), 1u);
+}
+
+TEST(Plan, TakesTheVariantForAnySizeWhereTheDefaultRefusesAndNoneWasAskedFor) {
+  Session s = session();
+  s.options.shapes = {{128, 64, 8}, {1000, 1000, 1000}};
+  const std::vector<Work> work = planned(s, false);
+  ASSERT_EQ(work.size(), 2u);
+  EXPECT_EQ(work[0].variant->name, "first");
+  EXPECT_EQ(work[0].instead_of, "");
+  EXPECT_EQ(work[1].variant->name, "second");
+  EXPECT_EQ(work[1].instead_of,
+            "variant first needs m to be a multiple of 128, not 1000; the nearest that works is 1024");
+  s.options.variants = {"first"};
+  EXPECT_EQ(refusal([&] { planned(s, false); }), work[1].instead_of) << "asked for by name it is refused";
+}
+
+TEST(Plan, TakesTheVariantForAnySizeForALeadingDimensionToo) {
+  Session s = session();
+  s.variants[0].aligned_ld(4, 4, 4);
+  s.options.shapes = {{128, 64, 8}};
+  s.options.leading = {9, 0, 0};
+  ASSERT_EQ(planned(s, false).size(), 1u);
+  EXPECT_EQ(planned(s, false)[0].variant->name, "second");
+  s.variants[1].aligned_ld(8, 8, 8);
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first needs lda to be a multiple of 4, not 9; the nearest that works is 8");
+  s.options.leading = {7, 0, 0};
+  EXPECT_EQ(refusal([&] { planned(s, false); }), "--lda 7 is narrower than the matrix's 8 columns; use at least 8");
+}
+
+TEST(Plan, PrefersTheVariantNamedAnySizeAndNoneThatLeavesOutWork) {
+  Session s = session();
+  Variant without = right_variant().any_size(32, 32, 1).leaves_out("the store of C"), named = right_variant();
+  without.name = "without", named.name = "any_size";
+  s.variants.insert(s.variants.begin() + 1, without);
+  s.variants.push_back(named.any_size(32, 32, 1));
+  s.options.shapes = {{1000, 1000, 1000}};
+  EXPECT_EQ(planned(s, false)[0].variant->name, "any_size");
+  s.variants.pop_back();
+  EXPECT_EQ(planned(s, false)[0].variant->name, "second");
+  s.variants.pop_back();
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first needs m to be a multiple of 128, not 1000; the nearest that works is 1024");
+}
+
+TEST(Plan, RefusesABaselineThatIsNotForTheVariant) {
+  Session s = session();
+  s.options.baseline = BaselineChoice::cublas_f32_sums;
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first sums in f32: --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
 }
 
 TEST(Plan, RefusesAnUnknownVariantAndNamesTheOthers) {
@@ -128,8 +196,8 @@ TEST(Plan, TakesASmallSizeInTheSimulatorThatRunsEveryPartOfAKernel) {
 }
 
 TEST(Plan, TakesASimulatedSizeThatTheVariantAccepts) {
-  for (const Variant& variant : {right_variant().tile(96, 160, 24).at_least_k(100), right_variant().tile(1, 1, 7),
-                                 right_variant().any_size(128, 256, 16).at_least_k(64)}) {
+  for (const Variant& variant :
+       {right_variant().tile(96, 160, 24), right_variant().tile(1, 1, 7), right_variant().any_size(128, 256, 16)}) {
     const Shape shape = completed(simulated_size(variant), {}, variant);
     EXPECT_EQ(refusal([&] { require_accepted(variant, shape); }), "(it was not refused)");
     EXPECT_GE(shape.m, 2 * variant.block_m);

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "common/harness/sweep.h"
+#include "common/harness/cli.h"
 #include "tests/cpp/refusal.h"
 
 namespace {

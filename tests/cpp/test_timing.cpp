@@ -2,11 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "common/harness/timing.h"
 
-// The simulator has no clock: here a millisecond lies between any two events.
-extern "C" cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 1;
+// The simulator has no clock: here one that the calls under test move on, and a millisecond at each event.
+namespace {
+std::map<cudaEvent_t, float> seen_at;
+float now_ms = 0;
+}  // namespace
+extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  seen_at[event] = now_ms++;
+  return cudaSuccess;
+}
+extern "C" cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  *milliseconds = seen_at[end] - seen_at[start];
   return cudaSuccess;
 }
 
@@ -95,6 +105,16 @@ TEST(TimingInTurn, LetsTheKernelAndEveryRivalTakeTurnsInEveryRound) {
   EXPECT_EQ(timing.against[0].name, "cublas");
   EXPECT_EQ(timing.against[1].name, "cublaslt");
   EXPECT_EQ(timing.against[1].ratio.median, 1);
+}
+
+TEST(TimingInTurn, FindsTheFastestByItsMedian) {
+  const auto side = [](std::vector<float> milliseconds) {
+    return Rival{"", [=](int call, cudaStream_t) { now_ms += milliseconds[call % milliseconds.size()]; }};
+  };
+  EXPECT_EQ(fastest_of(plan(0.1), {side({30}), side({20}), side({25})}, nullptr), 1u);
+  EXPECT_EQ(fastest_of(plan(0.1), {side({30}), side({20}), side({1, 90, 90, 90})}, nullptr), 1u)
+      << "on most inputs, not on one";
+  EXPECT_EQ(fastest_of(plan(0.1), {side({7})}, nullptr), 0u);
 }
 
 }  // namespace

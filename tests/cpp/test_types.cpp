@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/harness/dispatch.h"
 
 namespace {
 
-constexpr DType EVERY[] = {DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f64};
+constexpr DType EVERY[] = {DType::f32, DType::tf32, DType::f16, DType::bf16};
 
 TEST(Types, HaveTheSizeThatTheyAreStoredIn) {
   for (DType type : EVERY)
@@ -19,7 +21,6 @@ TEST(Types, HaveNamesOfTheirOwn) {
   EXPECT_STREQ(name_of(type_of<tf32_t>), "tf32");
   EXPECT_STREQ(name_of(type_of<__half>), "f16");
   EXPECT_STREQ(name_of(type_of<__nv_bfloat16>), "bf16");
-  EXPECT_STREQ(name_of(type_of<double>), "f64");
 }
 
 template <typename T>
@@ -39,7 +40,23 @@ TEST(Types, HaveTheRoundoffOfTheirFormat) {
   expect_roundoff<float>();
   expect_roundoff<__half>();
   expect_roundoff<__nv_bfloat16>();
-  expect_roundoff<double>();
+}
+
+template <typename T>
+void expect_ends() {
+  const auto rounded = [](double value) { return to_double(from_double<T>(value)); };
+  const double half_a_step = least_rounding_of(type_of<T>), largest = largest_of(type_of<T>);
+  EXPECT_EQ(rounded(2 * half_a_step), 2 * half_a_step) << "the smallest number";
+  EXPECT_EQ(rounded(half_a_step), 0) << "half way: to even";
+  EXPECT_EQ(rounded(1.5 * half_a_step), 2 * half_a_step);
+  EXPECT_EQ(rounded(largest), largest);
+  EXPECT_EQ(rounded(largest * (1 + roundoff_of(type_of<T>))), INFINITY);
+}
+
+TEST(Types, EndWhereTheirFormatDoes) {
+  expect_ends<float>();
+  expect_ends<__half>();
+  expect_ends<__nv_bfloat16>();
 }
 
 TEST(Types, AreRoundedOnceFromDouble) {

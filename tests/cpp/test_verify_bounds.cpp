@@ -12,14 +12,51 @@ namespace {
 constexpr float NOT_A_NUMBER = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Tolerance, IsTheBoundOfTheDesign) {
-  const Tolerance f32 = tolerance_for(InputKind::normal, DType::f32, DType::f32, DType::f32);
+  const Tolerance f32 = tolerance_for(InputKind::normal, right_variant());
   EXPECT_FALSE(f32.exact);
   EXPECT_EQ(f32.per_magnitude, 10 * 0x1p-24);
   EXPECT_EQ(f32.per_value, 0x1p-24);
-  const Tolerance mixed = tolerance_for(InputKind::normal, DType::f16, DType::f32, DType::bf16);
+  const Variant mixed_types = right_variant<__half, float, __nv_bfloat16>();
+  const Tolerance mixed = tolerance_for(InputKind::normal, mixed_types);
   EXPECT_EQ(mixed.per_magnitude, 2 * 0x1p-11 + 8 * 0x1p-24);
   EXPECT_EQ(mixed.per_value, 0x1p-8);
-  EXPECT_TRUE(tolerance_for(InputKind::exact, DType::f16, DType::f32, DType::f16).exact);
+  EXPECT_EQ(tolerance_for(InputKind::exact, mixed_types).bound(1, 1), 0);
+}
+
+TEST(Tolerance, IsNeverLessThanWhatRoundingMovesTheSmallestNumbers) {
+  const Tolerance half = tolerance_for(InputKind::normal, right_variant<__half>(), -0.5f);
+  EXPECT_EQ(half.bound(0, 0), 0x1p-25 + 0.5 * 0x1p-25) << "C rounded to a subnormal number, and the sum before";
+  EXPECT_EQ(half.bound(1, 0), 0x1p-11 + 0.5 * 0x1p-25);
+  EXPECT_EQ(tolerance_for(InputKind::normal, right_variant<__half, float, __half>()).bound(0, 0), 0x1p-25 + 0x1p-150);
+}
+
+TEST(Tolerance, TakesProductsThatAreSubnormal) {  // as 12_half_pack naive_f16 at m 768 n 384 k 1, reported on an H200
+  for (const float alpha : {1.0f, -0.75f})
+    EXPECT_TRUE(checked(right_variant<__half>(), narrow(768, 384, 1, alpha), InputKind::normal).passed) << alpha;
+}
+
+TEST(Overflow, IsRightWhereTheReferenceIsBeyondTheType) {
+  for (const Variant& variant : {right_variant(), right_variant<__nv_bfloat16, float, float>()})
+    EXPECT_TRUE(verified(variant, narrow(16, 16, 64, 1e38f)).passed);
+  EXPECT_TRUE(verified(right_variant<__half, float, __half>(), narrow(16, 16, 64, 2e4f)).passed);
+  EXPECT_TRUE(verified(right_variant(), narrow(16, 16, 64, 1e38f, -1e38f)).passed);
+  EXPECT_TRUE(verified(right_variant(), narrow(16, 16, 64, 3e38f, 3e38f)).passed);
+}
+
+TEST(Overflow, IsWrongWhereTheReferenceIsNotOrHasTheOtherSign) {
+  const auto with = [](float value) {
+    return wrong_variant(right_variant(), [value](const Problem& p) { c_of(p, 3, 3) = value; });
+  };
+  EXPECT_FALSE(checked(with(INFINITY), narrow(8, 8, 64), InputKind::normal).passed);
+  const Shape huge = narrow(8, 8, 64, 1e38f);
+  double seen = 0;
+  const Variant look = wrong_variant(right_variant(), [&seen](const Problem& p) { seen = c_of(p, 3, 3); });
+  EXPECT_TRUE(checked(look, huge, InputKind::normal).passed);
+  ASSERT_TRUE(std::isinf(seen)) << "choose another element";
+  EXPECT_TRUE(checked(with(static_cast<float>(seen)), huge, InputKind::normal).passed);
+  EXPECT_FALSE(checked(with(static_cast<float>(-seen)), huge, InputKind::normal).passed);
+  EXPECT_FALSE(checked(with(NOT_A_NUMBER), huge, InputKind::normal).passed);
+  EXPECT_FALSE(checked(with(3e38f), huge, InputKind::normal).passed) << "saturated";
 }
 
 TEST(Tolerance, LetsNothingPassThatIsTwiceAsFar) {

@@ -72,4 +72,22 @@ TEST(Verifier, FailsOnWhatOnlyRandomInputsShow) {
   EXPECT_FALSE(verified(variant, narrow(8, 8, 8)).passed);
 }
 
+TEST(Verifier, SharesReferencesOfTheSameProblemAlone) {
+  ReferenceStore store;
+  const auto passed = [&](const Variant& variant, const Shape& shape, std::uint64_t seed = 1) {
+    return Verifier(variant, shape, VerifyMode::standard, seed, &store).run({}, nullptr).passed;
+  };
+  EXPECT_TRUE(passed(right_variant(), narrow(8, 9, 10, 2.0f)));
+  EXPECT_EQ(store.size(), 2u) << "exact and random";
+  EXPECT_TRUE(passed(right_variant(), {8, 9, 10, 12, 13, 14, 2.0f, 0.0f})) << "wide rows hold the same elements";
+  EXPECT_EQ(store.size(), 2u);
+  const Variant wrong = wrong_variant(right_variant(), [](const Problem& p) { c_of(p, 0, 0) += 1.0f; });
+  EXPECT_FALSE(passed(wrong, narrow(8, 9, 10, 2.0f)));
+  EXPECT_TRUE(passed(right_tn_variant(), narrow_tn(8, 9, 10, 2.0f)));
+  EXPECT_TRUE(passed(right_variant<__half, float, float>(), narrow(8, 9, 10, 2.0f)));
+  EXPECT_TRUE(passed(right_variant(), narrow(8, 9, 10, 2.0f, 1.0f)));
+  EXPECT_TRUE(passed(right_variant(), narrow(8, 9, 10, 2.0f), 2));
+  EXPECT_EQ(store.size(), 10u);
+}
+
 }  // namespace

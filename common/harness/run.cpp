@@ -1,4 +1,4 @@
-#include "common/harness/measure.h"
+#include "common/harness/run.h"
 
 #include <chrono>
 #include <iostream>
@@ -6,7 +6,7 @@
 
 #include "common/harness/record.h"
 #include "common/harness/record_file.h"
-#include "common/harness/rotating_inputs.h"
+#include "common/harness/simulated.h"
 
 namespace {
 
@@ -21,15 +21,15 @@ TimingPlan plan_for(const Options& options, const Variant& variant, const Rotati
 }
 
 Timing timed(const Session& session, const Work& work, const RotatingInputs& inputs) {
-  const auto& [variant, shape, launch] = work;
+  const auto& [variant, shape, launch, instead_of] = work;
   const Enqueue kernel = [&](int call, cudaStream_t stream) { variant->launch(inputs[call], launch, stream); };
   std::vector<std::unique_ptr<Baseline>> libraries;
   std::vector<Rival> rivals;
-  for (const BaselineKind kind : baselines_for(session.options.baseline, *variant)) {
-    libraries.push_back(make_baseline(kind, *variant, inputs[0], session.stream));
+  for (const BaselineKind kind : baselines_for(session.options.baseline, *variant, session.is_default(*variant))) {
+    libraries.push_back(make_baseline(kind, *variant, inputs, session.stream));
     Baseline* const library = libraries.back().get();
-    rivals.push_back({library->name(),
-                      [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
+    rivals.push_back(
+        {name_of(kind), [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
   }
   std::this_thread::sleep_for(std::chrono::duration<double>(session.options.cooldown_seconds));
   return time_in_turn(plan_for(session.options, *variant, inputs), kernel, rivals, session.stream);
@@ -38,7 +38,7 @@ Timing timed(const Session& session, const Work& work, const RotatingInputs& inp
 }  // namespace
 
 bool launch_once(const Session& session, const Work& work) {
-  const auto& [variant, shape, launch] = work;
+  const auto& [variant, shape, launch, instead_of] = work;
   const VerifyMode mode = variant->left_out.empty() ? session.options.verify : VerifyMode::off;
   require_memory(verification_bytes(*variant, shape, mode) + RESERVED_BYTES);
   Verifier verifier(*variant, shape, mode, session.options.seed);
@@ -50,7 +50,7 @@ bool launch_once(const Session& session, const Work& work) {
 
 bool measure(const Session& session, ResultTable& table, const Work& work) {
   const Options& options = session.options;
-  const auto& [variant, shape, launch] = work;
+  const auto& [variant, shape, launch, instead_of] = work;
   const VerifyMode mode = variant->left_out.empty() ? options.verify : VerifyMode::off;
   require_memory(verification_bytes(*variant, shape, mode) + RESERVED_BYTES);
   Verifier verifier(*variant, shape, mode, options.seed);
@@ -67,5 +67,38 @@ bool measure(const Session& session, ResultTable& table, const Work& work) {
   if (!options.json.empty())
     merge_records(options.json, timing_records(session.step, *variant, session.is_default(*variant), shape, launch,
                                                timing, after, session.gpu));
+  return true;
+}
+
+bool count(const Session& session, const Work& work) {
+  const Options& options = session.options;
+  const auto& [variant, shape, launch, instead_of] = work;
+  require_memory(verification_bytes(*variant, shape, options.verify));
+  Verifier verifier(*variant, shape, options.verify, options.seed);
+
+  simulated::begin();
+  Comparison found = verifier.check(InputKind::exact, launch, session.stream);
+  std::vector<std::string> reports = simulated::end().reports;
+  simulated::begin();  // the counts are of one launch
+  if (found.passed) found = verifier.check(InputKind::normal, launch, session.stream);
+  const simulated::Outcome counted = simulated::end();
+  if (reports.empty()) reports = counted.reports;
+
+  for (const std::string& report : reports) std::cerr << report << "\n";
+  const bool fine = report_verdict(std::cerr, work, found, "in the simulator") && reports.empty();
+  const char* verdict = !fine ? "WRONG" : options.verify == VerifyMode::off ? "not checked" : "right";
+  std::cout << session.step << " " << variant->name << ", m " << shape.m << " n " << shape.n << " k " << shape.k
+            << ", in the simulator: " << verdict << "\n";
+  if (options.show_matrix) print_corners(std::cout, verifier.matrices());
+  if (options.fingerprint) print_fingerprint(std::cout, session.step, work, verifier.matrices());
+  if (!fine) return false;
+  simulated::print(std::cout, counted);
+  if (!options.json.empty()) {
+    nlohmann::ordered_json record = identity_record(session.step, *variant, session.is_default(*variant), shape);
+    if (launch.swizzle_stride != 0) record["options"] = options_record(launch);
+    record["kernels"] = counted.kernels;
+    record["counts"] = counted.counts;
+    merge_records(options.json, {record});
+  }
   return true;
 }

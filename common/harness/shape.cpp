@@ -1,4 +1,4 @@
-#include "common/harness/accept.h"
+#include "common/harness/shape.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,6 +11,7 @@ namespace {
 using std::to_string;
 
 constexpr long long INT_LIMIT = std::numeric_limits<int>::max();
+constexpr long long SLICES_AHEAD = 8;  // more than any pipeline here has stages
 
 // The leading dimension to use: the given one, or the least that is as wide as the matrix and a multiple.
 int leading(const char* option, int given, int width, int multiple) {
@@ -39,26 +40,38 @@ int nearest(int value, int multiple, int least) {
   return static_cast<int>(std::max(first, down ? below : above));
 }
 
-// Dimension `what` has to be a multiple of `multiple`, and at least `least`.
+// Dimension `what` has to be a multiple of `multiple`; `least`: what the nearest one that works may not be below.
 void require(const Variant& variant, const char* what, int value, int multiple, int least = 1) {
-  const bool even = value % multiple == 0;
-  if (even && value >= least) return;
-  const std::string constraint = even ? "at least " + to_string(least) : "a multiple of " + to_string(multiple);
-  throw BadInput("variant " + variant.name + " needs " + what + " to be " + constraint + ", not " + to_string(value) +
-                 "; the nearest that works is " + to_string(nearest(value, multiple, least)));
+  if (value % multiple == 0) return;
+  throw BadInput("variant " + variant.name + " needs " + what + " to be a multiple of " + to_string(multiple) +
+                 ", not " + to_string(value) + "; the nearest that works is " +
+                 to_string(nearest(value, multiple, least)));
 }
 
-// Dimension `what` is covered by whole tiles of `block`: their end has to be within 32 bits, and the grid has to take
-// as many.
-void require_tiles(const Variant& variant, const char* what, int value, int block, long long most_tiles) {
-  const long long countable = INT_LIMIT / block;
-  const bool by_grid = most_tiles < countable;
-  const long long most = by_grid ? most_tiles * block : block == 1 ? INT_LIMIT : countable * block;
-  if (value <= most) return;
-  throw BadInput(
-      "variant " + variant.name + " takes " + what + " up to " + to_string(most) + ", not " + to_string(value) + ": " +
-      (by_grid ? "its rows of blocks lie along the grid's second axis, which ends at " + to_string(most_tiles)
-               : "whole tiles of " + to_string(block) + " are counted in 32 bits"));
+[[noreturn]] void refuse_beyond(const Variant& variant, const char* what, int value, long long most,
+                                const std::string& why) {
+  throw BadInput("variant " + variant.name + " takes " + what + " up to " + to_string(most) + ", not " +
+                 to_string(value) + ": " + why);
+}
+
+// m or n is covered by whole tiles of `block`: their end has to be within 32 bits, and the grid has to take as many.
+void require_tiles(const Variant& variant, const char* what, int value, int block, const char* lines,
+                   long long most_tiles) {
+  const long long by_grid = most_tiles * block, countable = INT_LIMIT / block * block;
+  if (value > by_grid && by_grid < countable)
+    refuse_beyond(variant, what, value, by_grid,
+                  std::string("its ") + lines + " of blocks lie along the grid's second axis, which ends at " +
+                      to_string(most_tiles));
+  if (value > countable)
+    refuse_beyond(variant, what, value, countable, "whole tiles of " + to_string(block) + " are counted in 32 bits");
+}
+
+// k is walked in slices of `block`, several of which may be asked for ahead of the one in work.
+void require_slices(const Variant& variant, int k, int block) {
+  const long long most = (INT_LIMIT / block - SLICES_AHEAD) * block;
+  if (block > 1 && k > most)
+    refuse_beyond(variant, "k", k, most,
+                  "slices of " + to_string(block) + ", and those ahead of the last, are counted in 32 bits");
 }
 
 }  // namespace
@@ -74,12 +87,12 @@ Shape completed(Shape shape, const LeadingDimensions& given, const Variant& vari
 }
 
 void require_accepted(const Variant& variant, const Shape& shape) {
-  require_tiles(variant, "m", shape.m, variant.block_m, variant.most_block_rows);
-  require_tiles(variant, "n", shape.n, variant.block_n, INT_LIMIT);
-  require_tiles(variant, "k", shape.k, variant.block_k, INT_LIMIT);
+  require_tiles(variant, "m", shape.m, variant.block_m, "rows", variant.most_block_rows);
+  require_tiles(variant, "n", shape.n, variant.block_n, "columns", variant.most_block_cols);
+  require_slices(variant, shape.k, variant.block_k);
   require(variant, "m", shape.m, variant.multiple_m);
   require(variant, "n", shape.n, variant.multiple_n);
-  require(variant, "k", shape.k, variant.multiple_k, variant.min_k);
+  require(variant, "k", shape.k, variant.multiple_k);
   require(variant, "lda", shape.lda, variant.multiple_lda, shape.k);
   require(variant, "ldb", shape.ldb, variant.multiple_ldb, variant.b_transposed ? shape.k : shape.n);
   require(variant, "ldc", shape.ldc, variant.multiple_ldc, shape.n);

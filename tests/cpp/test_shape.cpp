@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/harness/accept.h"
+#include "common/harness/shape.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"
 
@@ -70,13 +70,21 @@ TEST(Accept, RefusesMoreRowsOfBlocksThanTheGridsSecondAxisHolds) {
   EXPECT_EQ(refused(Variant(variant).flat_grid(), {65535 * 32 + 1, 1, 1}), FINE);
 }
 
-TEST(Accept, NamesTheLeastK) {
-  Variant staged = tiled().at_least_k(24);
-  EXPECT_EQ(refused(staged, {128, 64, 16}),
-            "variant t8x8 needs k to be at least 24, not 16; the nearest that works is 24");
-  EXPECT_EQ(refused(staged, {128, 64, 3}),
-            "variant t8x8 needs k to be a multiple of 8, not 3; the nearest that works is 24");
-  EXPECT_EQ(refused(staged, {128, 64, 24}), FINE);
+TEST(Accept, RefusesMoreColumnsOfBlocksWhereTheseAreOnTheSecondAxis) {
+  const Variant variant = right_variant().any_size(32, 32, 1).columns_on_y();
+  EXPECT_EQ(refused(variant, {65535 * 32 + 1, 1, 1}), FINE);
+  EXPECT_EQ(refused(variant, {1, 65535 * 32, 1}), FINE);
+  EXPECT_EQ(refused(variant, {1, 65535 * 32 + 1, 1}),
+            "variant right takes n up to 2097120, not 2097121: its columns of blocks lie along the grid's second axis, "
+            "which ends at 65535");
+}
+
+TEST(Accept, LeavesRoomForTheSlicesThatAPipelineAsksForAhead) {
+  const Variant variant = right_variant().any_size(128, 128, 32);
+  EXPECT_EQ(refused(variant, {1, 1, 2147483360}), FINE);
+  EXPECT_EQ(refused(variant, {1, 1, 2147483361}),
+            "variant right takes k up to 2147483360, not 2147483361: slices of 32, and those ahead of the last, are "
+            "counted in 32 bits");
 }
 
 TEST(Accept, RefusesALeadingDimensionNarrowerThanItsMatrix) {
