@@ -35,16 +35,17 @@ __global__ void __launch_bounds__(BM / TM * (BN / TN), BLOCKS) gemm_kernel(Gemm<
   static_assert(A_STEPS * A_ROWS == BM && B_COPIES * B_ROWS == BK, "whole copies");
 
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
-  const int a_row = tid / K_LANES, a_col = tid % K_LANES;        // of A's tile: 8 threads per row
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile
+  const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
+  const int a_row = tid / K_LANES, a_col = tid % K_LANES;        // A's tile: 8 threads per row
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // B's tile: BN / 4 threads per row
   // A warp is 4×8 threads, of which lanes 2i and 2i + 1 share a column: a float4 takes two
   // wavefronts. A thread's rows come in fours, 4 * THREADS_M apart, its columns too, 4 * THREADS_N
   // apart.
   const int tile_row = (warp / (THREADS_N / 8) * 4 + lane / 16 * 2 + lane % 2) * 4;
   const int tile_col = (warp % (THREADS_N / 8) * 8 + lane / 2 % 8) * 4;
 
-  const float* a = g.a + (blockIdx.y * BM + a_row) * g.lda + a_col;
-  const float* b = g.b + b_row * g.ldb + blockIdx.x * BN + b_col;
+  const float* a = g.a + (block_row + a_row) * g.lda + a_col;
+  const float* b = g.b + b_row * g.ldb + block_col + b_col;
 
   extern __shared__ __align__(16) float smem[];
   const auto As = reinterpret_cast<float (*)[BK][BM + PAD]>(smem);   // [stage][k][row]
@@ -52,7 +53,6 @@ __global__ void __launch_bounds__(BM / TM * (BN / TN), BLOCKS) gemm_kernel(Gemm<
 
   float a_frag[TM], b_frag[TN];
   float acc[TM][TN] = {};
-  int read = 0, write = STAGES - 1;  // stages
 
   const auto fetch = [&](int stage, int k) {  // start the next slice's copies that are due at k
 #pragma unroll
@@ -71,30 +71,30 @@ __global__ void __launch_bounds__(BM / TM * (BN / TN), BLOCKS) gemm_kernel(Gemm<
     a += BK;
     b += BK * g.ldb;
   };
-  const auto load_fragments = [&](int k) {
+  const auto load_fragments = [&](int stage, int k) {
 #pragma unroll
     for (int i = 0; i < TM; i += 4)
-      float4_at(&a_frag[i]) = float4_at(&As[read][k][tile_row + i * THREADS_M]);
+      float4_at(&a_frag[i]) = float4_at(&As[stage][k][tile_row + i * THREADS_M]);
 #pragma unroll
     for (int j = 0; j < TN; j += 4)
-      float4_at(&b_frag[j]) = float4_at(&Bs[read][k][tile_col + j * THREADS_N]);
+      float4_at(&b_frag[j]) = float4_at(&Bs[stage][k][tile_col + j * THREADS_N]);
   };
 
-  const int slices = g.k / BK;
   for (int stage = 0; stage < STAGES - 1; ++stage) {
 #pragma unroll
     for (int k = 0; k < BK; ++k)
-      if (stage < slices) fetch(stage, k);
+      if (stage * BK < g.k) fetch(stage, k);
     commit();
   }
 
-  for (int slice = 0; slice < slices; ++slice) {
+  int read = 0, write = STAGES - 1;                   // stages
+  for (int left = g.k - BK; left >= 0; left -= BK) {  // of K after this slice
     cp_async_wait<STAGES - 2>();  // this thread's copies of the slice have landed
     __syncthreads();  // so have everyone's, and everyone has read the stage that is filled next
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
-      load_fragments(k);
-      if (slice + STAGES - 1 < slices) fetch(write, k);
+      load_fragments(read, k);
+      if (left >= (STAGES - 1) * BK) fetch(write, k);
 #pragma unroll
       for (int i = 0; i < TM; ++i)
 #pragma unroll
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(BM / TM * (BN / TN), BLOCKS) gemm_kernel(Gemm<
     read = read + 1 == STAGES ? 0 : read + 1;
   }
 
-  float* c = g.c + (blockIdx.y * BM + tile_row) * g.ldc + blockIdx.x * BN + tile_col;
+  float* c = g.c + (block_row + tile_row) * g.ldc + block_col + tile_col;
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll

@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
   const int2 tile = tile_in_bands(blockIdx.x, g.m / BM, g.n / BN, band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
-  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // of A's tile: 4 threads per row
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile
+  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // A's tile: 4 threads per row
+  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // B's tile: BN / 4 threads per row
   // Lanes 2i and 2i + 1 share a column: a float4 takes two wavefronts. A thread's rows come in
   // fours, 4 * LANES_M apart, its columns too, 4 * LANES_N apart.
   const int lane_row = lane / (2 * LANES_N) * 2 + lane % 2, lane_col = lane / 2 % LANES_N;
@@ -74,17 +74,13 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
   float4 a_copy[A_COPIES];             // on their way from global to shared memory
   float a_frag[2][TM], b_frag[2][TN];  // [k % 2]
   float acc[TM][TN] = {};
-  int read = 0, write = STAGES - 1;  // stages
 
-  const auto fetch = [&](int stage) {  // start the next slice's copies, A's to registers
+  const auto fetch = [&](int stage) {  // start the next slice's copies, those of A to registers
 #pragma unroll
     for (int i = 0; i < A_COPIES; ++i) a_copy[i] = float4_at(a + i * A_ROWS * g.lda);
 #pragma unroll
     for (int i = 0; i < B_COPIES; ++i)
       cp_async_16(&Bs[stage][b_row + i * B_ROWS][b_col], b + i * B_ROWS * g.ldb);
-  };
-  const auto commit = [&] {  // close the group of this slice's copies and go on to the next slice
-    cp_async_commit();
     a += BK;
     b += BK * g.ldb;
   };
@@ -94,28 +90,28 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
     As[stage][a_col + 2][a_row + i * A_ROWS] = a_copy[i].z;
     As[stage][a_col + 3][a_row + i * A_ROWS] = a_copy[i].w;
   };
-  const auto load_fragments = [&](int k) {
+  const auto load_fragments = [&](int stage, int k) {
 #pragma unroll
     for (int i = 0; i < TM; i += 4)
-      load_shared_x4(&a_frag[k % 2][i], &As[read][k][tile_row + i * LANES_M]);
+      load_shared_x4(&a_frag[k % 2][i], &As[stage][k][tile_row + i * LANES_M]);
 #pragma unroll
     for (int j = 0; j < TN; j += 4)
-      load_shared_x4(&b_frag[k % 2][j], &Bs[read][k][tile_col + j * LANES_N]);
+      load_shared_x4(&b_frag[k % 2][j], &Bs[stage][k][tile_col + j * LANES_N]);
   };
 
-  const int slices = g.k / BK;
 #pragma unroll
   for (int stage = 0; stage < STAGES - 1; ++stage) {
-    if (stage < slices) fetch(stage);
-    commit();
+    fetch(stage);
+    cp_async_commit();
 #pragma unroll
     for (int i = 0; i < A_COPIES; ++i) store_a(stage, i);
   }
   cp_async_wait<STAGES - 2>();  // this thread's copies of the first slice have landed
   __syncthreads();              // so have everyone's
-  load_fragments(0);
+  load_fragments(0, 0);
 
-  for (int slice = 0; slice < slices; ++slice) {
+  int read = 0, write = STAGES - 1;                   // stages
+  for (int left = g.k - BK; left >= 0; left -= BK) {  // of K after this slice
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       constexpr int FIRST_STORE = BK - 1 - A_COPIES;  // late: A's loads have a slice's time
@@ -126,10 +122,10 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
         write = read;
         read = read + 1 == STAGES ? 0 : read + 1;
       }
-      load_fragments((k + 1) % BK);
+      load_fragments(read, (k + 1) % BK);
       if (k == 0) {
-        if (slice + STAGES - 1 < slices) fetch(write);
-        commit();
+        if (left >= (STAGES - 1) * BK) fetch(write);
+        cp_async_commit();
       }
 #pragma unroll
       for (int j = 0; j < TN; ++j)
@@ -172,7 +168,12 @@ void launch_by_size(const Gemm<float>& g, const LaunchOptions& options, cudaStre
 
 std::vector<Variant> variants() {
   const auto add = [](const char* name, int bm, int bn, auto launcher) {
-    return Variant(name, launcher).tile(bm, bn, BK).aligned_ld(4, 4, 4).flat_grid().in_bands();
+    return Variant(name, launcher)
+        .tile(bm, bn, BK)
+        .at_least_k(STAGES * BK)
+        .aligned_ld(4, 4, 4)
+        .flat_grid()
+        .in_bands();
   };
   return {
       add("by_size", Small::BM, Small::BN, launch_by_size)

@@ -23,7 +23,7 @@ constexpr int A_ROWS = THREADS / (BK / 4), A_COPIES = BM / A_ROWS;
 constexpr int B_ROWS = THREADS / (BN / 4), B_COPIES = BK / B_ROWS;
 static_assert(A_COPIES * A_ROWS == BM && B_COPIES * B_ROWS == BK, "whole copies");
 
-__global__ void __launch_bounds__(THREADS, 2) half_async_kernel(Gemm<float> g) {
+__global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
   const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // of A's tile: 4 threads per row
   const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // of B's tile: 32 threads per row
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS, 2) half_async_kernel(Gemm<float> g) {
 
 void launch(const Gemm<float>& g, const LaunchOptions&, cudaStream_t stream) {
   const dim3 grid(ceil_div(g.n, BN), ceil_div(g.m, BM));
-  half_async_kernel<<<grid, THREADS, 0, stream>>>(g);
+  gemm_kernel<<<grid, THREADS, 0, stream>>>(g);
   CUDA_CHECK(cudaGetLastError());
 }
 
