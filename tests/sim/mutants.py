@@ -1,6 +1,7 @@
 """Breaks the steps' kernels on purpose: the simulator has to catch each mistake by the check that is meant for it.
 
-Every mutant is a small change of one step's kernel.cu, compiled like the step and run in the simulator:
+Every mutant is a small change of one step's kernel.cu, or of a source in its folder also/, compiled like the step and
+run in the simulator:
 `python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught each.
 """
 
@@ -55,6 +56,7 @@ class Mutant:
     caught_by: str
     variant: str = ""  # the default one
     arguments: tuple[str, ...] = ()  # the simulator's own small size
+    source: str = "kernel"  # or also/NAME: the variant is then one of that file's
 
     def __str__(self) -> str:
         return f"{self.step}: {self.kind}: {self.old.strip().splitlines()[0][:60]}"
@@ -68,22 +70,28 @@ MUTANTS = (
     Mutant("03_smem_tiling", BARRIER, COMPLETE, "//", RACE),
     Mutant("06_thread_tile_4x4", BARRIER, READ_BY_ALL, "//", RACE),
     Mutant("08_conflict_free", BARRIER, COMPLETE, "//", RACE),
-    Mutant("09_double_buffer", BARRIER, COMPLETE, "//", RACE),
-    Mutant("10_cp_async", BARRIER, "__syncthreads();              // so have", "//", RACE),
-    Mutant("11_warp_tiling", BARRIER, "__syncthreads();  // the next slice is complete", "//", RACE),
+    Mutant("09_double_buffer", BARRIER, "__syncthreads();  // the first slice is complete", "//", RACE),
+    Mutant("09_double_buffer", BARRIER, "__syncthreads();     // the next slice is complete", "//", RACE),
+    Mutant(
+        "09_double_buffer",
+        BARRIER,
+        "__syncthreads();  // everyone has read",
+        "//",
+        RACE,
+        "one_buffer_unroll8",
+        source="also/one_buffer",
+    ),
+    Mutant("10_cp_async", BARRIER, "__syncthreads();  // so have everyone's, and", "//", RACE),
+    Mutant("11_warp_tiling", BARRIER, "__syncthreads();  // so have everyone's, and", "//", RACE),
+    Mutant("13_half_double_buffer", BARRIER, "__syncthreads();     // so have everyone's, and", "//", RACE),
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "", UNWAITED),
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
     Mutant("10_cp_async", WAIT, "    cp_async_commit();", "", UNWAITED),
+    Mutant("11_warp_tiling", WAIT, "cp_async_wait<STAGES - 2>();  // this thread's copies of the next", "//", UNWAITED),
     Mutant(
-        "11_warp_tiling",
-        WAIT,
-        "        cp_async_wait<STAGES - 2>();\n        __syncthreads();",
-        "        __syncthreads();",
-        UNWAITED,
+        "11_warp_tiling", WAIT, "cp_async_wait<STAGES - 2>();  // this thread's copies of the first", "//", UNWAITED
     ),
-    Mutant(
-        "11_warp_tiling", WAIT, "  cp_async_wait<STAGES - 2>();\n  __syncthreads();", "  __syncthreads();", UNWAITED
-    ),
+    Mutant("13_half_double_buffer", WAIT, "cp_async_wait<0>();  // this thread's copies of the next", "//", UNWAITED),
     Mutant("01_naive", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
     Mutant("02_coalesced", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
     Mutant("03_smem_tiling", INDEX, "As[tile_row][k] *", "As[tile_row][k + 1] *", WRONG),
@@ -92,22 +100,59 @@ MUTANTS = (
     Mutant("08_conflict_free", INDEX, "As[a_col + 3]", "As[a_col + 4]", UNWRITTEN),
     Mutant("01_naive", GUARD, "if (row >= g.m || col >= g.n) return;", "", OUTSIDE, arguments=RAGGED),
     Mutant("02_coalesced", GUARD, " || col >= static_cast<Index>(g.n)", "", OUTSIDE, arguments=RAGGED),
-    Mutant("03_smem_tiling", GUARD, "k0 + tile_row < g.k && ", "", OUTSIDE, "checked", RAGGED),
+    Mutant("03_smem_tiling", GUARD, "b_k < g.k && ", "", OUTSIDE, "checked", RAGGED, "also/checked"),
     Mutant(
-        "03_smem_tiling", GUARD, "if (CHECKED && (row >= g.m || col >= g.n)) return;", "", OUTSIDE, "checked", RAGGED
+        "03_smem_tiling",
+        GUARD,
+        "if (row >= g.m || col >= g.n) return;",
+        "",
+        OUTSIDE,
+        "checked",
+        RAGGED,
+        "also/checked",
     ),
-    Mutant("04_smem_padding", GUARD, "block_row + r < g.m && ", "", OUTSIDE, "checked_lanes_down", RAGGED),
-    Mutant("11_warp_tiling", GUARD, "if (c_row < g.m && c_col < g.n)", "if (c_col < g.n)", OUTSIDE, arguments=RAGGED),
+    Mutant(
+        "04_smem_padding",
+        GUARD,
+        "row < g.m && ",
+        "",
+        OUTSIDE,
+        "checked_lanes_down",
+        RAGGED,
+        "also/lanes_down",
+    ),
+    Mutant(
+        "11_warp_tiling",
+        GUARD,
+        "if (row < g.m && col < g.n)",
+        "if (col < g.n)",
+        OUTSIDE,
+        "any_size",
+        RAGGED,
+        "also/any_size",
+    ),
+    Mutant(
+        "11_warp_tiling",
+        GUARD,
+        "min(block_row + a_row + i * A_ROWS, g.m - 1)",
+        "(block_row + a_row + i * A_ROWS)",
+        OUTSIDE,
+        "any_size",
+        RAGGED,
+        "also/any_size",
+    ),
     Mutant("04_smem_padding", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("05_vector_load", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("06_thread_tile_4x4", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("08_conflict_free", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("09_double_buffer", PAD, "[BK][BM + PAD]", "[BK][BM]", COUNTS, arguments=RECORDED),
-    Mutant("09_double_buffer", SWAP, "if (BUFFERS == 2) write ^= 1;", "", RACE),
+    Mutant("09_double_buffer", SWAP, "write ^= 1;", "", RACE),
     Mutant("09_double_buffer", SWAP, "read = write;", "", RACE),
-    Mutant("10_cp_async", SWAP, "stage = stage + 1 == STAGES ? 0 : stage + 1;", "", RACE),
-    Mutant("10_cp_async", SWAP, "free_stage = stage;", "", RACE),
-    Mutant("11_warp_tiling", SWAP, "write = write == (STAGES - 1) * T::STAGE ? 0 : write + T::STAGE;", ";", RACE),
+    Mutant("10_cp_async", SWAP, "read = read + 1 == STAGES ? 0 : read + 1;", "", RACE),
+    Mutant("10_cp_async", SWAP, "    write = read;\n", "", RACE),
+    Mutant("11_warp_tiling", SWAP, "        write = read;\n", "", RACE),
+    Mutant("13_half_double_buffer", PAD, "row ^ (k / 8 * TURN)", "row", COUNTS, arguments=RECORDED),
+    Mutant("13_half_double_buffer", SWAP, "if (left > 0) read ^= 1;", "", WRONG),
     Mutant("15_wmma_tiled", BARRIER, "__syncthreads();  // the slice is complete", "//", RACE),
     Mutant("16_wmma_async", BARRIER, "__syncthreads();     // so have everyone's", "//", RACE),
     Mutant("16_wmma_async", BARRIER, "__syncthreads();  // everyone has read the last slice", "//", RACE),
@@ -261,11 +306,16 @@ class Build:
 
     def make(self, mutant: Mutant, folder: Path) -> Path:
         """Compiles and links the mutant; its executable has the step's name."""
-        source = (ROOT / "steps" / mutant.step / "kernel.cu").read_text(encoding="utf-8")
+        step = ROOT / "steps" / mutant.step
+        source = (step / f"{mutant.source}.cu").read_text(encoding="utf-8")
         if mutant.old not in source:
-            raise LookupError(f"{mutant.step}/kernel.cu no longer has the text '{mutant.old}'")
-        changed = folder / "kernel.cu"
-        changed.write_text(only_variant(source.replace(mutant.old, mutant.new), mutant.variant), encoding="utf-8")
+            raise LookupError(f"{mutant.step}/{mutant.source}.cu no longer has the text '{mutant.old}'")
+        changed = [folder / "changed.cu"]
+        changed[0].write_text(only_variant(source.replace(mutant.old, mutant.new), mutant.variant), encoding="utf-8")
+        if mutant.source != "kernel":  # its table adds to kernel.cu's
+            changed.append(folder / "kernel.cu")
+            kernel = (step / "kernel.cu").read_text(encoding="utf-8")
+            changed[1].write_text(only_variant(kernel, ""), encoding="utf-8")
         command = self.compile[mutant.step]
         kept, skip = [], False
         for word in command:  # without the outputs, the dependency file and the host's optimisation
@@ -278,7 +328,7 @@ class Build:
         executable = folder / "steps" / mutant.step
         executable.parent.mkdir()
         libraries = [f"common/harness/libharness{part}.a" for part in ("_main", "", "_cuda")]
-        line = [*kept, str(changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
+        line = [*kept, *map(str, changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise LookupError(f"it does not compile: {done.stderr.strip()[-500:]}")
@@ -292,7 +342,8 @@ def catches(build: Build, mutant: Mutant) -> set[str]:
         folder = Path(name)
         executable = build.make(mutant, folder)
         counts = folder / "counts.jsonl"
-        line = [str(executable), "--sim", *mutant.arguments, "--json", str(counts)]
+        variant = ["--variant", mutant.variant] if mutant.variant else []
+        line = [str(executable), "--sim", *variant, *mutant.arguments, "--json", str(counts)]
         done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
         kinds = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN)
         found = {kind for kind in kinds if any(text.startswith(f"{kind} in ") for text in done.stderr.splitlines())}
