@@ -1,14 +1,19 @@
-// Step 11: warp tiles, 16×8 results per thread, and FMAs in an order that suits the register file.
+// Step 11: warp tiles, 16×8 results per thread, and fragments that are loaded one k ahead.
 //
 // The idea: two budgets decide how many FMAs run. A scheduler issues one instruction per cycle, so
-// everything else has to be rare: 6 fragment loads feed 128 FMAs. And the register file delivers
-// one register per bank and cycle, where an FMA reads three. One of them should come from the reuse
-// cache, which holds the operands of the FMA before. So the FMAs walk down the columns of the
-// thread tile, where neighbours share b, and up the next one, so that the turn shares a.
+// everything else has to be rare: 6 fragment loads feed 128 FMAs. And with two warps per scheduler
+// every warp has to hide its own latencies: the fragments of k + 1 are loaded between the FMAs of
+// k, and slices are loaded two slices ahead.
 //
-// With two warps per scheduler every warp has to hide its own latencies: fragments are loaded one k
-// ahead, slices two slices ahead. Built with ptxas -O1 (steps/meson.build), which leaves the loads
-// where the source has them; -O3 moves them next to their use (also/o3.cu).
+// The register file delivers one register per bank and cycle, where an FMA reads three. One of them
+// should come from the reuse cache, which holds operands of the FMA before. So the FMAs walk along
+// one row of the thread tile and back along the next: neighbours always share a or b.
+//
+// Built with ptxas -O1 (steps/meson.build), which keeps the fragment loads between the FMAs of the
+// k before; -O3 moves them next to their use (also/o3.cu). Shared memory is addressed by one
+// pointer per tile and offsets known at compile time. A warp has six scoreboards to wait for loads;
+// written otherwise, ptxas gave A's loads from global memory the scoreboard of a fragment load, and
+// every slice waited for global memory.
 //
 // What changed against step 10: 16 rows per thread instead of 16 columns, a second set of
 // fragments, the order of the FMAs, a tile chosen by the size of C. A goes through registers again,
@@ -55,9 +60,11 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
 
   const int2 tile = tile_in_bands(blockIdx.x, g.m / BM, g.n / BN, band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
-  const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
-  const int a_row = tid / (BK / 4), a_col = tid % (BK / 4) * 4;  // A's tile: 4 threads per row
-  const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // B's tile: BN / 4 threads per row
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int a_row = threadIdx.x / (BK / 4),
+            a_col = threadIdx.x % (BK / 4) * 4;  // A's tile: 4 threads per row
+  const int b_row = threadIdx.x / (BN / 4),
+            b_col = threadIdx.x % (BN / 4) * 4;  // B's tile: BN / 4 threads per row
   // Lanes 2i and 2i + 1 share a column: a float4 takes two wavefronts. A thread's rows come in
   // fours, 4 * LANES_M apart, its columns too, 4 * LANES_N apart.
   const int lane_row = lane / (2 * LANES_N) * 2 + lane % 2, lane_col = lane / 2 % LANES_N;
@@ -67,83 +74,97 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
   const float* a = g.a + (block_row + a_row) * g.lda + a_col;
   const float* b = g.b + b_row * g.ldb + block_col + b_col;
 
-  extern __shared__ __align__(16) float smem[];
-  const auto As = reinterpret_cast<float (*)[BK][BM + PAD]>(smem);   // [stage][k][row]
-  const auto Bs = reinterpret_cast<float (*)[BK][BN]>(As + STAGES);  // [stage][k][col]
+  extern __shared__ __align__(16) float smem[];  // STAGES times As[BK][A_PITCH] and Bs[BK][BN]
+  constexpr int A_PITCH = BM + PAD, A_FLOATS = BK * A_PITCH, STAGE = A_FLOATS + BK * BN;
+  float* const As_copy = smem + a_col * A_PITCH + a_row;
+  float* const Bs_copy = smem + A_FLOATS + b_row * BN + b_col;
+  const float* const As_read = smem + tile_row;
+  const float* const Bs_read = smem + A_FLOATS + tile_col;
 
-  float4 a_copy[A_COPIES];             // on their way from global to shared memory
-  float a_frag[2][TM], b_frag[2][TN];  // [k % 2]
   float acc[TM][TN] = {};
+  float a_frag[2][TM], b_frag[2][TN];  // [k % 2]
+  float4 a_copy[A_COPIES];             // on their way from global to shared memory
 
-  const auto fetch = [&](int stage) {  // start the next slice's copies, those of A to registers
-#pragma unroll
-    for (int i = 0; i < A_COPIES; ++i) a_copy[i] = float4_at(a + i * A_ROWS * g.lda);
-#pragma unroll
-    for (int i = 0; i < B_COPIES; ++i)
-      cp_async_16(&Bs[stage][b_row + i * B_ROWS][b_col], b + i * B_ROWS * g.ldb);
-    a += BK;
-    b += BK * g.ldb;
+  const auto fetch_a = [&](int i) { a_copy[i] = float4_at(a + i * A_ROWS * g.lda); };
+  const auto store_a = [&](int stage, int i) {  // what fetch_a has loaded
+    float* const to = As_copy + stage + i * A_ROWS;
+    to[0 * A_PITCH] = a_copy[i].x;
+    to[1 * A_PITCH] = a_copy[i].y;
+    to[2 * A_PITCH] = a_copy[i].z;
+    to[3 * A_PITCH] = a_copy[i].w;
   };
-  const auto store_a = [&](int stage, int i) {  // what a copy brought
-    As[stage][a_col + 0][a_row + i * A_ROWS] = a_copy[i].x;
-    As[stage][a_col + 1][a_row + i * A_ROWS] = a_copy[i].y;
-    As[stage][a_col + 2][a_row + i * A_ROWS] = a_copy[i].z;
-    As[stage][a_col + 3][a_row + i * A_ROWS] = a_copy[i].w;
+  const auto copy_b = [&](int stage, int i, bool inside) {  // zeros after the last slice, unread
+    cp_async_16(Bs_copy + stage + i * B_ROWS * BN, b + i * B_ROWS * g.ldb, inside ? 16 : 0);
   };
   const auto load_fragments = [&](int stage, int k) {
 #pragma unroll
     for (int i = 0; i < TM; i += 4)
-      load_shared_x4(&a_frag[k % 2][i], &As[stage][k][tile_row + i * LANES_M]);
+      load_shared_x4(&a_frag[k % 2][i], As_read + stage + k * A_PITCH + i * LANES_M);
 #pragma unroll
     for (int j = 0; j < TN; j += 4)
-      load_shared_x4(&b_frag[k % 2][j], &Bs[stage][k][tile_col + j * LANES_N]);
+      load_shared_x4(&b_frag[k % 2][j], Bs_read + stage + k * BN + j * LANES_N);
   };
 
 #pragma unroll
   for (int stage = 0; stage < STAGES - 1; ++stage) {
-    fetch(stage);
-    cp_async_commit();
 #pragma unroll
-    for (int i = 0; i < A_COPIES; ++i) store_a(stage, i);
+    for (int i = 0; i < A_COPIES; ++i) {
+      fetch_a(i);
+      store_a(stage * STAGE, i);
+    }
+#pragma unroll
+    for (int i = 0; i < B_COPIES; ++i) copy_b(stage * STAGE, i, true);
+    cp_async_commit();
+    a += BK;
+    b += BK * g.ldb;
   }
   cp_async_wait<STAGES - 2>();  // this thread's copies of the first slice have landed
   __syncthreads();              // so have everyone's
   load_fragments(0, 0);
 
-  int read = 0, write = STAGES - 1;                   // stages
-  for (int left = g.k - BK; left >= 0; left -= BK) {  // of K after this slice
+  int read = 0, write = (STAGES - 1) * STAGE;  // floats from the first stage
+  const int slices = g.k / BK;
+  for (int slice = 0; slice < slices; ++slice) {
+    const bool more = slice + STAGES - 1 < slices;
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
+      if (k == 0) {
+#pragma unroll
+        for (int i = 0; i < A_COPIES; ++i)
+          if (more) fetch_a(i);
+#pragma unroll
+        for (int i = 0; i < B_COPIES; ++i) copy_b(write, i, more);
+        cp_async_commit();
+        a += BK;
+        b += BK * g.ldb;
+      }
       constexpr int FIRST_STORE = BK - 1 - A_COPIES;  // late: A's loads have a slice's time
       if (k >= FIRST_STORE && k < BK - 1) store_a(write, k - FIRST_STORE);
       if (k == BK - 1) {              // its own fragments are in registers already
         cp_async_wait<STAGES - 2>();  // this thread's copies of the next slice have landed
         __syncthreads();  // so have everyone's, and everyone has read the last of this slice
         write = read;
-        read = read + 1 == STAGES ? 0 : read + 1;
+        read = read == (STAGES - 1) * STAGE ? 0 : read + STAGE;
       }
       load_fragments(read, (k + 1) % BK);
-      if (k == 0) {
-        if (left >= (STAGES - 1) * BK) fetch(write);
-        cp_async_commit();
-      }
 #pragma unroll
-      for (int j = 0; j < TN; ++j)
+      for (int i = 0; i < TM; ++i)
 #pragma unroll
-        for (int step = 0; step < TM; ++step) {
-          const int i = j % 2 == 0 ? step : TM - 1 - step;  // down one column, up the next
+        for (int step = 0; step < TN; ++step) {
+          const int j = i % 2 == 0 ? step : TN - 1 - step;  // along one row, back along the next
           acc[i][j] += a_frag[k % 2][i] * b_frag[k % 2][j];
         }
     }
   }
 
-  float* c = g.c + (block_row + tile_row) * g.ldc + block_col + tile_col;
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll
-    for (int j = 0; j < TN; j += 4)
-      store_scaled(c + (i / 4 * 4 * LANES_M + i % 4) * g.ldc + j * LANES_N, g.alpha, &acc[i][j],
-                   g.beta);
+    for (int j = 0; j < TN; j += 4) {
+      const int row = block_row + tile_row + i / 4 * 4 * LANES_M + i % 4;
+      const int col = block_col + tile_col + j * LANES_N;
+      store_scaled(g.c + row * g.ldc + col, g.alpha, &acc[i][j], g.beta);
+    }
 }
 
 template <class Tile>
