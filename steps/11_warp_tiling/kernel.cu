@@ -108,13 +108,12 @@ __global__ void __launch_bounds__(THREADS<Tile>, Tile::BLOCKS)
 #pragma unroll
   for (int stage = 0; stage < STAGES - 1; ++stage) {
 #pragma unroll
-    for (int i = 0; i < A_COPIES; ++i) {
-      fetch_a(i);
-      store_a(stage * STAGE, i);
-    }
+    for (int i = 0; i < A_COPIES; ++i) fetch_a(i);
 #pragma unroll
     for (int i = 0; i < B_COPIES; ++i) copy_b(stage * STAGE, i, true);
     cp_async_commit();
+#pragma unroll
+    for (int i = 0; i < A_COPIES; ++i) store_a(stage * STAGE, i);
     a += BK;
     b += BK * g.ldb;
   }
