@@ -1,241 +1,143 @@
-// Step 13: half2 FMAs in both pipes; two buffers, deep slices, any size.
+// Step 13: every half of A stored twice, so that HFMA2 runs in both pipes; two buffers, 16×16
+// results per thread.
 //
-// The idea: HFMA2 runs in two pipes, each takes one every other cycle. The instruction that picks
-// one half of an operand (step 12's broadcast of a) exists in one of them only, which ends at 67
-// TFLOPS. With every a stored twice no half has to be picked, the compiler lets the pipes take
-// turns, and a thread tile of 16×16 pays for the wider fragments.
+// The idea: HFMA2 runs in two pipes, and each takes an instruction of a warp every other cycle. The
+// form that picks one half of an operand, as step 12 does with a, exists in one of them only. With
+// every element of A in both halves of a register nothing has to be picked, and the compiler lets
+// the pipes take turns. The wider fragments need a larger thread tile: 16×16.
 //
-// Against step 12: A doubled in shared memory (layout DOUBLED), a second buffer, fragments a k
-// ahead, B's tile by cp.async. A passes through registers; its rows are turned from one 8 of k to
-// the next, so that a warp's stores meet no bank twice. Any size: rows and columns outside stand in
-// for the last inside, the last slice of K is filled up with zeros. Built with ptxas -O1
-// (steps/meson.build), which leaves loads and FMAs where the source has them, as in step 11.
+// What changed against step 12: A as half2 in shared memory and in registers, 16×16 results per
+// thread; and what steps 09 to 11 brought: a second buffer, B by cp.async, fragments a k ahead, the
+// FMAs in a serpentine. Built with ptxas -O1 (steps/meson.build), as step 11.
 //
-// Source: hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf(_async) and its kin with k32 and t_16x8
-// (LeetCUDA), which take the last slice from buffer 1 and so need an even number of slices. The
-// doubled operand is our answer to the pipes.
-
-#include <type_traits>
+// Source: hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf_async and its kin (LeetCUDA; also/published.cu)
+// for the buffers. The doubled operand is our answer to the pipes; also/picked.cu does without.
 
 #include "common/device/check.h"
+#include "common/device/epilogue.h"
 #include "common/device/gemm.h"
-#include "common/device/half.h"
 #include "common/device/ptx/cp_async.h"
 #include "common/device/tiles.h"
 
-constexpr int DEFAULT_BAND =
-    1024;  // rows of C that neighbouring blocks stay within, for the L2 cache
+constexpr int TN = 16;                   // columns of C a thread computes: 8 in each half
+constexpr int LANES_M = 4, LANES_N = 8;  // threads of a warp
+constexpr int THREADS_M = 16, THREADS_N = 16, THREADS = THREADS_M * THREADS_N;  // of a block
+constexpr int BN = THREADS_N * TN;  // columns of C a block covers
 
-/// How A's transposed tile lies: PLAIN; PADDED: 8 halves behind each k; TURNED: see Tile::turn;
-/// DOUBLED: turned, and every half twice.
-enum class Layout { PLAIN, PADDED, TURNED, DOUBLED };
+/// TM: rows of C per thread. BK: depth of a slice of K. BLOCKS: blocks that an SM shall hold.
+template <int TM, int BK, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g) {
+  constexpr int BM = THREADS_M * TM, WM = LANES_M * TM, WN = LANES_N * TN;  // block and warp tile
+  constexpr int A_ROWS = THREADS / (BK / 8), B_ROWS = THREADS / (BN / 8);   // that all copy at once
+  constexpr int A_COPIES = BM / A_ROWS, B_COPIES = BK / B_ROWS;             // per thread and slice
+  static_assert(A_COPIES * A_ROWS == BM && B_COPIES * B_ROWS == BK, "whole copies");
+  // A warp stores TURN rows of A at each of BK / 8 packs of k. All packs would meet in the same
+  // banks, since the pitch is a multiple of 32 of them. So rows are turned: from one pack of k to
+  // the next, an XOR with TURN moves a row TURN banks on. Loads turn their rows in the same way.
+  constexpr int TURN = 32 / (BK / 8);
+  const auto turned = [](int row, int k) { return row ^ (k / 8 * TURN); };
 
-/// ASYNC: B goes by cp.async. BLOCKS: blocks that an SM shall hold at once.
-template <int BM_, int BN_, int BK_, int TM_, int TN_, Layout LAYOUT_, bool ASYNC_, int BLOCKS_>
-struct Tile {
-  static constexpr int BM = BM_, BN = BN_, BK = BK_;          // block tile
-  static constexpr int TM = TM_, TN = TN_;                    // thread tile
-  static constexpr int LANES_M = 4, LANES_N = 8;              // threads of a warp
-  static constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // warp tile
-  static constexpr int WARPS_N = BN / WN, THREADS = BM / WM * WARPS_N * 32, BLOCKS = BLOCKS_;
-  static constexpr Layout LAYOUT = LAYOUT_;
-  static constexpr bool ASYNC = ASYNC_;
-  using AElement = std::conditional_t<LAYOUT == Layout::DOUBLED, half2, half>;
-  static constexpr int A_PITCH =
-      BM + (LAYOUT == Layout::PADDED ? 8 : 0);  // elements from k to k + 1
-  static constexpr int A_WIDTH = sizeof(AElement) / sizeof(half);
-  static constexpr int A_HALVES = BK * A_PITCH * A_WIDTH, STAGE = A_HALVES + BK * BN;
-  static constexpr int SMEM_BYTES = 2 * STAGE * static_cast<int>(sizeof(half));
-  static constexpr int COPY = BM * BK >= 8 * THREADS ? 8 : 4;  // halves that a copy moves
-  static constexpr int A_PACKS = BK / COPY, A_ROWS = THREADS / A_PACKS, A_COPIES = BM / A_ROWS;
-  static constexpr int B_PACKS = BN / COPY, B_ROWS = THREADS / B_PACKS, B_COPIES = BK / B_ROWS;
-  static_assert(A_COPIES * A_ROWS == BM && B_COPIES * B_ROWS == BK, "every thread copies as much");
-  static_assert(!ASYNC || COPY == 8, "cp.async moves 16 bytes here");
-  /// What the rows of As are turned by at k: the rows that a warp stores at each k, from one 8 of k
-  /// to the next.
-  static constexpr __host__ __device__ int turn(int k) {
-    return LAYOUT >= Layout::TURNED ? k / COPY % A_PACKS * (32 / A_PACKS) : 0;
-  }
-};
+  const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
+  const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
+  const int a_row = tid / (BK / 8), a_col = tid % (BK / 8) * 8;  // A's tile: BK / 8 threads per row
+  const int b_row = tid / (BN / 8), b_col = tid % (BN / 8) * 8;  // B's tile: 32 threads per row
+  // Lanes 2i and 2i + 1 share columns, so a load of 16 bytes takes two wavefronts. A thread's rows
+  // come in eights, 8 * LANES_M apart, its columns too, 8 * LANES_N apart.
+  const int tile_row = warp / (BN / WN) * WM + (lane / 16 * 2 + lane % 2) * 8;
+  const int tile_col = warp % (BN / WN) * WN + lane / 2 % 8 * 8;
 
-/// Acc: half for sums in pairs (half2), float for single ones.
-template <class T, typename Acc>
-__global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
-    gemm_kernel(Gemm<half, Acc, half> g, int band_rows) {
-  constexpr int BM = T::BM, BN = T::BN, BK = T::BK, TM = T::TM, TN = T::TN, COPY = T::COPY;
-  constexpr int PRODUCTS = std::is_same_v<Acc, half> ? 2 : 1;  // of an instruction
-  constexpr int COLS = TN / PRODUCTS;                          // sums in a row of the thread tile
-  using AElement = typename T::AElement;
-  using Sum = std::conditional_t<PRODUCTS == 2, half2, float>;
-  using Factor = std::conditional_t<PRODUCTS == 2, half2, half>;
-  const int2 tile = tile_in_bands(blockIdx.x, ceil_div(g.m, BM), ceil_div(g.n, BN), band_rows);
-  const int block_row = tile.x * BM, block_col = tile.y * BN;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  // Lanes 2i and 2i + 1 share columns, i and i + 2 rows: the quarter-warps of every 16-byte load
-  // merge in pairs.
-  const int row = warp / T::WARPS_N * T::WM +
-                  (lane / 16 * 2 + lane % 2) * 8;  // rows come in eights, 8 * LANES_M apart
-  const int col = warp % T::WARPS_N * T::WN + lane / 2 % 8 * 8;  // columns too, 8 * LANES_N apart
+  const half* a = g.a + (block_row + a_row) * g.lda + a_col;
+  const half* b = g.b + b_row * g.ldb + block_col + b_col;
 
-  const int a_row = threadIdx.x / T::A_PACKS, a_col = threadIdx.x % T::A_PACKS * COPY;
-  const int b_row = threadIdx.x / T::B_PACKS, b_col = threadIdx.x % T::B_PACKS * COPY;
-  const half* a = g.a + a_col;
-  const half* b =
-      g.b + static_cast<size_t>(b_row) * g.ldb + min(block_col + b_col, (g.n - 1) / COPY * COPY);
-  int a_offset[T::A_COPIES];  // of this thread's rows; A's last row stands in for rows below it
+  extern __shared__ __align__(16) half2 smem[];
+  const auto As = reinterpret_cast<half2(*)[BK][BM]>(smem);   // [buffer][k][row], both halves alike
+  const auto Bs = reinterpret_cast<half(*)[BK][BN]>(As + 2);  // [buffer][k][col]
+
+  alignas(16) half a_copy[A_COPIES][8];                // on their way from global to shared memory
+  alignas(16) half2 a_frag[2][TM], b_frag[2][TN / 2];  // [k % 2]
+  half2 acc[TM][TN / 2] = {};
+
+  const auto fetch = [&](int buffer) {  // start the next slice's copies, those of A to registers
 #pragma unroll
-  for (int i = 0; i < T::A_COPIES; ++i)
-    a_offset[i] = min(block_row + a_row + i * T::A_ROWS, g.m - 1) * g.lda;
-
-  extern __shared__ __align__(16) half shared[];  // 2 x (As[BK][A_PITCH], Bs[BK][BN])
-  const auto As = reinterpret_cast<AElement*>(shared);
-  half* const Bs_copy = shared + T::A_HALVES + b_row * BN + b_col;
-  const half* const Bs_read = shared + T::A_HALVES + col;
-
-  Sum acc[TM][COLS] = {};
-  alignas(16) AElement a_frag[2][TM];  // of this k and the next
-  alignas(16) Factor b_frag[2][COLS];
-  alignas(16) half a_copy[T::A_COPIES][COPY],
-      b_copy[T::B_COPIES][COPY];  // on their way to shared memory
-
-  const auto fetch = [&](int stage, int depth) {  // the next slice, of which `depth` k are inside
+    for (int i = 0; i < A_COPIES; ++i) uint4_at(a_copy[i]) = uint4_at(a + i * A_ROWS * g.lda);
 #pragma unroll
-    for (int i = 0; i < T::A_COPIES; ++i) {
-      pack_at<COPY>(a_copy[i]) = {};
-      if (a_col < depth) pack_at<COPY>(a_copy[i]) = pack_at<COPY>(a + a_offset[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < T::B_COPIES; ++i) {
-      const bool inside = b_row + i * T::B_ROWS < depth;
-      if (T::ASYNC)
-        cp_async_16(Bs_copy + stage + i * T::B_ROWS * BN, b + i * T::B_ROWS * g.ldb,
-                    inside ? 16 : 0);
-      if (!T::ASYNC) pack_at<COPY>(b_copy[i]) = {};
-      if (!T::ASYNC && inside) pack_at<COPY>(b_copy[i]) = pack_at<COPY>(b + i * T::B_ROWS * g.ldb);
-    }
+    for (int i = 0; i < B_COPIES; ++i)
+      cp_async_16(&Bs[buffer][b_row + i * B_ROWS][b_col], b + i * B_ROWS * g.ldb);
     cp_async_commit();
     a += BK;
-    b += static_cast<size_t>(BK) * g.ldb;
+    b += BK * g.ldb;
   };
-  const auto put =
-      [&](int stage,
-          int depth) {  // down what was fetched, zeros where a pack of A crosses the end of K
-        if (depth < BK) {
+  const auto store_a = [&](int buffer) {  // what the copies brought, every half twice
 #pragma unroll
-          for (int q = 0; q < COPY * T::A_COPIES; ++q)
-            if (a_col + q % COPY >= depth) a_copy[q / COPY][q % COPY] = half{};
-        }
+    for (int i = 0; i < A_COPIES; ++i)
 #pragma unroll
-        for (int i = 0; i < T::A_COPIES; ++i)
+      for (int q = 0; q < 8; ++q)
+        As[buffer][a_col + q][turned(a_row + i * A_ROWS, a_col)] = __half2half2(a_copy[i][q]);
+  };
+  const auto load_fragments = [&](int buffer, int k) {
 #pragma unroll
-          for (int q = 0; q < COPY; ++q)
-            As[stage / T::A_WIDTH + (a_col + q) * T::A_PITCH +
-               ((a_row + i * T::A_ROWS) ^ T::turn(a_col))] = copies<AElement>(a_copy[i][q]);
-#pragma unroll
-        for (int i = 0; i < T::B_COPIES; ++i)
-          if (!T::ASYNC)
-            pack_at<COPY>(Bs_copy + stage + i * T::B_ROWS * BN) = pack_at<COPY>(b_copy[i]);
-      };
-  const auto load_frags = [&](int stage, int k) {
-#pragma unroll
-    for (int i = 0; i < TM; i += 8 / T::A_WIDTH)
-      pack_at<8>(a_frag[k % 2] + i) =
-          pack_at<8>(As + stage / T::A_WIDTH + k * T::A_PITCH + (row ^ T::turn(k)) +
-                     i / 8 * 8 * T::LANES_M + i % 8);
+    for (int i = 0; i < TM; i += 4)
+      uint4_at(&a_frag[k % 2][i]) =
+          uint4_at(&As[buffer][k][turned(tile_row, k) + i / 8 * 8 * LANES_M + i % 8]);
 #pragma unroll
     for (int j = 0; j < TN; j += 8)
-      pack_at<8>(b_frag[k % 2] + j / PRODUCTS) =
-          pack_at<8>(Bs_read + stage + k * BN + j * T::LANES_N);
+      uint4_at(&b_frag[k % 2][j / 2]) = uint4_at(&Bs[buffer][k][tile_col + j * LANES_N]);
   };
 
-  fetch(0, g.k);
-  put(0, g.k);
-  cp_async_wait<0>();
-  __syncthreads();  // the first slice is complete before anyone reads it
-  load_frags(0, 0);
+  fetch(0);
+  store_a(0);
+  cp_async_wait<0>();  // this thread's copies of the first slice have landed
+  __syncthreads();     // so have everyone's
+  load_fragments(0, 0);
 
-  int read = 0;
-  for (int left = g.k - BK;; left -= BK) {  // of K behind this slice
-    const int write = T::STAGE - read;
-    if (left > 0) fetch(write, left);
+  int read = 0;                                       // buffer; the other one is filled
+  for (int left = g.k - BK; left >= 0; left -= BK) {  // of K after this slice
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
-      if (k == BK - 1) {
-        if (left > 0) put(write, left);
-        cp_async_wait<0>();
-        __syncthreads();  // the next slice is complete, and everyone has read the last of this one
-        if (left > 0)
-          read = write;  // after the last slice the first fragments are loaded once more, unused
+      if (k == BK - 1) {  // its own fragments are in registers already
+        if (left > 0) store_a(read ^ 1);
+        cp_async_wait<0>();  // this thread's copies of the next slice have landed
+        __syncthreads();     // so have everyone's, and everyone has read the last of this slice
+        if (left > 0) read ^= 1;  // else this slice's first fragments once more, unused
       }
-      load_frags(read, (k + 1) % BK);
+      load_fragments(read, (k + 1) % BK);
+      if (k == 0 && left > 0) fetch(read ^ 1);
 #pragma unroll
-      for (int j = 0; j < COLS; ++j)
+      for (int j = 0; j < TN / 2; ++j)
 #pragma unroll
         for (int step = 0; step < TM; ++step) {
-          const int i =
-              j % 2 == 0 ? step
-                         : TM - 1 - step;  // a serpentine: the column shares b, the turn shares a
-          acc[i][j] = multiply_add(a_frag[k % 2][i], b_frag[k % 2][j], acc[i][j]);
+          const int i = j % 2 == 0 ? step : TM - 1 - step;  // down one column, up the next
+          acc[i][j] = __hfma2(a_frag[k % 2][i], b_frag[k % 2][j], acc[i][j]);
         }
     }
-    if (left <= 0) break;
   }
 
+  half* c = g.c + (block_row + tile_row) * g.ldc + block_col + tile_col;
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll
-    for (int j = 0; j < TN; j += 8) {
-      const int c_row = block_row + row + i / 8 * 8 * T::LANES_M + i % 8,
-                c_col = block_col + col + j * T::LANES_N;
-      if (c_row < g.m && c_col < g.n)
-        store_scaled(g.c + static_cast<size_t>(c_row) * g.ldc + c_col, g.alpha,
-                     reinterpret_cast<const Acc*>(acc[i]) + j, g.beta, g.n - c_col);
-    }
+    for (int j = 0; j < TN; j += 8)
+      store_scaled(c + (i / 8 * 8 * LANES_M + i % 8) * g.ldc + j * LANES_N, g.alpha,
+                   reinterpret_cast<const half*>(acc[i]) + j, g.beta);
 }
 
-template <class T, typename Acc = half>
-void launch(const Gemm<half, Acc, half>& g, const LaunchOptions& options, cudaStream_t stream) {
-  const int grid = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN);
-  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, T::BM, g.m);
-  CUDA_CHECK(cudaFuncSetAttribute(gemm_kernel<T, Acc>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  T::SMEM_BYTES));
-  gemm_kernel<T, Acc><<<grid, T::THREADS, T::SMEM_BYTES, stream>>>(g, band_rows);
+template <int TM, int BK, int BLOCKS>
+void launch(const Gemm<half>& g, const LaunchOptions&, cudaStream_t stream) {
+  constexpr int BM = THREADS_M * TM;
+  constexpr int smem_bytes = 2 * BK * (BM * 4 + BN * 2);
+  const dim3 grid(ceil_div(g.n, BN), ceil_div(g.m, BM));
+  const auto kernel = gemm_kernel<TM, BK, BLOCKS>;
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes));
+  kernel<<<grid, THREADS, smem_bytes, stream>>>(g);
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <class T, typename Acc = half>
-Variant variant(const char* name) {
-  return Variant(name, launch<T, Acc>).any_size(T::BM, T::BN, T::BK).aligned_ld(8, 8, 8);
-}
-
 std::vector<Variant> variants() {
-  constexpr Layout PLAIN = Layout::PLAIN, PADDED = Layout::PADDED, TURNED = Layout::TURNED,
-                   DOUBLED = Layout::DOUBLED;
+  const auto add = [](const char* name, int tm, int bk, auto launcher) {
+    return Variant(name, launcher).tile(THREADS_M * tm, BN, bk).aligned_ld(8, 8, 8);
+  };
   return {
-      variant<Tile<256, 256, 16, 16, 16, DOUBLED, true, 1>>("t16x16_doubled"),
-      variant<Tile<128, 256, 32, 8, 16, DOUBLED, true, 2>>("t8x16_doubled")
-          .note("8×16 a thread, slices of 32"),
-      variant<Tile<256, 256, 16, 16, 16, TURNED, true, 1>>("t16x16_picked")
-          .note("A's halves once: one pipe"),
-      variant<Tile<128, 128, 32, 8, 8, TURNED, true, 2>>("k32_turned")
-          .note("8×8 a thread, A's halves once"),
-      variant<Tile<128, 128, 32, 8, 8, TURNED, true, 1>, float>("fp32_accumulate")
-          .note("sums in float"),
-      variant<Tile<128, 128, 32, 16, 8, PLAIN, true, 2>>("t16x8_k32_dbuf_async")
-          .covers("LeetCUDA hgemm_t_16x8_sliced_k32_f16x8_pack_dbuf_async"),
-      variant<Tile<128, 128, 32, 16, 8, PLAIN, false, 2>>("t16x8_k32_dbuf")
-          .covers("LeetCUDA hgemm_t_16x8_sliced_k32_f16x8_pack_dbuf"),
-      variant<Tile<128, 128, 32, 8, 8, PLAIN, true, 2>>("k32_dbuf_async")
-          .covers("LeetCUDA hgemm_t_8x8_sliced_k32_f16x8_pack_dbuf_async"),
-      variant<Tile<128, 128, 32, 8, 8, PLAIN, false, 2>>("k32_dbuf")
-          .covers("LeetCUDA hgemm_t_8x8_sliced_k32_f16x8_pack_dbuf"),
-      variant<Tile<128, 128, 16, 8, 8, PLAIN, true, 2>>("k16_dbuf_async")
-          .covers("LeetCUDA hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf_async"),
-      variant<Tile<128, 128, 16, 8, 8, PADDED, false, 2>>("k16_dbuf_offset")
-          .covers("LeetCUDA hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf_offset"),
-      variant<Tile<128, 128, 16, 8, 8, PLAIN, false, 2>>("k16_dbuf")
-          .covers("LeetCUDA hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf"),
-      variant<Tile<128, 128, 8, 8, 8, PLAIN, false, 2>>("f16x8_pack_bcf_dbuf")
-          .covers("LeetCUDA hgemm_t_8x8_sliced_k_f16x8_pack_bcf_dbuf"),
+      add("t16x16_doubled", 16, 16, launch<16, 16, 1>),
+      add("t8x16_doubled", 8, 32, launch<8, 32, 2>).note("8×16 per thread, slices of 32"),
   };
 }

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(BM* BN) naive_kernel(Gemm<half> g) {
 
   half acc = 0.0f;
 
-#pragma unroll 8  // 16 loads in flight a thread, to cover the latency of L2
+#pragma unroll 8  // 16 loads in flight per thread, to cover the latency of L2
   for (int k = 0; k < g.k; ++k) acc = __hfma(g.a[row * g.lda + k], g.b[k * g.ldb + col], acc);
 
   half* c = g.c + row * g.ldc + col;
@@ -38,7 +38,7 @@ void launch(const Gemm<half>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   return {Variant("naive_f16", launch)
               .any_size(BM, BN, 1)
-              .note("one element a thread, no tiles")
+              .note("one element per thread, no tiles")
               .covers("LeetCUDA hgemm_naive_f16")};
 }
 

@@ -1,4 +1,4 @@
-// Step 12, also: 32×32 tiles in shared memory, one element of C a thread, halves one at a time;
+// Step 12, also: 32×32 tiles in shared memory, one element of C per thread, halves one at a time;
 // step 03's kernel in 16 bits.
 //
 // Source: hgemm_sliced_k_f16 (LeetCUDA).
@@ -55,7 +55,7 @@ void launch(const Gemm<half>& g, const LaunchOptions&, cudaStream_t stream) {
 std::vector<Variant> variants() {
   return {Variant("sliced_k_f16", launch)
               .tile(BM, BN, BK)
-              .note("one element a thread, tiles in shared memory")
+              .note("one element per thread, tiles in shared memory")
               .covers("LeetCUDA hgemm_sliced_k_f16")};
 }
 

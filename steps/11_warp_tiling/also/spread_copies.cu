@@ -1,0 +1,167 @@
+// Step 11, also: the large tile with its copies spread over the FMAs of a slice, as in step 10.
+//
+// The 6 copies of a thread, first A's, then B's, start two k apart instead of together at the first
+// k. Each one then computes its addresses by itself, ptxas puts three dummy loads of shared memory
+// before each cp.async, and A's loads have less time until they are stored.
+
+#include "common/device/also.h"
+#include "common/device/check.h"
+#include "common/device/epilogue.h"
+#include "common/device/gemm.h"
+#include "common/device/ptx/cp_async.h"
+#include "common/device/ptx/load_shared.h"
+#include "common/device/tiles.h"
+
+namespace {
+
+constexpr int BK = 16;      // depth of a slice of K
+constexpr int PAD = 4;      // floats added to As's rows: stores conflict two ways, not four
+constexpr int STAGES = 3;   // slices in shared memory
+constexpr int BAND = 1024;  // rows of C that neighbouring blocks stay within, for L2
+
+constexpr int BM = 128, BN = 256;                    // block tile
+constexpr int WM = 64, WN = 64;                      // warp tile
+constexpr int TM = 16, TN = 8;                       // thread tile
+constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // threads of a warp
+constexpr int THREADS = BM / WM * (BN / WN) * 32;
+constexpr int A_ROWS = THREADS / (BK / 4);  // rows of A's tile that all copy at once
+constexpr int B_ROWS = THREADS / (BN / 4);  // rows of B's tile likewise
+constexpr int A_COPIES = BM / A_ROWS, B_COPIES = BK / B_ROWS;  // per thread and slice
+constexpr int COPY_STEP = 2;                                   // k from one copy to the next
+static_assert((A_COPIES + B_COPIES - 1) * COPY_STEP < BK - 2,
+              "all copies of a group start before it is closed");
+static_assert(A_COPIES * A_ROWS == BM && B_COPIES * B_ROWS == BK, "whole copies");
+
+__global__ void __launch_bounds__(THREADS, 1) gemm_kernel(Gemm<float> g, int band_rows) {
+  const int2 tile = tile_in_bands(blockIdx.x, g.m / BM, g.n / BN, band_rows);
+  const int block_row = tile.x * BM, block_col = tile.y * BN;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int a_row = threadIdx.x / (BK / 4),
+            a_col = threadIdx.x % (BK / 4) * 4;  // A's tile: 4 threads per row
+  const int b_row = threadIdx.x / (BN / 4),
+            b_col = threadIdx.x % (BN / 4) * 4;  // B's tile: BN / 4 threads per row
+  // Lanes 2i and 2i + 1 share a column: a float4 takes two wavefronts. A thread's rows come in
+  // fours, 4 * LANES_M apart, its columns too, 4 * LANES_N apart.
+  const int lane_row = lane / (2 * LANES_N) * 2 + lane % 2, lane_col = lane / 2 % LANES_N;
+  const int tile_row = warp / (BN / WN) * WM + lane_row * 4;
+  const int tile_col = warp % (BN / WN) * WN + lane_col * 4;
+
+  const float* a = g.a + (block_row + a_row) * g.lda + a_col;
+  const float* b = g.b + b_row * g.ldb + block_col + b_col;
+
+  extern __shared__ __align__(16) float smem[];  // STAGES times As[BK][A_PITCH] and Bs[BK][BN]
+  constexpr int A_PITCH = BM + PAD, A_FLOATS = BK * A_PITCH, STAGE = A_FLOATS + BK * BN;
+  float* const As_copy = smem + a_col * A_PITCH + a_row;
+  float* const Bs_copy = smem + A_FLOATS + b_row * BN + b_col;
+  const float* const As_read = smem + tile_row;
+  const float* const Bs_read = smem + A_FLOATS + tile_col;
+
+  float acc[TM][TN] = {};
+  float a_frag[2][TM], b_frag[2][TN];  // [k % 2]
+  float4 a_copy[A_COPIES];             // on their way from global to shared memory
+
+  const auto fetch_a = [&](int i) { a_copy[i] = float4_at(a + i * A_ROWS * g.lda); };
+  const auto store_a = [&](int stage, int i) {  // what fetch_a has loaded
+    float* const to = As_copy + stage + i * A_ROWS;
+    to[0 * A_PITCH] = a_copy[i].x;
+    to[1 * A_PITCH] = a_copy[i].y;
+    to[2 * A_PITCH] = a_copy[i].z;
+    to[3 * A_PITCH] = a_copy[i].w;
+  };
+  const auto copy_b = [&](int stage, int i, bool inside) {  // zeros after the last slice, unread
+    cp_async_16(Bs_copy + stage + i * B_ROWS * BN, b + i * B_ROWS * g.ldb, inside ? 16 : 0);
+  };
+  const auto load_fragments = [&](int stage, int k) {
+#pragma unroll
+    for (int i = 0; i < TM; i += 4)
+      load_shared_x4(&a_frag[k % 2][i], As_read + stage + k * A_PITCH + i * LANES_M);
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+      load_shared_x4(&b_frag[k % 2][j], Bs_read + stage + k * BN + j * LANES_N);
+  };
+
+#pragma unroll
+  for (int stage = 0; stage < STAGES - 1; ++stage) {
+#pragma unroll
+    for (int i = 0; i < A_COPIES; ++i) fetch_a(i);
+#pragma unroll
+    for (int i = 0; i < B_COPIES; ++i) copy_b(stage * STAGE, i, true);
+    cp_async_commit();
+#pragma unroll
+    for (int i = 0; i < A_COPIES; ++i) store_a(stage * STAGE, i);
+    a += BK;
+    b += BK * g.ldb;
+  }
+  cp_async_wait<STAGES - 2>();  // this thread's copies of the first slice have landed
+  __syncthreads();              // so have everyone's
+  load_fragments(0, 0);
+
+  int read = 0, write = (STAGES - 1) * STAGE;  // floats from the first stage
+  const int slices = g.k / BK;
+  for (int slice = 0; slice < slices; ++slice) {
+    const bool more = slice + STAGES - 1 < slices;
+#pragma unroll
+    for (int k = 0; k < BK; ++k) {
+#pragma unroll
+      for (int i = 0; i < A_COPIES; ++i)
+        if (k == i * COPY_STEP && more) fetch_a(i);
+#pragma unroll
+      for (int i = 0; i < B_COPIES; ++i)
+        if (k == (A_COPIES + i) * COPY_STEP) copy_b(write, i, more);
+      if (k == BK - 2) {
+        cp_async_commit();
+        a += BK;
+        b += BK * g.ldb;
+      }
+      constexpr int FIRST_STORE = BK - 1 - A_COPIES;  // late: A's loads have a slice's time
+      if (k >= FIRST_STORE && k < BK - 1) store_a(write, k - FIRST_STORE);
+      if (k == BK - 1) {              // its own fragments are in registers already
+        cp_async_wait<STAGES - 2>();  // this thread's copies of the next slice have landed
+        __syncthreads();  // so have everyone's, and everyone has read the last of this slice
+        write = read;
+        read = read == (STAGES - 1) * STAGE ? 0 : read + STAGE;
+      }
+      load_fragments(read, (k + 1) % BK);
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int step = 0; step < TN; ++step) {
+          const int j = i % 2 == 0 ? step : TN - 1 - step;  // along one row, back along the next
+          acc[i][j] += a_frag[k % 2][i] * b_frag[k % 2][j];
+        }
+    }
+  }
+
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+      const int row = block_row + tile_row + i / 4 * 4 * LANES_M + i % 4;
+      const int col = block_col + tile_col + j * LANES_N;
+      store_scaled(g.c + row * g.ldc + col, g.alpha, &acc[i][j], g.beta);
+    }
+}
+
+void launch(const Gemm<float>& g, const LaunchOptions& options, cudaStream_t stream) {
+  constexpr int smem_bytes = STAGES * BK * (BM + PAD + BN) * 4;
+  const int grid = g.m / BM * (g.n / BN);
+  const int band_rows = band_height(options.swizzle_stride, BAND, BM, g.m);
+  CUDA_CHECK(
+      cudaFuncSetAttribute(gemm_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes));
+  gemm_kernel<<<grid, THREADS, smem_bytes, stream>>>(g, band_rows);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+std::vector<Variant> variants() {
+  return {Variant("spread_copies", launch)
+              .tile(BM, BN, BK)
+              .at_least_k(STAGES * BK)
+              .aligned_ld(4, 4, 4)
+              .flat_grid()
+              .in_bands()
+              .note("128×256; a slice's copies spread over its FMAs")};
+}
+
+const Also added(variants);
+
+}  // namespace
