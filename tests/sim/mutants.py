@@ -1,6 +1,7 @@
 """Breaks the steps' kernels on purpose: the simulator has to catch each mistake by the check that is meant for it.
 
-Every mutant is a small change of one step's kernel.cu, compiled like the step and run in the simulator:
+Every mutant is a small change of one step's kernel.cu, or of a source in its folder also/, compiled like the step and
+run in the simulator:
 `python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught each.
 """
 
@@ -55,6 +56,7 @@ class Mutant:
     caught_by: str
     variant: str = ""  # the default one
     arguments: tuple[str, ...] = ()  # the simulator's own small size
+    source: str = "kernel"  # or also/NAME: the variant is then one of that file's
 
     def __str__(self) -> str:
         return f"{self.step}: {self.kind}: {self.old.strip().splitlines()[0][:60]}"
@@ -124,7 +126,7 @@ MUTANTS = (
         "20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the next slice is complete", "//", RACE, variant="swizzle"
     ),
     Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();  // this thread's copies", "//", UNWAITED),
-    Mutant("17_wmma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
+    Mutant("17_wmma_stages", WAIT, "cp_async_wait<T::STAGES - 2>();", "cp_async_wait<T::STAGES - 1>();", UNWAITED),
     Mutant("19_mma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
     Mutant(
         "20_mma_warp_swizzle",
@@ -134,9 +136,9 @@ MUTANTS = (
         UNWAITED,
         variant="swizzle",
     ),
-    Mutant("14_wmma_naive", FRAGMENT, "a_frag, a + k, g.lda", "a_frag, a + g.lda + k, g.lda", OUTSIDE),
+    Mutant("14_wmma_naive", FRAGMENT, "a_frag, a, g.lda", "a_frag, a + g.lda, g.lda", OUTSIDE),
     Mutant("15_wmma_tiled", FRAGMENT, "As + (warp_row + i * MMA)", "As + (warp_row + i * MMA + 1)", WRONG),
-    Mutant("17_wmma_stages", FRAGMENT, "As_read + stage + i * MMA", "As_read + stage + i * (MMA + 1)", WRONG),
+    Mutant("17_wmma_stages", FRAGMENT, "As + i * MMA *", "As + i * (MMA + 1) *", WRONG),
     Mutant("18_mma_naive", FRAGMENT, "[warp_row + i * MMA_M + lane % 16]", "[warp_row + i * MMA_M + lane % 8]", WRONG),
     Mutant("18_mma_naive", FRAGMENT, "&Bs[lane % 16]", "&Bs[(lane ^ 1) % 16]", WRONG),
     Mutant("19_mma_stages", FRAGMENT, "b_frag[j / 2] + j % 2 * 2", "b_frag[j / 2] + j % 2", WRONG),
@@ -160,12 +162,15 @@ MUTANTS = (
     Mutant(
         "17_wmma_stages",
         GUARD,
-        "min(block_row + a_row + i * L::A_ROWS, g.m - 1)",
-        "(block_row + a_row + i * L::A_ROWS)",
+        "min(block_row + a_row + i * A_STEP, g.m - 1)",
+        "(block_row + a_row + i * A_STEP)",
         OUTSIDE,
-        arguments=RAGGED,
+        "any_size",
+        RAGGED,
+        "also/any_size",
     ),
-    Mutant("17_wmma_stages", GUARD, "b_row + i * L::B_ROWS < left ? b_bytes : 0", "b_bytes", OUTSIDE, arguments=RAGGED),
+    Mutant("17_wmma_stages", GUARD, "k < g.k ? b_bytes : 0", "b_bytes", OUTSIDE, "any_size", RAGGED, "also/any_size"),
+    Mutant("17_wmma_stages", GUARD, "EDGES = true", "EDGES = false", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant(
         "20_mma_warp_swizzle",
         GUARD,
@@ -184,8 +189,8 @@ MUTANTS = (
         arguments=RAGGED,
         variant="swizzle",
     ),
-    Mutant("15_wmma_tiled", PAD, "A_PITCH = BK + PAD_", "A_PITCH = BK", COUNTS, arguments=RECORDED),
-    Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD_", "A_PITCH = BK", COUNTS, arguments=RECORDED),
+    Mutant("15_wmma_tiled", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
+    Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
     Mutant(
         "18_mma_naive",
         PAD,
@@ -203,7 +208,7 @@ MUTANTS = (
         arguments=RECORDED,
         variant="swizzle",
     ),
-    Mutant("16_wmma_async", SWAP, "if (T::BUFFERS == 2) buffer ^= 1;", "", WRONG),
+    Mutant("16_wmma_async", SWAP, "    read = T::SLICE - read;\n", "", RACE),
     Mutant("17_wmma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
     Mutant("19_mma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
     Mutant("20_mma_warp_swizzle", INDEX, "copy_tile += gridDim.x;", "", WRONG, arguments=TILES, variant="small"),
@@ -261,11 +266,16 @@ class Build:
 
     def make(self, mutant: Mutant, folder: Path) -> Path:
         """Compiles and links the mutant; its executable has the step's name."""
-        source = (ROOT / "steps" / mutant.step / "kernel.cu").read_text(encoding="utf-8")
+        step = ROOT / "steps" / mutant.step
+        source = (step / f"{mutant.source}.cu").read_text(encoding="utf-8")
         if mutant.old not in source:
-            raise LookupError(f"{mutant.step}/kernel.cu no longer has the text '{mutant.old}'")
-        changed = folder / "kernel.cu"
-        changed.write_text(only_variant(source.replace(mutant.old, mutant.new), mutant.variant), encoding="utf-8")
+            raise LookupError(f"{mutant.step}/{mutant.source}.cu no longer has the text '{mutant.old}'")
+        changed = [folder / "changed.cu"]
+        changed[0].write_text(only_variant(source.replace(mutant.old, mutant.new), mutant.variant), encoding="utf-8")
+        if mutant.source != "kernel":  # its table adds to kernel.cu's
+            changed.append(folder / "kernel.cu")
+            kernel = (step / "kernel.cu").read_text(encoding="utf-8")
+            changed[1].write_text(only_variant(kernel, ""), encoding="utf-8")
         command = self.compile[mutant.step]
         kept, skip = [], False
         for word in command:  # without the outputs, the dependency file and the host's optimisation
@@ -278,7 +288,7 @@ class Build:
         executable = folder / "steps" / mutant.step
         executable.parent.mkdir()
         libraries = [f"common/harness/libharness{part}.a" for part in ("_main", "", "_cuda")]
-        line = [*kept, str(changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
+        line = [*kept, *map(str, changed), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise LookupError(f"it does not compile: {done.stderr.strip()[-500:]}")
@@ -292,7 +302,8 @@ def catches(build: Build, mutant: Mutant) -> set[str]:
         folder = Path(name)
         executable = build.make(mutant, folder)
         counts = folder / "counts.jsonl"
-        line = [str(executable), "--sim", *mutant.arguments, "--json", str(counts)]
+        variant = ["--variant", mutant.variant] if mutant.variant else []
+        line = [str(executable), "--sim", *variant, *mutant.arguments, "--json", str(counts)]
         done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
         kinds = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN)
         found = {kind for kind in kinds if any(text.startswith(f"{kind} in ") for text in done.stderr.splitlines())}
