@@ -98,6 +98,7 @@ __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
   for (int stage = 0; stage < T::STAGES - 1; ++stage) copy_slice(stage * T::SLICE);
 
   int read = 0, write = (T::STAGES - 1) * T::SLICE;  // elements from the first stage
+#pragma unroll 1
   for (int slices = g.k / BK; slices > 0; --slices) {
     cp_async_wait<T::STAGES - 2>();  // this thread's copies of the slice have landed
     __syncthreads();  // so have everyone's, and everyone has read the stage that is filled next

@@ -22,7 +22,7 @@ constexpr int CHUNK = 8;                    // halves that a copy moves: 16 byte
 constexpr int PAD = CHUNK;                  // halves added to the rows of As and Bs
 constexpr int BM = 128, BN = 128, BK = 16;  // block tile; a slice is as deep as one product
 constexpr int WM = 64, WN = 32;             // warp tile
-constexpr int BLOCKS = 2;                   // that an SM shall hold
+constexpr int BLOCKS = 3;                   // that an SM shall hold
 constexpr int MMAS_M = WM / MMA_M, MMAS_N = WN / MMA_N;  // products of a warp and 16 k
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS = WARPS * 32;
 constexpr int A_PITCH = BK + PAD, B_PITCH = BN + PAD;                // halves from row to row
@@ -76,6 +76,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g) {
   copy_slice(0);
 
   int read = 0, write = SLICE;  // halves from the first buffer
+#pragma unroll 1
   for (int left = g.k - BK; left >= 0; left -= BK) {
     cp_async_wait<0>();  // this thread's copies of the slice have landed
     __syncthreads();     // so have everyone's, and everyone has read the buffer that is filled next

@@ -106,6 +106,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g) {
   copy_slice(0);
 
   int read = 0, write = SLICE;  // halves from the first buffer
+#pragma unroll 1
   for (int left = g.k - BK; left >= 0; left -= BK) {
     cp_async_wait<0>();  // this thread's copies of the slice have landed
     __syncthreads();     // so have everyone's, and everyone has read the buffer that is filled next

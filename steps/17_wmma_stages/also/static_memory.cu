@@ -85,6 +85,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g, int
   for (int stage = 0; stage < STAGES - 1; ++stage) copy_slice(stage * SLICE);
 
   int read = 0, write = (STAGES - 1) * SLICE;  // halves from the first stage
+#pragma unroll 1
   for (int slices = g.k / BK; slices > 0; --slices) {
     cp_async_wait<STAGES - 2>();  // this thread's copies of the slice have landed
     __syncthreads();  // so have everyone's, and everyone has read the stage that is filled next
