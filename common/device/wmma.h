@@ -7,20 +7,18 @@
 #include <type_traits>
 
 #include "common/device/epilogue.h"
+#include "common/device/gemm.h"
 #include "common/device/ptx/wmma_load.h"
-#include "common/device/types.h"
 
 namespace wmma = nvcuda::wmma;
 
-/// The fragments of one product of M×K by K×N, both row-major: what a warp holds of A, B and the sums, spread over its
-/// lanes in an order that is the hardware's business. AB: half, __nv_bfloat16 (K = 16) or tf32_t (K = 8).
+/// The fragments of one product of M×16 by 16×N, both row-major: what a warp holds of A, B and the sums, spread over
+/// its lanes in an order that no document tells. AB: half or __nv_bfloat16.
 template <int M, int N, typename AB, typename Acc>
 struct Fragments {
-  static constexpr bool IS_TF32 = std::is_same_v<AB, tf32_t>;
-  static constexpr int K = IS_TF32 ? 8 : 16;
-  using Element = std::conditional_t<IS_TF32, wmma::precision::tf32, AB>;
-  using A = wmma::fragment<wmma::matrix_a, M, N, K, Element, wmma::row_major>;
-  using B = wmma::fragment<wmma::matrix_b, M, N, K, Element, wmma::row_major>;
+  static constexpr int K = 16;
+  using A = wmma::fragment<wmma::matrix_a, M, N, K, AB, wmma::row_major>;
+  using B = wmma::fragment<wmma::matrix_b, M, N, K, AB, wmma::row_major>;
   using Sum = wmma::fragment<wmma::accumulator, M, N, K, Acc>;
 };
 
@@ -29,15 +27,7 @@ template <class Fragment>
 __device__ __forceinline__ void load_fragment(Fragment& fragment, const half* shared, int pitch) {
   wmma::load_matrix_sync(fragment, shared, pitch);
 }
-template <class Fragment>
-__device__ __forceinline__ void load_fragment(Fragment& fragment, const tf32_t* shared, int pitch) {
-  uint32_t (&registers)[4] = reinterpret_cast<uint32_t (&)[4]>(fragment.x);
-  if constexpr (std::is_same_v<Fragment, typename Fragments<16, 16, tf32_t, float>::A>) {
-    wmma_load_a_tf32(registers, shared, pitch);
-  } else {
-    wmma_load_b_tf32(registers, shared, pitch);
-  }
-}
+/// BF16 by the instruction itself: load_matrix_sync would read it element by element (ptx/wmma_load.h).
 template <class Fragment>
 __device__ __forceinline__ void load_fragment(Fragment& fragment, const __nv_bfloat16* shared, int pitch) {
   uint32_t (&registers)[4] = reinterpret_cast<uint32_t (&)[4]>(fragment.x);
@@ -46,13 +36,6 @@ __device__ __forceinline__ void load_fragment(Fragment& fragment, const __nv_bfl
   } else {
     wmma_load_b_bf16(registers, shared, pitch);
   }
-}
-
-/// Rounds a fragment's floats to the nearest TF32; the tensor core by itself would cut off their low 13 bits.
-template <class Fragment>
-__device__ __forceinline__ void round_to_tf32(Fragment& fragment) {
-#pragma unroll
-  for (int i = 0; i < fragment.num_elements; ++i) fragment.x[i] = wmma::__float_to_tf32(fragment.x[i]);
 }
 
 /// c[0 … CHUNK-1] = alpha * staged + beta * c, the first `count` of them, where CHUNK elements of C are 16 bytes. Both
@@ -72,35 +55,38 @@ __device__ __forceinline__ void store_chunk(Out* c, float alpha, const Acc* stag
   }
 }
 
-/// What a warp needs in shared memory for store_warp_tile: elements of Acc from row to row, and of all rows. Eight more
-/// than the columns, so that the eight rows a store of sums goes to begin in different banks.
+/// Elements from row to row where a warp's sums are staged. Eight more than the columns, so that the eight rows that a
+/// store of a fragment writes begin in different banks.
 template <int COLS>
 constexpr int staged_pitch = COLS + 8;
-template <int ROWS, int COLS>
-constexpr int staged_elements = ROWS * staged_pitch<COLS>;
+/// Elements of Acc that a warp needs in shared memory for its sums on their way out, of fragments of M rows.
+template <int M, int COLS>
+constexpr int staged_elements = M * staged_pitch<COLS>;
 
-/// A warp's sums, TM×TN fragments of M×N, to C: c = alpha * sum + beta * c, rounded once. One row of fragments at a
-/// time goes through `staged` (staged_elements<M, TN * N>, the warp's own), so that C is accessed by 16 bytes a lane in
-/// whole rows. rows, cols: how many of the tile lie inside C. c and ldc are multiples of 16 bytes.
-template <int M, int N, int TM, int TN, class Sum, typename Acc, typename Out>
-__device__ __forceinline__ void store_warp_tile(const Sum (&sum)[TM][TN], Acc* staged, Out* c, int ldc, int rows,
-                                                int cols, float alpha, float beta) {
+/// A warp's sums, TM×TN fragments of M×N, to C at (row, col): c = alpha * sum + beta * c, rounded once. One row of
+/// fragments at a time goes through `shared`, where each of the block's warps has staged_elements<M, TN * N> of its
+/// own, so that C is accessed by 16 bytes per lane in whole rows. EDGES: sums outside C are not stored; else there are
+/// none. C's rows begin at multiples of 16 bytes.
+template <bool EDGES = false, int M, int N, int K, int TM, int TN, typename AB, typename Acc, typename Out>
+__device__ __forceinline__ void store_warp_tile(const wmma::fragment<wmma::accumulator, M, N, K, Acc> (&sums)[TM][TN],
+                                                void* shared, const Gemm<AB, Acc, Out>& g, int row, int col) {
   constexpr int COLS = TN * N, PITCH = staged_pitch<COLS>, CHUNK = 16 / sizeof(Out);
-  constexpr int LANES = COLS / CHUNK, ROWS_AT_ONCE = 32 / LANES;  // lanes a row
+  constexpr int LANES = COLS / CHUNK, ROWS_AT_ONCE = 32 / LANES;  // lanes per row
   static_assert(LANES * ROWS_AT_ONCE == 32 && M % ROWS_AT_ONCE == 0, "all lanes store as much");
-  const int lane = threadIdx.x % 32, lane_row = lane / LANES, col = lane % LANES * CHUNK;
+  const int warp = threadIdx.x / 32, lane_row = threadIdx.x % 32 / LANES, lane_col = threadIdx.x % LANES * CHUNK;
+  Acc* const staged = static_cast<Acc*>(shared) + warp * staged_elements<M, COLS>;  // [M][PITCH]
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
-    __syncwarp();  // the fragments before these have been read
+    __syncwarp();  // every lane has read the fragments before these, whose place they take
 #pragma unroll
-    for (int j = 0; j < TN; ++j) wmma::store_matrix_sync(staged + j * N, sum[i][j], PITCH, wmma::mem_row_major);
-    __syncwarp();  // every lane's sums are there
+    for (int j = 0; j < TN; ++j) wmma::store_matrix_sync(staged + j * N, sums[i][j], PITCH, wmma::mem_row_major);
+    __syncwarp();  // every lane's sums have been written before any lane reads them
 #pragma unroll
-    for (int in_fragment = 0; in_fragment < M; in_fragment += ROWS_AT_ONCE) {
-      const int row = in_fragment + lane_row;
-      if (i * M + row < rows && col < cols)
-        store_chunk(c + static_cast<size_t>(i * M + row) * ldc + col, alpha, staged + row * PITCH + col, beta,
-                    cols - col);
+    for (int step = 0; step < M; step += ROWS_AT_ONCE) {
+      const int c_row = row + i * M + step + lane_row, c_col = col + lane_col;
+      if (EDGES && (c_row >= g.m || c_col >= g.n)) continue;
+      store_chunk(g.c + c_row * g.ldc + c_col, g.alpha, staged + (step + lane_row) * PITCH + lane_col, g.beta,
+                  EDGES ? g.n - c_col : CHUNK);
     }
   }
 }
