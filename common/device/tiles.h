@@ -60,3 +60,39 @@ inline int multiprocessors_here() {
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   return multiprocessors;
 }
+
+/// Blocks of a kernel that the current device holds at once.
+template <class Kernel>
+int resident_blocks(Kernel kernel, int threads, int shared_bytes) {
+  int per_multiprocessor = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, threads, shared_bytes));
+  return per_multiprocessor * multiprocessors_here();
+}
+
+/// One way to cut C: into tiles of bm × bn, by a launcher whose tiles run at this speed once they are enough.
+template <class Launcher>
+struct TileChoice {
+  int bm, bn;
+  double speed;  // relative to the other choices
+  Launcher launch;
+};
+
+/// Whether tiles may reach beyond C.
+enum class Edges { WHOLE, RAGGED };
+
+/// The choice with the highest speed × wave_efficiency for C (m x n): a smaller tile is slower, and has to fill the
+/// multiprocessors that much better. The first of equals. WHOLE: of the tiles that divide C.
+template <class Launcher, int COUNT>
+const TileChoice<Launcher>& best_choice(const TileChoice<Launcher> (&choices)[COUNT], int m, int n,
+                                        Edges edges = Edges::WHOLE) {
+  const int multiprocessors = multiprocessors_here();
+  const auto score = [&](const TileChoice<Launcher>& choice) {
+    const bool divides = m % choice.bm == 0 && n % choice.bn == 0;
+    if (edges == Edges::WHOLE && !divides) return 0.0;
+    return choice.speed * wave_efficiency(m, n, choice.bm, choice.bn, multiprocessors);
+  };
+  const TileChoice<Launcher>* best = choices;
+  for (const auto& choice : choices)
+    if (score(choice) > score(*best)) best = &choice;
+  return *best;
+}
