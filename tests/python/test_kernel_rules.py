@@ -11,9 +11,10 @@ from tools.registry import steps
 LADDER = steps()
 WIDEST = 100  # columns
 MOST_TEMPLATE_PARAMETERS = 6
-MOST_IN_ALL = 1900  # lines of every kernel.cu of the CUDA-core, WMMA and mma ladders together
+MOST_IN_ALL = 2000  # lines of every kernel.cu of the CUDA-core, WMMA and mma ladders together
 MOST_CHANGED = 100  # lines edited, removed and added between neighbours of one ladder
 MOST_LINES = {"fp32": 110, "fp16": 110, "wmma": 170, "mma": 170, "hopper": 240}
+LADDERS_LAST = {"11_warp_tiling": 170}  # warp tiles take as much as a kernel on tensor cores
 
 # Where the rule would make a kernel denser or harder to read it is bent, with the reason.
 LONGER: dict[str, tuple[int, str]] = {
@@ -21,7 +22,10 @@ LONGER: dict[str, tuple[int, str]] = {
 }
 FARTHER: dict[str, tuple[int, str]] = {
     "10_cp_async": (115, "a copy that skips the registers needs another lane map, a ring of stages and another tile"),
-    "11_warp_tiling": (140, "warp tiles take a table of tiles and a launcher that chooses, 35 lines beside the loop"),
+    "11_warp_tiling": (
+        165,
+        "warp tiles take a table of tiles and a launcher that chooses; other addresses keep A's loads a scoreboard",
+    ),
     "19_mma_stages": (
         135,
         "the ring cannot do without dynamic shared memory; 30 lines are a table of published stages",
@@ -62,7 +66,8 @@ def template_parameters(code: str) -> list[int]:
 
 @pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
 def test_a_kernel_is_short_enough_to_study(step):
-    most, why = LONGER.get(step.name, (MOST_LINES[step.ladder], "as its ladder"))
+    of_its_kind = LADDERS_LAST.get(step.name, MOST_LINES[step.ladder])
+    most, why = LONGER.get(step.name, (of_its_kind, "as its ladder"))
     found = len(code_lines(kernel_of(step)))
     assert found <= most, f"{step.name}/kernel.cu has {found} lines of code, at most {most} ({why})"
 
