@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.variant_kernels import PRODUCTS
 from tools import registry
 from tools.paths import BUILD, ROOT, shown
 
@@ -56,7 +57,7 @@ RATIOS = {
 }
 COLUMNS = ("step", "variant", "size", "counter", "simulated", "measured", "equal", "why")
 ONE_LAUNCH = ("--fingerprint", "--verify", "off")
-KERNELS = "^(gemm|naive|sliced)_kernel"  # of the steps; the harness has kernels of its own
+KERNELS = f"^({'|'.join(PRODUCTS)})"  # the harness has kernels of its own
 LIMIT_SECONDS = 300.0  # of one start of a program
 PRINTED = re.compile(
     r"^(?P<step>\S+) (?P<variant>\S+), m (?P<m>\d+) n \d+ k \d+: C (?P<bits>[0-9a-f]{16})$", re.MULTILINE

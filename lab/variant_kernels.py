@@ -12,8 +12,9 @@ from tools.errors import UserError
 from tools.measured import read
 from tools.registry import Step
 
-# Of several kernels that a variant launches, the product; the others prepare its operands.
-_PRODUCT = re.compile(r"(?:gemm|naive|sliced)_kernel")
+# How the steps call their kernels: those that compute the product, and those that prepare its operands.
+PRODUCTS = ("gemm_kernel", "naive_kernel", "sliced_kernel")
+HELPERS = ("round_kernel",)
 
 
 def launched(executable: Path, variant: dict[str, Any]) -> str:
@@ -35,7 +36,7 @@ def launched(executable: Path, variant: dict[str, Any]) -> str:
 
 def product(symbols: Iterable[str]) -> str:
     """The one symbol among these that names a matrix product."""
-    found = [symbol for symbol in symbols if _PRODUCT.search(symbol)]
+    found = [symbol for symbol in symbols if any(name in symbol for name in PRODUCTS)]
     if len(found) != 1:
         raise UserError(f"a variant launches {len(found)} products: {', '.join(symbols)}")
     return found[0]

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from tools import build, gpu, listing, process, registry, simulated
@@ -31,7 +32,7 @@ class Plan:
 
     def given(self, name: str) -> str | None:
         """The value of an option that is passed on, "" where it has none, None where it is not given."""
-        for word, after in zip(self.options, [*self.options[1:], ""], strict=True):
+        for word, after in pairwise([*self.options, ""]):
             if word == f"--{name}":
                 return "" if after.startswith("-") else after
             if word.startswith(f"--{name}="):
@@ -75,7 +76,8 @@ def run(chosen: Plan, setup: bool) -> None:
         if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
             listing.print_table(chosen.steps, chosen.here.folder)
         say("Drawing the charts")
-        code = code or process.run([sys.executable, PLOT])
+        drawn = process.run([sys.executable, PLOT])
+        code = code or drawn
         say(f"The charts are in {shown(CHARTS)}/, the records in {shown(DATA)}/")
     if code:
         raise Failure(code=code)
