@@ -76,8 +76,13 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
     """
     if not task.variants:
         return [task]
-    fitting = [one for one in listed if not one["default"] and re.fullmatch(task.variants, one["variant"])]
-    names = [one["variant"] for one in fitting if not one["leaves_out"]]
+    strides = any(option.startswith("--swizzle-stride") for option in task.options)
+    names = [
+        one["variant"]
+        for one in listed
+        if re.fullmatch(task.variants, one["variant"])
+        and not (one["default"] or one.get("leaves_out") or (strides and not one.get("takes_swizzle_stride")))
+    ]
     few = [",".join(names[at : at + AT_A_TIME]) for at in range(0, len(names), AT_A_TIME)]
     return [replace(task, options=(*task.options, f"--variant={some}"), variants="") for some in few]
 

@@ -16,7 +16,7 @@ from tools.registry import Step
 
 REFUSED = 2
 VERDICT = "in the simulator:"  # in the line that says whether a simulated result is right
-NO_MEASUREMENT = ("list", "fingerprint", "help")  # options with which a step measures nothing
+NO_MEASUREMENT = ("list", "fingerprint", "check", "help")  # options with which a step measures nothing
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,10 @@ LISTED = [("v", ""), ("w", ""), ("stages2", ""), ("stages3", ""), ("no_copy_a", 
 
 def step(exit_code=0, then=""):
     """The text of a made-up step, which ends with this exit code after doing something more."""
-    listed = [{"variant": name, "default": name == "v", "leaves_out": part} for name, part in LISTED]
+    listed = [
+        {"variant": name, "default": name == "v", "leaves_out": part, "takes_swizzle_stride": True}
+        for name, part in LISTED
+    ]
     words = " ".join(f"'{json.dumps(one)}'" for one in listed)
     text = STEP.replace("LISTED", words).replace("RECORD", json.dumps(RECORD)[1:-1])
     return text.replace("THEN", then).replace("EXIT", str(exit_code))
@@ -226,7 +229,7 @@ def test_the_recorded_set_of_each_step():
 
 
 def test_many_variants_are_measured_a_few_at_a_time():
-    listed = [{"variant": f"v{i}", "default": i == 0, "leaves_out": "A" if i == 3 else ""} for i in range(12)]
+    listed = [{"variant": f"v{i}", "default": i == 0, **({"leaves_out": "A"} if i == 3 else {})} for i in range(12)]
     task = recorded_set.Task("variants", "steps/x", "x.jsonl", ("--size=1",), variants=".*")
     pieces = recorded_set.pieces(task, listed)
     assert [piece.options for piece in pieces] == [
@@ -242,7 +245,7 @@ def test_many_variants_are_measured_a_few_at_a_time():
 )
 def test_the_variants_of_stages(name, is_one):
     task = recorded_set.Task("strides", "steps/x", "x.jsonl", variants=recorded_set.STAGES)
-    listed = [{"variant": name, "default": False, "leaves_out": ""}]
+    listed = [{"variant": name, "default": False}]
     assert [piece.options for piece in recorded_set.pieces(task, listed)] == (
         [(f"--variant={name}",)] if is_one else []
     )
@@ -324,6 +327,14 @@ def test_variants_are_those_that_the_executable_lists(course, capsys):
     assert "17_wmma_stages --size=8192" in said and "--variant=stages2,stages3" in said
     recorded(course, "--steps", "17", "--only", "variants")
     assert "--variant=w,stages2,stages3" in capsys.readouterr().out
+
+
+def test_strides_are_asked_of_variants_that_take_them():
+    listed = [{"variant": f"stages{i}", "default": False, "takes_swizzle_stride": i > 2} for i in (2, 3, 4)]
+    (task,) = (
+        t for t in recorded_set.tasks_of(registry.find("17", registry.steps())) if t.variants == recorded_set.STAGES
+    )
+    assert recorded_set.pieces(task, listed)[0].options[-1] == "--variant=stages3,stages4"
 
 
 def test_a_sweep_leaves_the_default_variants_own_sizes_alone(course):
