@@ -44,10 +44,12 @@ def compile_targets(environment: Environment, targets: Sequence[str] = ()) -> No
 
 def variants(program: str | Path, environment: Environment | None = None) -> list[dict[str, Any]]:
     """What a built step, by its path within the build directory, says of its variants."""
+    program = BUILD / program
+    if not program.is_file():
+        raise UserError(f"{program.name} is not built: meson compile -C {shown(BUILD)} {program.name}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "variants.jsonl"
-        command = [BUILD / program, "--list", f"--json={file}"]
-        code, text = process.output(command, environment.variables if environment else None)
-        if code != 0 or not file.is_file():
-            raise UserError(f"{program} --list failed: {text[:200]}")
+        code, text = process.output([program, "--list", f"--json={file}"], environment and environment.variables)
+        if code != 0:
+            raise UserError(f"{program.name} --list failed: {text[:200]}")
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

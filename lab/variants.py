@@ -1,0 +1,39 @@
+"""Records which published kernels each variant covers, as the executables list it: `python -m lab.variants`.
+
+The charts and tables and docs/ladder.md read the record, so that they need no build. No GPU is needed.
+"""
+
+import sys
+
+from lab.record_files import Record, write
+from tools import build, registry
+from tools.errors import UserError
+from tools.paths import DATA, shown
+
+FILE = DATA / "variants.jsonl"
+
+
+def listed(step: registry.Step) -> list[Record]:
+    """What a step's executable says of its variants."""
+    return build.variants(f"steps/{step.name}")
+
+
+def covering(variants: list[Record]) -> list[Record]:
+    """The records of variants: of those that cover something, in their order."""
+    return [{key: variant[key] for key in ("step", "variant", "covers")} for variant in variants if variant["covers"]]
+
+
+def main() -> int:
+    """The command; returns the exit code."""
+    try:
+        records = [one for step in registry.steps() for one in covering(listed(step))]
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    write(FILE, records)
+    print(f"{len(records)} variants cover published kernels: {shown(FILE)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
