@@ -1,4 +1,4 @@
-"""tools/instruction_mix.py: loops and classes in PTX and SASS, the fat binary, which kernel a variant launches."""
+"""lab/instruction_mix.py: loops and classes in PTX and SASS, and which kernel a variant launches."""
 
 import json
 import re
