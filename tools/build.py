@@ -36,7 +36,9 @@ def configure(environment: Environment) -> None:
 
 
 def compile_targets(environment: Environment, targets: Sequence[str] = ()) -> None:
-    """Builds some targets, named by their paths in the build directory, or everything."""
+    """Builds some targets, named by their paths in the build directory, or everything; silent where all is built."""
+    if "no work to do" in process.output([environment.ninja, "-C", BUILD, "-n", *targets], environment.variables)[1]:
+        return
     variables = {**environment.variables, "NINJA_STATUS": "[%f/%t, %w] "}
     if process.run([environment.ninja, "-C", BUILD, *targets], variables) != 0:
         raise Failure("the build failed; the compiler's words are above")

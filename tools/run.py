@@ -39,6 +39,11 @@ class Plan:
                 return word.partition("=")[2]
         return None
 
+    @property
+    def measures_nothing(self) -> bool:
+        """Was the step only asked for what it is?"""
+        return any(self.given(name) is not None for name in NO_MEASUREMENT)
+
 
 def plan(arguments: argparse.Namespace) -> Plan:
     """Reads the command line. The step comes first; other words that ./gemm does not know are the steps' options."""
@@ -65,7 +70,8 @@ def run(chosen: Plan, setup: bool) -> None:
     simulator = [build.SIMULATOR_TARGET] if chosen.simulate else []
     if not chosen.whole_ladder:
         build.compile_targets(environment, [f"steps/{chosen.steps[0].name}", *simulator])
-        _say_where(chosen)
+        if not chosen.measures_nothing:
+            _say_where(chosen)
         code = _exit_code(process.run(command_of(chosen, chosen.steps[0]), environment.variables), chosen.steps[0])
     else:
         if chosen.options:
@@ -78,7 +84,8 @@ def run(chosen: Plan, setup: bool) -> None:
         say("Drawing the charts")
         drawn = process.run([sys.executable, PLOT])
         code = code or drawn
-        say(f"The charts are in {shown(CHARTS)}/, the records in {shown(DATA)}/")
+        if drawn == 0:
+            say(f"The charts are in {shown(CHARTS)}/, the records in {shown(DATA)}/")
     if code:
         raise Failure(code=code)
 
@@ -113,8 +120,7 @@ def _records_file(chosen: Plan, step: Step) -> Path | None:
     The simulator's counts are written only where asked, since the committed ones are what the tests expect; a result
     that was not verified is never recorded.
     """
-    measures_nothing = any(chosen.given(name) is not None for name in NO_MEASUREMENT) or chosen.given("verify") == "off"
-    if chosen.json or measures_nothing:
+    if chosen.json or chosen.measures_nothing or chosen.given("verify") == "off":
         return chosen.json
     if not isinstance(chosen.here, gpu.Gpu) or chosen.simulate:
         return simulated.records_file(step) if chosen.whole_ladder else None
