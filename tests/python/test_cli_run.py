@@ -262,7 +262,7 @@ def test_recording_goes_on_where_it_stopped(course, capsys):
 
 
 def test_what_a_run_had_measured_when_it_was_cut_off_is_kept(course):
-    course.make(then={2: "kill $PPID; sleep 1"})
+    course.make(then={2: "kill $PPID; exec sleep 10"})
     with pytest.raises(KeyboardInterrupt):
         recorded(course, "--steps", "1-2", "--only", "sizes")
     files = sorted(course.data.rglob("*.jsonl"))
