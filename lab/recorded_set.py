@@ -53,7 +53,7 @@ def tasks_of(step: Step) -> list[Task]:
     ]
     for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
         tasks.append(task("variants", f"--size={size}", CUBLAS, variants=".*"))
-        if any(source.name == "without.cu" for source in step.sources):
+        if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):
             tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
     if step.number in STRIDES:
         tasks += [
