@@ -88,10 +88,8 @@ def levels(executable: Path, arch: int, step: registry.Step) -> list[Level]:
 def measure(step: registry.Step, folder: Path, arch: int) -> list[Record]:
     """The records of one step: each variant in PTX and in SASS."""
     executable = folder / "steps" / step.name
-    if not executable.is_file():
-        raise UserError(f"{step.name} is not built: meson compile -C {folder.name} {step.name}")
-    found = levels(executable, arch, step)
     variants = {one["variant"]: one for one in build.variants(executable) if not one.get("leaves_out")}
+    found = levels(executable, arch, step)
     large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
     release = re.search(r"release (\d+\.\d+)", output(find_tool("nvcc"), "--version"))
     source = step_fingerprint(step)

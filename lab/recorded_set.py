@@ -53,7 +53,7 @@ def tasks_of(step: Step) -> list[Task]:
     ]
     for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
         tasks.append(task("variants", f"--size={size}", CUBLAS, variants=".*"))
-        if any(source.name == "without.cu" for source in step.sources):
+        if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):
             tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
     if step.number in STRIDES:
         tasks += [
@@ -76,8 +76,13 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
     """
     if not task.variants:
         return [task]
-    fitting = [one for one in listed if not one["default"] and re.fullmatch(task.variants, one["variant"])]
-    names = [one["variant"] for one in fitting if not one["leaves_out"]]
+    strides = any(option.startswith("--swizzle-stride") for option in task.options)
+    names = [
+        one["variant"]
+        for one in listed
+        if re.fullmatch(task.variants, one["variant"])
+        and not (one["default"] or one.get("leaves_out") or (strides and not one.get("takes_swizzle_stride")))
+    ]
     few = [",".join(names[at : at + AT_A_TIME]) for at in range(0, len(names), AT_A_TIME)]
     return [replace(task, options=(*task.options, f"--variant={some}"), variants="") for some in few]
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.variant_kernels import products_of
 from tools import registry
 from tools.paths import BUILD, ROOT, shown
 
@@ -56,7 +57,6 @@ RATIOS = {
 }
 COLUMNS = ("step", "variant", "size", "counter", "simulated", "measured", "equal", "why")
 ONE_LAUNCH = ("--fingerprint", "--verify", "off")
-KERNELS = "^(gemm|naive|sliced)_kernel"  # of the steps; the harness has kernels of its own
 LIMIT_SECONDS = 300.0  # of one start of a program
 PRINTED = re.compile(
     r"^(?P<step>\S+) (?P<variant>\S+), m (?P<m>\d+) n \d+ k \d+: C (?P<bits>[0-9a-f]{16})$", re.MULTILINE
@@ -106,10 +106,10 @@ def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
     return found
 
 
-def profiled(step: Path, work: list[str], ncu: str, metrics: list[str], limit: float) -> str:
-    """What a step and ncu print when every launch of its kernel is profiled; all of them in one start of the step."""
+def profiled(step: Path, kernels: list[str], work: list[str], ncu: str, metrics: list[str], limit: float) -> str:
+    """What a step and ncu print when every launch of its kernels is profiled; all of them in one start of the step."""
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    command += ["--kernel-name", f"regex:{KERNELS}", "--metrics", ",".join(metrics)]
+    command += ["--kernel-name", f"regex:^({'|'.join(kernels)})", "--metrics", ",".join(metrics)]
     return run([*command, step, *work, *ONE_LAUNCH], limit)
 
 
@@ -242,7 +242,7 @@ def step_rows(step: registry.Step, asked: argparse.Namespace, metrics: list[str]
         except OSError as error:
             raise Failed(f"{saved} cannot be read: {error.strerror}") from error
     else:
-        output = profiled(executable, work, asked.ncu, metrics, asked.limit)
+        output = profiled(executable, products_of(step), work, asked.ncu, metrics, asked.limit)
         if saved is not None:
             saved.write_text(output, encoding="utf-8")
     theirs = measured(output, step.name)

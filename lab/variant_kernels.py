@@ -12,8 +12,14 @@ from tools.errors import UserError
 from tools.measured import read
 from tools.registry import Step
 
-# Of several kernels that a variant launches, the product; the others prepare its operands.
-_PRODUCT = re.compile(r"(?:gemm|naive|sliced)_kernel")
+KERNEL = re.compile(r"__global__[^;{]*?\b(\w+_kernel)\(")
+_PREPARES = ("round_kernel",)  # the operands, before the product; every other kernel of a step computes one
+
+
+def products_of(step: Step) -> list[str]:
+    """The names of a step's kernels that compute a product."""
+    names = [name for source in step.sources for name in KERNEL.findall(source.read_text(encoding="utf-8"))]
+    return sorted(set(names) - set(_PREPARES))
 
 
 def launched(executable: Path, variant: dict[str, Any]) -> str:
@@ -35,7 +41,7 @@ def launched(executable: Path, variant: dict[str, Any]) -> str:
 
 def product(symbols: Iterable[str]) -> str:
     """The one symbol among these that names a matrix product."""
-    found = [symbol for symbol in symbols if _PRODUCT.search(symbol)]
+    found = [symbol for symbol in symbols if not any(name in symbol for name in _PREPARES)]
     if len(found) != 1:
         raise UserError(f"a variant launches {len(found)} products: {', '.join(symbols)}")
     return found[0]

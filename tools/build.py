@@ -36,7 +36,9 @@ def configure(environment: Environment) -> None:
 
 
 def compile_targets(environment: Environment, targets: Sequence[str] = ()) -> None:
-    """Builds some targets, named by their paths in the build directory, or everything."""
+    """Builds some targets, named by their paths in the build directory, or everything; silent where all is built."""
+    if "no work to do" in process.output([environment.ninja, "-C", BUILD, "-n", *targets], environment.variables)[1]:
+        return
     variables = {**environment.variables, "NINJA_STATUS": "[%f/%t, %w] "}
     if process.run([environment.ninja, "-C", BUILD, *targets], variables) != 0:
         raise Failure("the build failed; the compiler's words are above")
@@ -44,10 +46,12 @@ def compile_targets(environment: Environment, targets: Sequence[str] = ()) -> No
 
 def variants(program: str | Path, environment: Environment | None = None) -> list[dict[str, Any]]:
     """What a built step, by its path within the build directory, says of its variants."""
+    program = BUILD / program
+    if not program.is_file():
+        raise UserError(f"{program.name} is not built: meson compile -C {shown(BUILD)} {program.name}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "variants.jsonl"
-        command = [BUILD / program, "--list", f"--json={file}"]
-        code, text = process.output(command, environment.variables if environment else None)
-        if code != 0 or not file.is_file():
-            raise UserError(f"{program} --list failed: {text[:200]}")
+        code, text = process.output([program, "--list", f"--json={file}"], environment and environment.variables)
+        if code != 0:
+            raise UserError(f"{program.name} --list failed: {text[:200]}")
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

@@ -105,6 +105,9 @@ def parser() -> Parser:
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line as a namespace; `rest` holds the words that are passed on to another program."""
     main_parser = parser()
+    if not arguments:
+        main_parser.print_help()
+        raise UserError("name a command")
     parsed, rest = main_parser.parse_known_args(arguments)
     if rest and not parsed.passes_on:
         main_parser.error(f"{parsed.command} takes no '{rest[0]}'")

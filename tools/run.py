@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from tools import build, gpu, listing, process, registry, simulated
@@ -15,7 +16,7 @@ from tools.registry import Step
 
 REFUSED = 2
 VERDICT = "in the simulator:"  # in the line that says whether a simulated result is right
-NO_MEASUREMENT = ("list", "fingerprint", "help")  # options with which a step measures nothing
+NO_MEASUREMENT = ("list", "fingerprint", "check", "help")  # options with which a step measures nothing
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,17 @@ class Plan:
 
     def given(self, name: str) -> str | None:
         """The value of an option that is passed on, "" where it has none, None where it is not given."""
-        for word, after in zip(self.options, [*self.options[1:], ""], strict=True):
+        for word, after in pairwise([*self.options, ""]):
             if word == f"--{name}":
                 return "" if after.startswith("-") else after
             if word.startswith(f"--{name}="):
                 return word.partition("=")[2]
         return None
+
+    @property
+    def measures_nothing(self) -> bool:
+        """Was the step only asked for what it is?"""
+        return any(self.given(name) is not None for name in NO_MEASUREMENT)
 
 
 def plan(arguments: argparse.Namespace) -> Plan:
@@ -64,7 +70,8 @@ def run(chosen: Plan, setup: bool) -> None:
     simulator = [build.SIMULATOR_TARGET] if chosen.simulate else []
     if not chosen.whole_ladder:
         build.compile_targets(environment, [f"steps/{chosen.steps[0].name}", *simulator])
-        _say_where(chosen)
+        if not chosen.measures_nothing:
+            _say_where(chosen)
         code = _exit_code(process.run(command_of(chosen, chosen.steps[0]), environment.variables), chosen.steps[0])
     else:
         if chosen.options:
@@ -75,8 +82,10 @@ def run(chosen: Plan, setup: bool) -> None:
         if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
             listing.print_table(chosen.steps, chosen.here.folder)
         say("Drawing the charts")
-        code = code or process.run([sys.executable, PLOT])
-        say(f"The charts are in {shown(CHARTS)}/, the records in {shown(DATA)}/")
+        drawn = process.run([sys.executable, PLOT])
+        code = code or drawn
+        if drawn == 0:
+            say(f"The charts are in {shown(CHARTS)}/, the records in {shown(DATA)}/")
     if code:
         raise Failure(code=code)
 
@@ -111,8 +120,7 @@ def _records_file(chosen: Plan, step: Step) -> Path | None:
     The simulator's counts are written only where asked, since the committed ones are what the tests expect; a result
     that was not verified is never recorded.
     """
-    measures_nothing = any(chosen.given(name) is not None for name in NO_MEASUREMENT) or chosen.given("verify") == "off"
-    if chosen.json or measures_nothing:
+    if chosen.json or chosen.measures_nothing or chosen.given("verify") == "off":
         return chosen.json
     if not isinstance(chosen.here, gpu.Gpu) or chosen.simulate:
         return simulated.records_file(step) if chosen.whole_ladder else None

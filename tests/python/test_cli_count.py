@@ -1,4 +1,4 @@
-"""./gemm test counts what ran: single GoogleTest cases, whole tests, crashes, skips."""
+"""./gemm test counts what ran: single cases of GoogleTest and pytest, whole tests, crashes, skips."""
 
 import subprocess
 import sys
@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools import suites, venv
-from tools.suites import Count
+from tools import build, gpu, suites, venv
+from tools.errors import Failure
 
 FAKE_GTEST = """\
 import sys
@@ -22,104 +22,63 @@ with open(xml, "w") as out:
     out.write("".join(body[letter] for letter in cases) + "</testsuite></testsuites>")
 sys.exit(code)
 """
+FAKE_PYTEST = """\
+import pytest
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_good(n): pass
+def test_bad(): assert 1 == 2, "so it is"
+def test_skipped(): pytest.skip("no")
+@pytest.fixture
+def broken(): raise OSError("broken fixture")
+def test_error(broken): pass
+"""
 MESON_BUILD = """\
 project('fake')
 python = import('python').find_installation()
 exits = files('exits.py')
 gtest = files('gtest.py')
+pytest = ['-m', 'pytest', '-q', '-p', 'no:cacheprovider']
+logs = '--junitxml=' + meson.project_build_root() / 'meson-logs' / 'python.xml'
+"""
+EXITS = """\
+import os, signal, sys
+code = int(sys.argv[1])
+os.kill(os.getpid(), signal.SIGSEGV) if code < 0 else sys.exit(code)
 """
 
 
-@pytest.fixture
-def run_fake(tmp_path, monkeypatch):
-    """Runs `meson test` on made-up tests and counts them as ./gemm test does."""
-    source, build = tmp_path / "source", tmp_path / "build"
+TESTS = """\
+test('good', python, args: [exits, '0'])
+test('bad', python, args: [exits, '1'], suite: 'some')
+test('skipped', python, args: [exits, '77'])
+test('killed', python, args: [exits, '-1'])
+test('on a GPU', python, args: [exits, '1'], suite: 'gpu')
+test('cases', python, args: [gtest, '1', 'ppfs'], protocol: 'gtest', suite: 'unit')
+test('crash after good cases', python, args: [gtest, '3', 'pp'], protocol: 'gtest')
+test('python', find_program('PYTHON'), args: [pytest, logs, files('test_some.py')], suite: 'pytest')
+"""
+
+
+def test_every_case_is_counted_once(tmp_path, monkeypatch, capfd):
+    source, folder = tmp_path / "source", tmp_path / "build"
     source.mkdir()
-    (source / "exits.py").write_text(
-        "import os, signal, sys\ncode = int(sys.argv[1])\n"
-        "os.kill(os.getpid(), signal.SIGSEGV) if code < 0 else sys.exit(code)\n"
-    )
+    (source / "exits.py").write_text(EXITS)
     (source / "gtest.py").write_text(FAKE_GTEST)
-
-    def run(*tests: str) -> Count:
-        (source / "meson.build").write_text(MESON_BUILD + "\n".join(tests) + "\n")
-        meson = venv.tool("meson")
-        subprocess.run([meson, "setup", build, source], check=True, capture_output=True)
-        monkeypatch.setattr(suites, "BUILD", build)
-        return suites.run_meson(SimpleNamespace(meson=meson, variables=None))
-
-    return run
-
-
-def test_whole_tests(run_fake, capsys):
-    count = run_fake(
-        "test('good', python, args: [exits, '0'])",
-        "test('bad', python, args: [exits, '1'], suite: 'some')",
-        "test('skipped', python, args: [exits, '77'], suite: 'gpu')",
-        "test('crashed', python, args: [exits, '-1'])",
-    )
-    assert count == Count(passed=1, failed=2, skipped=1)
-    said = capsys.readouterr().out
-    assert "bad" in said and "FAIL" in said
-
-
-def test_single_cases_are_counted(run_fake):
-    count = run_fake(
-        "test('cases', python, args: [gtest, '1', 'ppfs'], protocol: 'gtest', suite: 'unit')",
-        "test('more', python, args: [gtest, '0', 'ppp'], protocol: 'gtest')",
-        "test('plain', python, args: [exits, '0'])",
-    )
-    assert count == Count(passed=6, failed=1, skipped=1)
-
-
-def test_a_crash_after_good_cases_is_a_failure(run_fake):
-    assert run_fake("test('crash', python, args: [gtest, '3', 'pp'], protocol: 'gtest')") == Count(passed=2, failed=1)
-
-
-def test_a_suite_that_skips_itself_is_one_skip(run_fake):
-    assert run_fake("test('gpu', python, args: [exits, '77'], protocol: 'gtest')") == Count(skipped=1)
-
-
-def test_pytest_is_counted(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "tests" / "python"
-    folder.mkdir(parents=True)
-    (folder / "test_some.py").write_text(
-        "import pytest\n"
-        "@pytest.mark.parametrize('n', [1, 2, 3])\ndef test_good(n): pass\n"
-        "def test_bad(): assert 1 == 2, 'so it is'\n"
-        "def test_skipped(): pytest.skip('no')\n"
-        "@pytest.fixture\ndef broken(): raise OSError('broken fixture')\ndef test_error(broken): pass\n"
-    )
-    monkeypatch.setattr(suites, "ROOT", tmp_path)
-    count = suites.run_pytest(SimpleNamespace(python=sys.executable, variables={"PATH": "/usr/bin:/bin"}))
-    assert count == Count(passed=3, failed=2, skipped=1)
-    said = capsys.readouterr().out
-    assert "so it is" in said and "broken fixture" in said and "test_good" not in said
-
-
-def test_tests_that_cannot_be_collected_are_a_failure(tmp_path, monkeypatch):
-    folder = tmp_path / "tests" / "python"
-    folder.mkdir(parents=True)
-    (folder / "test_some.py").write_text("import there_is_no_such_module\n")
-    monkeypatch.setattr(suites, "ROOT", tmp_path)
-    count = suites.run_pytest(SimpleNamespace(python=sys.executable, variables={"PATH": "/usr/bin:/bin"}))
-    assert count.failed >= 1 and count.passed == 0
-
-
-@pytest.mark.parametrize(
-    ("count", "line"),
-    [
-        (Count(3, 0, 0), "3 passed, 0 failed"),
-        (Count(3, 1, 0), "3 passed, 1 failed"),
-        (Count(3, 0, 2), "3 passed, 0 failed, 2 skipped"),
-    ],
-)
-def test_the_last_line(count, line):
-    assert str(count) == line
-
-
-def test_a_report_that_is_broken_off_counts_nothing(tmp_path):
-    report = tmp_path / "report.xml"
-    report.write_text("<testsuites><testsuite><testcase name='a'>")
-    assert suites.count_junit(report) == Count()
-    assert suites.count_junit(tmp_path / "missing.xml") == Count()
+    (source / "test_some.py").write_text(FAKE_PYTEST)
+    (source / "meson.build").write_text(MESON_BUILD + TESTS.replace("PYTHON", sys.executable))
+    environment = SimpleNamespace(meson=venv.tool("meson"), variables=None)
+    monkeypatch.setattr(suites, "BUILD", folder)
+    monkeypatch.setattr(suites, "LOGS", folder / "meson-logs")
+    monkeypatch.setattr(suites, "ensure_build", lambda _: environment)
+    monkeypatch.setattr(build, "configure", lambda _: None)
+    monkeypatch.setattr(build, "compile_targets", lambda _: None)
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
+    subprocess.run([environment.meson, "setup", folder, source], check=True, capture_output=True)
+    capfd.readouterr()
+    with pytest.raises(Failure):
+        suites.run(setup=False)
+    said = capfd.readouterr().out
+    # passed: good, 2 cases, 2 before the crash, 3 of pytest; failed: bad, killed, 1 case, the crash, 2 of pytest
+    assert said.splitlines()[-1] == "8 passed, 6 failed, 3 skipped"
+    assert "suite gpu are left out: no NVIDIA driver is installed" in said
+    assert "so it is" in said and "broken fixture" in said

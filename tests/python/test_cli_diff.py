@@ -17,7 +17,14 @@ def test_edited_added_and_removed_lines():
     assert marks(rows) == " >|   <"
     edited = rows[2]
     assert (edited.old_number, edited.new_number) == (2, 3)
-    assert diff.summary(rows) == "1 lines edited, 1 removed, 1 added"
+
+
+def test_changed_lines_of_code_are_counted_without_comments():
+    old = "int a;  // one\n\nfor (int k = 0; k < K; ++k) {\n/* two\nlines */\n}\nint gone;\n"
+    new = "int a;\n// more\nint b;\nfor (int k = 0; k < K; k += 8) {  // eight\n}\n"
+    assert diff.changed(old, new) == {"edited": 1, "removed": 1, "added": 1}
+    assert diff.summary(old, new) == "Lines of code, comments aside: 1 edited, 1 removed, 1 added; 3 in all."
+    assert diff.summary(old, old + "// a comment more\n") == "The code of the two kernels is the same."
 
 
 def test_nothing_is_lost():
@@ -31,9 +38,7 @@ def test_lines_that_are_not_alike_are_not_paired():
 
 
 def test_equal_kernels():
-    rows = diff.rows(OLD, OLD)
-    assert diff.summary(rows) == "The two kernels are the same."
-    assert diff.interesting(rows) == []
+    assert diff.interesting(diff.rows(OLD, OLD)) == []
 
 
 def test_only_the_surroundings_of_a_change_are_shown():

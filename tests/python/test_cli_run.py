@@ -1,38 +1,60 @@
 """./gemm run and ./gemm record, with made-up steps in place of the compiled ones."""
 
 import json
-import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from lab import record, record_files, recorded_set
-from tools import build, cli, gpu, measured, plot, registry, run, simulated
+from tools import build, cli, gpu, measured, paths, process, registry, run, simulated
 from tools.errors import Failure, UserError
 from tools.paths import ROOT
 
+# A step in place of a compiled one. In a shell, because a Python takes twenty times as long to start.
 STEP = """\
-#!/usr/bin/env python3
-import json, sys
-from pathlib import Path
-COUNTS = {"by_class": {"fma": 512, "tensor": 0}, "instructions": 1024, "barriers": 8, "global_load_sectors": 64,
-          "cp_async_global_sectors": 64, "shared_load_wavefronts": 32, "shared_store_wavefronts": 16,
-          "cp_async_shared_wavefronts": 0, "shared_load_conflicts": 0, "shared_store_conflicts": 3}
-name = Path(sys.argv[0]).name
-words = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
-print(name, *sys.argv[1:])
-if "sim" in words:
-    print(f"{name}, m 64, in the simulator: right")
-    print("counts, line by line")
-if "json" in words:
-    size = int(words.get("size", 4096))
-    with open(words["json"], "a") as file:
-        file.write(json.dumps({"step": name, "variant": "v", "default": True, "m": size, "n": size, "k": size,
-                               "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU",
-                               "counts": COUNTS}) + "\\n")
-sys.exit(EXIT)
+#!/bin/sh
+name=${0##*/} size=4096 given="$*"
+while [ $# -gt 0 ]; do
+  case $1 in
+    --json=*) json=${1#*=} ;;
+    --size=*) size=${1#*=} ;;
+    --size) size=$2; shift ;;
+    --sim) sim=1 ;;
+    --list) list=1 ;;
+  esac
+  shift
+done
+if [ "$list" ] && [ "$json" ]; then printf '%s\\n' LISTED > $json; exit; fi
+echo $name $given
+if [ "$sim" ]; then echo "$name, m 64, in the simulator: right"; echo "counts, line by line"; fi
+if [ "$json" ]; then echo '{"step": "'$name'", "m": '$size', "n": '$size', "k": '$size', RECORD}' >> $json; fi
+THEN
+exit EXIT
 """
+COUNTS = {
+    **{"by_class": {"fma": 512, "tensor": 0}, "instructions": 1024, "barriers": 8, "global_load_sectors": 64},
+    **{"cp_async_global_sectors": 64, "shared_load_wavefronts": 32, "shared_store_wavefronts": 16},
+    **{"cp_async_shared_wavefronts": 0, "shared_load_conflicts": 0, "shared_store_conflicts": 3},
+}
+RECORD = {
+    **{"variant": "v", "default": True, "tflops": 1.0, "ratio": 0.5, "baseline": "cublas", "gpu": "Test GPU"},
+    "counts": COUNTS,
+}
+LISTED = [("v", ""), ("w", ""), ("stages2", ""), ("stages3", ""), ("no_copy_a", "the copy of A")]
+
+
+def step(exit_code=0, then=""):
+    """The text of a made-up step, which ends with this exit code after doing something more."""
+    listed = [
+        {"variant": name, "default": name == "v", "leaves_out": part, "takes_swizzle_stride": True}
+        for name, part in LISTED
+    ]
+    words = " ".join(f"'{json.dumps(one)}'" for one in listed)
+    text = STEP.replace("LISTED", words).replace("RECORD", json.dumps(RECORD)[1:-1])
+    return text.replace("THEN", then).replace("EXIT", str(exit_code))
+
+
 HERE = gpu.Gpu("NVIDIA Test")
 
 
@@ -47,24 +69,29 @@ def course(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "BUILD", tmp_path / "build")
     for module in (run, record, measured):
         monkeypatch.setattr(module, "DATA", data)
-    monkeypatch.setattr(record, "STATE", tmp_path / "build" / "recorded.json")
     monkeypatch.setattr(record, "PARTIAL", tmp_path / "build" / "recording")
     monkeypatch.setattr(simulated, "FOLDER", tmp_path / "build" / "simulated")
-    monkeypatch.setattr(run, "SIMULATOR", tmp_path / "build" / "sim" / "libcudart.so.13")
     monkeypatch.setattr(gpu, "detect", lambda: HERE)
     drawn, built = [], []
     for module in (run, record):
-        monkeypatch.setattr(module, "ensure_build", lambda _: SimpleNamespace(python=Path("python"), variables=None))
+        monkeypatch.setattr(module, "ensure_build", lambda _: SimpleNamespace(variables=None))
     monkeypatch.setattr(build, "configure", lambda _: None)
-    monkeypatch.setattr(build, "compile_targets", lambda _, targets=(), title="": built.append(list(targets)))
-    monkeypatch.setattr(build, "has_target", lambda _: True)
-    monkeypatch.setattr(plot, "draw", lambda *_: drawn.append(1))
+    monkeypatch.setattr(build, "compile_targets", lambda _, targets=(): built.append(list(targets)))
+    start_program = process.run
+
+    def start_or_draw(command, *others):
+        if paths.PLOT not in command:
+            return start_program(command, *others)
+        drawn.append(1)
+        return 0
+
+    monkeypatch.setattr(process, "run", start_or_draw)
     course = SimpleNamespace(root=tmp_path, data=data, drawn=drawn, built=built, ladder=registry.steps())
 
-    def make(exit_codes=None):
-        for step in course.ladder:
-            executable = steps / step.name
-            executable.write_text(STEP.replace("EXIT", str((exit_codes or {}).get(step.number, 0))))
+    def make(exit_codes=None, then=None):
+        for one in course.ladder:
+            executable = steps / one.name
+            executable.write_text(step((exit_codes or {}).get(one.number, 0), (then or {}).get(one.number, "")))
             executable.chmod(0o755)
 
     course.make = make
@@ -106,34 +133,25 @@ def test_a_refused_step_is_exit_code_2(course):
 def test_one_step_builds_and_runs_alone(course, capfd):
     start("3", "--size", "2048", "--variant", "all")
     assert course.built == [["steps/03_smem_tiling"]] and course.drawn == []
-    assert "03_smem_tiling --size=2048 --variant=all --json=" in capfd.readouterr().out
+    assert "03_smem_tiling --size 2048 --variant all --json=" in capfd.readouterr().out
     assert (course.data / "test" / "03_smem_tiling.jsonl").exists()
 
 
-def lists(course, number, *variants):
-    """The executable of a step says of its variants what is given: a name, and what it leaves out."""
-    program = course.root / "build" / "steps" / course.ladder[number - 1].name
-    listing = "\n".join(json.dumps({"variant": name, "leaves_out": part}) for name, part in variants)
-    early = f'if "list" in words: Path(words["json"]).write_text({listing!r}); sys.exit(0)\nprint('
-    program.write_text(program.read_text().replace("print(", early, 1))
-
-
 def test_variants_that_leave_out_work_are_recorded_apart(course):
-    lists(course, 1, ("best", ""), ("no_copy_a", "the copy of A"))
     for asked in ("no_copy_a", "bottlenecks"):
         start("01", "--variant", asked)
     assert [file.relative_to(course.data / "test") for file in course.data.rglob("*.jsonl")] == [
         Path("bottlenecks/01_naive.jsonl")
     ]
-    start("01", "--variant", "best")
+    start("01", "--variant", "w")
     assert (course.data / "test" / "01_naive.jsonl").exists()
     with pytest.raises(UserError, match="no_copy_a: leaves out work and is recorded apart; run it alone"):
-        start("01", "--variant", "best,no_copy_a")
+        start("01", "--variant", "w,no_copy_a")
 
 
-@pytest.mark.parametrize("option", ["--list", "--verify=off"])
-def test_what_is_no_measurement_is_not_recorded(course, option):
-    start("01", option)
+@pytest.mark.parametrize("options", [["--list"], ["--verify=off"], ["--verify", "off"], ["--fingerprint"]])
+def test_what_is_no_measurement_is_not_recorded(course, options):
+    start("01", *options)
     assert not list(course.data.rglob("*.jsonl"))
 
 
@@ -143,8 +161,6 @@ def test_a_file_of_one_s_own(course, tmp_path):
 
 
 def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
-    run.SIMULATOR.parent.mkdir()
-    run.SIMULATOR.touch()
     start("01", "--sim")
     assert "01_naive --sim" in capfd.readouterr().out
     assert course.built == [["steps/01_naive", "sim/libcudart.so.13"]]
@@ -153,20 +169,15 @@ def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
     assert (tmp_path / "counts.jsonl").exists()
 
 
-def test_no_gpu_and_no_simulator(course, monkeypatch, capfd):
-    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
-    start()
-    said = capfd.readouterr().out
-    assert "no NVIDIA driver is installed" in said and "Everything is built" in said and course.drawn == [1]
-    assert "--json" not in said
-    with pytest.raises(UserError, match="the step is built, not run"):
-        start("01")
+def test_options_that_a_step_refuses_cost_the_building_of_one_step(course):
+    course.make({1: 2})
+    with pytest.raises(UserError):
+        start("--szie", "2048")
+    assert course.built == [["steps/01_naive"]] and not list(course.data.rglob("*.jsonl"))
 
 
-def test_no_gpu_with_the_simulator(course, monkeypatch, capfd):
+def test_without_a_gpu_the_ladder_is_simulated(course, monkeypatch, capfd):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
-    run.SIMULATOR.parent.mkdir()
-    run.SIMULATOR.touch()
     start()
     said = capfd.readouterr().out
     assert "checked and counted, not timed" in said
@@ -180,8 +191,6 @@ def test_no_gpu_with_the_simulator(course, monkeypatch, capfd):
 
 def test_a_step_that_is_wrong_in_the_simulator_is_shown_in_full(course, monkeypatch, capfd):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
-    run.SIMULATOR.parent.mkdir()
-    run.SIMULATOR.touch()
     course.make({2: 1})
     with pytest.raises(Failure) as failed:
         start()
@@ -204,29 +213,29 @@ def recorded(course, *arguments):
 
 
 def test_the_recorded_set_of_each_step():
-    steps = {step.number: step for step in registry.steps()}
-    titles = {
-        number: [task.title.partition(" ")[2] for task in recorded_set.tasks_of(step)] for number, step in steps.items()
-    }
-    slow = [f"--size={size}" for size in (1024, 2048, 4096, 8192)]
-    assert titles[1] == ["--variant=all --size=4096", *slow]
-    assert titles[5] == ["--variant=all --size=4096", *slow, "--size=16384"]
-    assert titles[9][0] == "--sweep=sgemm27"
-    for number in set(titles) & set(range(12, 21)):
-        assert {"--variant=all --size=4096", "--variant=all --size=8192", "--size=16384"} <= set(titles[number])
-        strides = [title for title in titles[number] if "--swizzle-stride=512,1024,2048,4096,8192" in title]
-        assert bool(strides) == (number in (17, 19, 20)), number
-        bottlenecks = [title for title in titles[number] if title.startswith("--variant=bottlenecks")]
-        assert bool(bottlenecks) == (number in (16, 17, 20)), number
-    if 20 in titles:
-        assert {f"--sweep=hgemm125 --part={part}/4" for part in range(1, 5)} | {"--sweep=hgemm27"} <= set(titles[20])
-        files = {task.file for task in recorded_set.tasks_of(steps[20])}
-        assert files == {f"{steps[20].name}.jsonl", f"bottlenecks/{steps[20].name}.jsonl"}
+    for step in registry.steps():
+        tasks = recorded_set.tasks_of(step)
+        titles = [task.title.partition(" ")[2] for task in tasks]
+        assert len(set(titles)) == len(titles)
+        assert {task.part for task in tasks} >= {"variants", "sizes"}
+        at = [task.options[0] for task in tasks if task.part == "variants"]
+        assert at == ["--size=4096", "--size=8192"][: 2 if step.number >= 10 else 1], step.name
+        sizes = [task.options for task in tasks if task.part == "sizes"]
+        assert sizes == [(f"--size={1024 << i}",) for i in range(4 if step.number < 5 else 5)]
+        assert any("--swizzle-stride=" in title for title in titles) == (step.number in (17, 19, 20, 21)), step.name
+        assert any("--sweep=hgemm125" in title for title in titles) == (step.number == 21)
+        left_out = {task.file for task in tasks if "--variant=bottlenecks" in task.options}
+        assert left_out == ({f"bottlenecks/{step.name}.jsonl"} if left_out or "without" in step.also else set())
 
 
-def test_each_title_is_of_one_task():
-    titles = [task.title for step in registry.steps() for task in recorded_set.tasks_of(step)]
-    assert len(set(titles)) == len(titles)
+def test_many_variants_are_measured_a_few_at_a_time():
+    listed = [{"variant": f"v{i}", "default": i == 0, **({"leaves_out": "A"} if i == 3 else {})} for i in range(12)]
+    task = recorded_set.Task("variants", "steps/x", "x.jsonl", ("--size=1",), variants=".*")
+    pieces = recorded_set.pieces(task, listed)
+    assert [piece.options for piece in pieces] == [
+        ("--size=1", "--variant=v1,v2,v4,v5,v6,v7,v8,v9"),
+        ("--size=1", "--variant=v10,v11"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +244,11 @@ def test_each_title_is_of_one_task():
     + [(name, False) for name in ("tn", "tf32_stages_2", "tn_stages2", "static_stages_3", "swizzle", "stages")],
 )
 def test_the_variants_of_stages(name, is_one):
-    assert bool(recorded_set.STAGES.fullmatch(name)) == is_one
+    task = recorded_set.Task("strides", "steps/x", "x.jsonl", variants=recorded_set.STAGES)
+    listed = [{"variant": name, "default": False}]
+    assert [piece.options for piece in recorded_set.pieces(task, listed)] == (
+        [(f"--variant={name}",)] if is_one else []
+    )
 
 
 def test_recording_goes_on_where_it_stopped(course, capsys):
@@ -249,10 +262,7 @@ def test_recording_goes_on_where_it_stopped(course, capsys):
 
 
 def test_what_a_run_had_measured_when_it_was_cut_off_is_kept(course):
-    executable = course.root / "build" / "steps" / "02_coalesced"
-    ending = "atexit.register(lambda: (os.kill(os.getppid(), signal.SIGTERM), time.sleep(1)))"
-    begin = f"import atexit, os, signal, time\n{ending}\nname ="
-    executable.write_text(executable.read_text().replace("name =", begin, 1))
+    course.make(then={2: "kill $PPID; exec sleep 10"})
     with pytest.raises(KeyboardInterrupt):
         recorded(course, "--steps", "1-2", "--only", "sizes")
     files = sorted(course.data.rglob("*.jsonl"))
@@ -260,10 +270,9 @@ def test_what_a_run_had_measured_when_it_was_cut_off_is_kept(course):
     assert not (course.root / "build" / "recording").exists()
 
 
-def test_another_kernel_is_measured_again(course, capsys):
+def test_another_kernel_is_measured_again(course, capsys, monkeypatch):
     recorded(course, "--steps", "1", "--only", "sizes")
-    executable = course.root / "build" / "steps" / "01_naive"
-    executable.write_text(executable.read_text() + "# changed\n")
+    monkeypatch.setattr(record, "_fingerprint", lambda program: "of a changed source")
     recorded(course, "--steps", "1", "--only", "sizes")
     assert capsys.readouterr().out.count("── 01_naive") == 8
 
@@ -279,10 +288,7 @@ def test_a_run_that_fails_is_named_and_done_again(course):
 def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 4))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
-    for step in course.ladder:
-        executable = course.root / "build" / "steps" / step.name
-        where = 'print("on", os.environ["CUDA_VISIBLE_DEVICES"]); time.sleep(0.05)\n'
-        executable.write_text(executable.read_text().replace("name =", f"import os, time\n{where}name =", 1))
+    course.make(then=dict.fromkeys(range(1, 5), "echo on $CUDA_VISIBLE_DEVICES; sleep 0.05"))
     files = recorded(course, "--steps", "1-4", "--devices", "0,2")
     assert files == [(step.name, 4) for step in course.ladder[:4]]
     lines = capsys.readouterr().out.splitlines()
@@ -303,35 +309,55 @@ def test_timing_options_reach_every_step(capsys):
     assert record.plan(cli.parse(["record", "--dry-run", "--min-time", "0.2", "--rounds", "5"])) is None
     titles = capsys.readouterr().out.splitlines()
     assert titles[-1] == "mma_limit"
-    assert all(title.endswith("--min-time=0.2 --rounds=5") for title in titles[:-1] if "those of" not in title)
+    assert all("--min-time=0.2 --rounds=5" in title for title in titles[:-1])
 
 
 def test_the_limits_are_recorded_without_a_step(course, capsys):
-    program = course.root / "build" / "micro" / "mma_limit"
-    program.parent.mkdir()
-    program.write_text((course.root / "build" / "steps" / "01_naive").read_text())
+    program = course.root / "build" / "lab" / "micro" / "mma_limit"
+    program.parent.mkdir(parents=True)
+    program.write_text(step())
     program.chmod(0o755)
     assert recorded(course, "--only", "limits") == [("limits", 1)]
     assert course.built == [["lab/micro/mma_limit"]]
 
 
-def test_variants_of_stages_are_asked_of_the_executable(course, capsys):
-    program = course.root / "build" / "steps" / "17_wmma_stages"
-    listed = [{"variant": name, "default": name == "best"} for name in ("best", "stages_2", "tn_stages_2", "stages_5")]
-    listing = "\n".join(json.dumps(one) for one in listed)
-    source = (course.root / "build" / "steps" / "01_naive").read_text()
-    wanted = f'if "list" in words: Path(words["json"]).write_text({listing!r}); sys.exit(0)\nprint('
-    program.write_text(source.replace("print(", wanted, 1))
-    program.chmod(0o755)
-    task = recorded_set.Task("strides", "steps/17_wmma_stages", "x.jsonl", ("--size=1",), recorded_set.STAGES)
-    said = []
-    assert record._measure(task, course.root / "parts", dict(os.environ), said.append) == 0
-    assert "--variant=best,stages_2,stages_5" in said[0]
+def test_variants_are_those_that_the_executable_lists(course, capsys):
+    recorded(course, "--steps", "17", "--only", "strides")
+    said = capsys.readouterr().out
+    assert "17_wmma_stages --size=8192" in said and "--variant=stages2,stages3" in said
+    recorded(course, "--steps", "17", "--only", "variants")
+    assert "--variant=w,stages2,stages3" in capsys.readouterr().out
+
+
+def test_strides_are_asked_of_variants_that_take_them():
+    listed = [{"variant": f"stages{i}", "default": False, "takes_swizzle_stride": i > 2} for i in (2, 3, 4)]
+    (task,) = (
+        t for t in recorded_set.tasks_of(registry.find("17", registry.steps())) if t.variants == recorded_set.STAGES
+    )
+    assert recorded_set.pieces(task, listed)[0].options[-1] == "--variant=stages3,stages4"
+
+
+def test_a_sweep_leaves_the_default_variants_own_sizes_alone(course):
+    assert recorded(course, "--steps", "9", "--only", "sweep") == []  # the made-up step measures 4096 alone
 
 
 def test_the_time_limit(course, capsys):
     assert recorded(course, "--steps", "1", "--time-limit", "0") == []
     assert "goes on from here" in capsys.readouterr().out
+
+
+def test_at_the_time_limit_a_run_is_ended_and_what_it_measured_is_kept(course, capsys):
+    course.make(then={1: "exec sleep 30"})
+    assert recorded(course, "--steps", "1", "--only", "sizes", "--time-limit", "1") == [("01_naive", 1)]
+    assert "0 runs recorded" in capsys.readouterr().out
+    course.make()
+    assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 4)]
+
+
+def test_the_list_of_what_is_done_is_beside_records_that_go_elsewhere(course, tmp_path):
+    elsewhere = str(tmp_path / "elsewhere")
+    recorded(course, "--steps", "1", "--only", "sizes", "--data", elsewhere)
+    assert (tmp_path / "elsewhere" / "recorded.json").exists() and not list(course.data.rglob("*.jsonl"))
 
 
 def test_recording_takes_a_gpu(course, monkeypatch):
@@ -355,7 +381,7 @@ def test_records_are_merged_by_what_they_measure(tmp_path):
     (source / "h200" / "01_naive.jsonl").write_text(line(2048, 3.0) + line(4096, 4.0) + line(1024, 5.0, beta=1.0))
     (source / "h200" / "02_coalesced.jsonl").write_text(line(1024, 6.0))
     assert record_files.merge(source, target) == 4
-    merged = record_files.read(target / "h200" / "01_naive.jsonl")
+    merged = measured.read(target / "h200" / "01_naive.jsonl")
     assert [(one["m"], one["tflops"]) for one in merged] == [(1024, 1.0), (2048, 3.0), (4096, 4.0), (1024, 5.0)]
     assert (target / "h200" / "02_coalesced.jsonl").exists()
     assert not list(target.rglob("*.part*"))
@@ -366,7 +392,7 @@ def test_a_corrupt_record_stops_a_merge_before_anything_is_written(tmp_path):
     source.mkdir()
     (source / "01_naive.jsonl").write_text(line(1024, 1.0))
     (source / "02_coalesced.jsonl").write_text(line(1024, 1.0) + "{broken\n")
-    with pytest.raises(UserError, match=r"02_coalesced.jsonl:2: not JSON"):
+    with pytest.raises(UserError, match=r"02_coalesced.jsonl:2: corrupt record"):
         record_files.merge(source, target)
     assert not target.exists()
 

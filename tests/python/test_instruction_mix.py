@@ -1,16 +1,13 @@
-"""tools/instruction_mix.py: loops and classes in PTX and SASS, the fat binary, which kernel a variant launches."""
+"""lab/instruction_mix.py: loops and classes in PTX and SASS, and which kernel a variant launches."""
 
 import json
-import struct
-import sys
-from pathlib import Path
+import re
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from lab import disassembly, fatbin, instruction_mix
-from lab.variant_kernels import fingerprint, launched, product
+from lab import disassembly, instruction_mix
+from lab.variant_kernels import KERNEL, fingerprint, launched, product, products_of
+from tools import registry
 from tools.errors import UserError
 
 PTX = """
@@ -117,61 +114,24 @@ def test_classes(opcode, kind):
     assert disassembly.classify(opcode) == kind
 
 
-def elf(*images, flags=0):
-    """A minimal ELF file with a fat binary of (kind, arch, payload)."""
-    entries = b""
-    for kind, arch, payload in images:
-        head = struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(payload), 0, 0, 0, 9, arch, 0, 0, flags, 0, 0)
-        entries += head.ljust(64, b"\0") + payload
-    section = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
-    names = b"\0.nv_fatbin\0.shstrtab\0"
-    body = section + names
-    table = 64 + len(body)
-    head = b"\x7fELF\x02\x01".ljust(0x28, b"\0") + struct.pack("<Q", table)
-    head = head.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, 3, 2)
-    rows = [(0, 0, 0), (1, 64, len(section)), (12, 64 + len(section), len(names))]
-    headers = b"".join(struct.pack("<IIQQQQ", name, 1, 0, 0, at, size).ljust(64, b"\0") for name, at, size in rows)
-    return head.ljust(64, b"\0") + body + headers
-
-
-def test_the_fat_binarys_images(tmp_path):
-    path = tmp_path / "step"
-    path.write_bytes(elf((2, 90, b"cubin!!!"), (1, 80, PTX.encode().ljust(4096, b"\0"))))
-    cubin, ptx = fatbin.entries(path)
-    assert (cubin.kind, cubin.arch, cubin.payload) == ("cubin", 90, b"cubin!!!")
-    assert (ptx.kind, ptx.arch, ptx.payload.decode()) == ("ptx", 80, PTX)
-
-
-def test_a_compressed_fat_binary_is_refused(tmp_path):
-    path = tmp_path / "step"
-    path.write_bytes(elf((1, 80, b"12345678"), flags=0x8000))
-    with pytest.raises(UserError, match="--no-compress"):
-        fatbin.entries(path)
-
-
-@pytest.mark.parametrize("data", [b"", b"#!/bin/sh\n", elf()[:64].ljust(200, b"\0")])
-def test_a_file_without_gpu_code_is_refused(tmp_path, data):
-    path = tmp_path / "step"
-    path.write_bytes(data)
-    with pytest.raises(UserError, match="no GPU code"):
-        fatbin.entries(path)
-
-
-VARIANT = {"variant": "tiled", "block": [32, 16, 8], "min_k": 1}
+VARIANT = {"variant": "tiled", "block": [32, 16, 8]}
 
 
 def simulated(folder, *symbols: str):
     """A step that does as one in the simulator does: it writes which kernels it launched."""
     record = json.dumps({"variant": "tiled", "kernels": symbols})
     step = folder / "03_step"
-    step.write_text(f'#!/bin/sh\necho "$*" > {folder}/asked\nfor file; do :; done\necho \'{record}\' > "$file"\n')
+    write = f"for file; do :; done\necho '{record}' > ${{file#--json=}}"
+    step.write_text(f'#!/bin/sh\necho "$*" > {folder}/asked\n{write}\n')
     step.chmod(0o755)
     return step
 
 
 def test_a_variants_kernel_is_the_one_that_it_launches(tmp_path):
-    assert launched(simulated(tmp_path, "_Z11gemm_kernelILi8EE", "_Z5roundv"), VARIANT) == "_Z11gemm_kernelILi8EE"
-    assert (tmp_path / "asked").read_text().startswith("--sim --variant tiled --m 64 --n 32 --k 32 --json ")
+    assert (
+        launched(simulated(tmp_path, "_Z11gemm_kernelILi8EE", "_Z12round_kernelv"), VARIANT) == "_Z11gemm_kernelILi8EE"
+    )
+    assert (tmp_path / "asked").read_text().startswith("--sim --variant=tiled --m=64 --n=32 --k=32 --json=")
 
 
 def test_a_variant_that_the_simulator_refuses_is_named(tmp_path):
@@ -182,7 +142,7 @@ def test_a_variant_that_the_simulator_refuses_is_named(tmp_path):
         launched(step, VARIANT)
 
 
-@pytest.mark.parametrize("symbols", [["_Z5roundv"], ["_Z11gemm_kernelv", "_Z12naive_kernelv"]])
+@pytest.mark.parametrize("symbols", [["_Z12round_kernelv"], ["_Z11gemm_kernelv", "_Z12naive_kernelv"]])
 def test_what_is_no_single_product_is_refused(symbols):
     with pytest.raises(UserError, match=f"launches {len(symbols) - (len(symbols) == 1)} products"):
         product(symbols)
@@ -196,14 +156,17 @@ def test_the_fingerprint_is_of_the_code_alone():
 def test_a_step_that_is_not_built_is_named(tmp_path, capsys):
     assert instruction_mix.main(["7", "--build", str(tmp_path), "--out", str(tmp_path)]) == 2
     assert "07_thread_tile_8x8 is not built" in capsys.readouterr().err
-    assert instruction_mix.main(["--build", str(tmp_path), "--out", str(tmp_path)]) == 2
-    assert "no step is built" in capsys.readouterr().err
-    assert instruction_mix.main(["--disassembler", "/nonexistent", "--build", str(tmp_path)]) == 2
-    assert "there is no cuobjdump at /nonexistent" in capsys.readouterr().err
 
 
-def test_sass_of_an_earlier_run_is_kept(tmp_path):
-    path = tmp_path / "x.jsonl"
-    instruction_mix.save([{"level": "ptx"}, {"level": "sass", "kernel": "k"}], path)
-    assert [json.loads(line)["level"] for line in path.read_text().splitlines()] == ["ptx", "sass"]
-    assert instruction_mix._kept_sass(path) == [{"level": "sass", "kernel": "k"}]
+def test_a_tool_that_is_missing_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="there is no no_such_tool: it comes with the CUDA Toolkit"):
+        instruction_mix.find_tool("no_such_tool")
+
+
+@pytest.mark.parametrize("step", registry.steps(), ids=lambda step: step.name)
+def test_the_lab_finds_the_kernels_in_a_steps_sources(step):
+    assert "gemm_kernel" in products_of(step) or step.number <= 2
+    for source in step.sources:
+        code = re.sub(r"//[^\n]*", "", source.read_text(encoding="utf-8"))
+        assert len(KERNEL.findall(code)) == code.count("__global__"), f"{source}: a kernel is called …_kernel"

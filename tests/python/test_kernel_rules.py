@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tools.diff import rows
+from tools.diff import changed, code_lines
 from tools.registry import steps
 
 LADDER = steps()
@@ -35,20 +35,8 @@ FARTHER: dict[str, tuple[int, str]] = {
 PARAMETERS: dict[str, tuple[int, str]] = {}
 
 
-def code_lines(text: str) -> list[str]:
-    """A source's lines without comments, blank lines and trailing spaces."""
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    lines = (re.sub(r"//.*", "", line).rstrip() for line in text.splitlines())
-    return [line for line in lines if line]
-
-
 def kernel_of(step) -> str:
     return (step.folder / "kernel.cu").read_text(encoding="utf-8")
-
-
-def changed(old: str, new: str) -> int:
-    """Lines edited, removed and added between two sources, comments and blank lines aside."""
-    return sum(row.mark != " " for row in rows(code_lines(old), code_lines(new)))
 
 
 def template_parameters(code: str) -> list[int]:
@@ -114,5 +102,5 @@ def test_a_kernel_takes_one_path(step):
 )
 def test_neighbours_differ_by_one_idea(before, after):
     most, why = FARTHER.get(after.name, (MOST_CHANGED, "as every step"))
-    found = changed(kernel_of(before), kernel_of(after))
+    found = sum(changed(kernel_of(before), kernel_of(after)).values())
     assert found <= most, f"{before.name} and {after.name} differ in {found} lines of code, at most {most} ({why})"

@@ -165,7 +165,7 @@ def test_what_is_said_of_a_step_is_said_of_one_that_exists():
     unknown = [
         f"{named(path)}: {name}"
         for path in our_sources()
-        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("tools", "plots")
+        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("tools", "lab", "plots")
         for name in re.findall(r"""["'](\d\d_[a-z][a-z0-9_]+)["']""", path.read_text(encoding="utf-8"))
         if name not in names
     ]
@@ -184,20 +184,31 @@ def test_a_step_is_found_by_number_and_by_name():
         registry.find_many("3-1", LADDER)
 
 
-def test_the_registry_refuses_a_line_that_lacks_something(tmp_path):
+def test_the_registry_refuses_a_step_that_lacks_something(tmp_path):
     broken = tmp_path / "meson.build"
-    broken.write_text("steps = [\n  {'name': '01_naive', 'ladder': 'fp32', 'types': 'f32'},\n]\n")
-    with pytest.raises(UserError, match=r"line 2: the step has no 'arch'"):
+    broken.write_text("step_list = [\n  {'name': '01_naive', 'ladder': 'fp32', 'types': 'f32'},\n]\n")
+    with pytest.raises(UserError, match=r"01_naive missing 1 required positional argument: 'arch'"):
         registry.steps(broken)
-    broken.write_text("steps = []\n")
+    broken.write_text("step_list = [\n  {'name': '01_naive'\n]\n")
+    with pytest.raises(UserError, match="no list of plain values"):
+        registry.steps(broken)
+    broken.write_text("step_list = [\n]\n")
     with pytest.raises(UserError, match="lists no step"):
         registry.steps(broken)
     with pytest.raises(UserError, match="cannot be read"):
         registry.steps(tmp_path / "missing")
 
 
-def test_what_a_step_tells_ptxas_is_read_from_the_registry(tmp_path):
+def test_what_a_source_tells_ptxas_is_read_from_the_registry(tmp_path):
     listed = tmp_path / "meson.build"
-    fields = "'name': '01_a', 'arch': '80', 'ladder': 'fp32', 'types': 'f32'"
-    listed.write_text(f"  {{{fields}, 'cuda_args': ['-Xptxas', '-O1', '-G']}},\n  {{{fields}}},\n")
-    assert [step.ptxas_args for step in registry.steps(listed)] == [["-O1"], []]
+    fields = "'arch': '80', 'ladder': 'fp32', 'types': 'f32'"
+    args = "'cuda_args': ['-Xptxas', '-O1', '-G'], 'also': ['x', 'y'], 'also_cuda_args': {'y': []}"
+    listed.write_text(f"step_list = [\n  {{'name': '01_a', {fields}, {args}}},\n  {{'name': '02_b', {fields}}},\n]\n")
+    a, b = registry.steps(listed)
+    assert [a.ptxas_args(), a.ptxas_args("x"), a.ptxas_args("y"), b.ptxas_args()] == [["-O1"], ["-O1"], [], []]
+    assert a.sources == [tmp_path / "01_a" / file for file in ("kernel.cu", "also/x.cu", "also/y.cu")]
+
+
+def test_every_source_of_a_step_is_built():
+    for step in LADDER:
+        assert set(step.folder.rglob("*.cu")) == set(step.sources), step.name

@@ -70,7 +70,7 @@ LINES = "01_naive naive, m 256 n 256 k 256: C 00000000000000ff\n01_naive naive, 
 def test_launches_belong_to_the_lines_that_the_step_printed(tmp_path):
     both = output(launch({LOADS: "4"}), launch({LOADS: "32"}))
     ncu = program(tmp_path, "ncu", LINES + both)
-    printed = validate.profiled(tmp_path / "01_naive", [], str(ncu), validate.METRICS, 10)
+    printed = validate.profiled(tmp_path / "01_naive", ["naive_kernel"], [], str(ncu), validate.METRICS, 10)
     found = validate.measured(printed, "01_naive")
     assert found["naive", 256]["global_load_requests"] == 4
     assert found["naive", 512]["global_load_requests"] == 32

@@ -8,7 +8,6 @@ are compared only with the compiler that they were recorded with; what happens t
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -17,6 +16,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from lab.record_files import Record, write
+from tools.build import variants
+from tools.measured import read
+
 RECORDED = ROOT / "plots" / "data" / "simulator"
 SIZES = (("--size", "256"), ("--m", "256", "--n", "512", "--k", "96"))
 SIZES_K = 96
@@ -25,14 +30,11 @@ RAGGED = ("--m", "127", "--n", "129", "--k", "131")  # of the variants that take
 KEY = ("variant", "m", "n", "k", "a", "acc", "c", "layout", "alpha", "beta")
 COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 
-Record = dict
-
 
 def counted(executable: Path, folder: Path) -> list[Record]:
     """What a step's variants count at every size. Exits where the simulator finds something wrong."""
-    listing, out = folder / f"{executable.name}.variants.jsonl", folder / f"{executable.name}.jsonl"
-    run([executable, "--list", "--json", listing])
-    for variant in read(listing):
+    out = folder / f"{executable.name}.jsonl"
+    for variant in variants(executable):
         if variant.get("leaves_out"):  # wrong on purpose
             continue
         any_size = all(variant[f"multiple_{dimension}"] == 1 for dimension in "mnk")
@@ -47,13 +49,6 @@ def run(command: list) -> None:
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(str(word) for word in command)}\nfailed: {done.stderr.strip()}")
-
-
-def read(file: Path) -> list[Record]:
-    """The records of a file; none where there is no file."""
-    if not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def compiler() -> str:
@@ -97,15 +92,6 @@ def flat(counts: dict) -> dict[str, int]:
 def name(record: Record) -> str:
     """A record, shortly."""
     return f"{record['step']} {record['variant']} {record['m']}x{record['n']}x{record['k']}"
-
-
-def write(file: Path, records: list[Record]) -> None:
-    """Writes records, to a temporary file first."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(".new")
-    lines = [json.dumps(record, separators=(",", ":")) for record in records]
-    temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    temporary.replace(file)
 
 
 def main() -> int:
