@@ -12,26 +12,25 @@
 
 #include "common/device/types.h"
 
-/// Size, layout and scaling of one problem: C = alpha * A * B + beta * C on row-major matrices.
+/// C = alpha * A * B + beta * C on row-major matrices in device memory.
 ///
 /// A is m x k, C is m x n; B is k x n ("NN") or, for a variant that says `.tn()`, stored as n x k ("TN").
-/// Leading dimensions count elements between the starts of two neighbouring stored rows; 0 until the harness has filled
-/// them in. With beta = 0, C is written and never read.
-struct Shape {
-  int m, n, k;
-  int lda = 0, ldb = 0, ldc = 0;
-  float alpha = 1.0f, beta = 0.0f;
-};
-
-/// The problem that a kernel solves: its shape, and its matrices in device memory.
+/// Leading dimensions count elements between the starts of two neighbouring stored rows.
+/// With beta = 0, C is written and never read.
 ///
 /// AB: element type of A and B. Acc: type the products are summed in; it is in no member, but tells the table of
-/// variants what the kernel does. Out: element type of C.
+/// variants what the kernel does. Out: element type of C. The order of the members shows in what the compiler makes of
+/// a kernel: with the sizes together and the pointers behind them, one took 255 registers instead of 229.
 template <typename AB, typename Acc = AB, typename Out = AB>
-struct Gemm : Shape {
+struct Gemm {
+  int m, n, k;
   const AB* a;
+  int lda;
   const AB* b;
+  int ldb;
   Out* c;
+  int ldc;
+  float alpha, beta;
 };
 
 /// The problem without its element types: what the harness passes to a variant.
@@ -55,7 +54,9 @@ class Variant {
   Variant(std::string variant_name, Launcher<AB, Acc, Out> launcher)
       : name(std::move(variant_name)), ab(type_of<AB>), acc(type_of<Acc>), out(type_of<Out>) {
     launch = [launcher](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
-      launcher({p, static_cast<const AB*>(p.a), static_cast<const AB*>(p.b), static_cast<Out*>(p.c)}, options, stream);
+      launcher({p.m, p.n, p.k, static_cast<const AB*>(p.a), p.lda, static_cast<const AB*>(p.b), p.ldb,
+                static_cast<Out*>(p.c), p.ldc, p.alpha, p.beta},
+               options, stream);
     };
   }
 
@@ -72,12 +73,12 @@ class Variant {
   /// Blocks are numbered along the grid's first axis alone, so that there may be 2^31 - 1 of them. Without this and
   /// `columns_on_y`, rows of blocks are on the second axis, which ends at 65535.
   Variant& flat_grid() {
-    most_block_rows = most_block_cols = std::numeric_limits<int>::max();
+    most_block_rows = most_block_cols = MOST_ON_X;
     return *this;
   }
   /// Columns of blocks are on the grid's second axis, rows on the first.
   Variant& columns_on_y() {
-    std::swap(most_block_rows, most_block_cols);
+    most_block_rows = MOST_ON_X, most_block_cols = MOST_ON_Y;
     return *this;
   }
   /// Its blocks walk C in bands of rows: it takes --swizzle-stride.
@@ -117,11 +118,13 @@ class Variant {
     return *this;
   }
 
+  static constexpr int MOST_ON_X = std::numeric_limits<int>::max(), MOST_ON_Y = 65535;  // blocks along an axis
+
   std::string name, remark, left_out;
   DType ab, acc, out;
   bool b_transposed = false, tensor_cores = false, takes_stride = false;
   int block_m = 1, block_n = 1, block_k = 1;
-  int most_block_rows = 65535, most_block_cols = std::numeric_limits<int>::max();
+  int most_block_rows = MOST_ON_Y, most_block_cols = MOST_ON_X;
   int multiple_m = 1, multiple_n = 1, multiple_k = 1;
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
   std::vector<std::string> published_names;

@@ -28,7 +28,7 @@ class CublasLt : public Baseline {
  public:
   CublasLt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream)
       : types_(library_types(variant, BaselineKind::cublaslt)) {
-    const Shape& problem = inputs[0];
+    const Problem& problem = inputs[0];
     check(function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle_), "cublasLtCreate");
     check(function<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate")(&matmul_, types_.compute,
                                                                                    types_.scale),

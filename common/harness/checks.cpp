@@ -123,10 +123,12 @@ bool check_cases(Session& session) {
       failure = checker.failure(one);
     } catch (const CudaError& error) {  // nothing can be launched any more
       std::cout << "FAILED " << session.step << one.line() << "\n    " << error.what() << "\n    "
-                << cases.size() - i - 1 << " cases were not run\n";
+                << cases.size() - i - 1 << " cases were not run\n"
+                << std::flush;
       return false;
     }
-    if (!failure.empty()) std::cout << "FAILED " << session.step << one.line() << "\n    " << failure << "\n";
+    if (!failure.empty())
+      std::cout << "FAILED " << session.step << one.line() << "\n    " << failure << "\n" << std::flush;
     for (Tally* const tally : {&total, &of_variant})
       ++(!failure.empty() ? tally->failed : one.refused.empty() ? tally->right : tally->refused);
     if (i + 1 < cases.size() && cases[i + 1].variant() == one.variant()) continue;

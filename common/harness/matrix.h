@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "common/device/gemm.h"
 #include "common/harness/inputs.h"
 #include "common/harness/memory.h"
+#include "common/harness/shape.h"
 
 /// A row-major rows x cols matrix in device memory; `ld` elements lie between the starts of two rows.
 class Matrix {
@@ -60,7 +60,9 @@ struct Matrices {
   void draw(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed);
 
   /// The problem over these matrices, with the shape's scaling.
-  Problem problem(const Shape& shape) const { return {shape, a.data(), b.data(), c.data()}; }
+  Problem problem(const Shape& s) const {
+    return {s.m, s.n, s.k, a.data(), s.lda, b.data(), s.ldb, c.data(), s.ldc, s.alpha, s.beta};
+  }
   std::size_t bytes() const { return a.bytes() + b.bytes() + c.bytes(); }
 };
 

@@ -7,15 +7,15 @@
 
 #include "common/device/check.h"
 
-/// While one of these lives, memory that a DeviceBuffer frees is kept for the next that is about as large: for many
-/// small problems one after the other on a GPU, where each cudaMalloc and cudaFree waits for the device. Not for the
-/// simulator, which finds accesses beyond an allocation's end.
+/// While one of these lives, memory that a DeviceBuffer frees is kept for the next one of exactly its size, so that
+/// checkers still see where each ends: for many small problems one after the other on a GPU, where every cudaMalloc and
+/// cudaFree waits for the device.
 class KeptMemory {
  public:
   KeptMemory() { current() = this; }
   ~KeptMemory() {
     current() = nullptr;
-    for (const auto& [bytes, data] : free_) cudaFree(data);
+    free_all();
   }
   KeptMemory(const KeptMemory&) = delete;
 
@@ -23,30 +23,39 @@ class KeptMemory {
     static KeptMemory* instance = nullptr;
     return instance;
   }
-  /// What is allocated for `bytes`: the next power of two.
-  static std::size_t rounded(std::size_t bytes) {
-    std::size_t size = 512;
-    while (size < bytes) size *= 2;
-    return size;
-  }
-  /// Memory of rounded(bytes) that was given back, or null.
+  /// Memory of so many bytes that was given back, or null.
   void* take(std::size_t bytes) {
-    const auto found = free_.find(rounded(bytes));
-    return found == free_.end() ? nullptr : free_.extract(found).mapped();
+    const auto found = free_.find(bytes);
+    if (found == free_.end()) return nullptr;
+    bytes_ -= bytes;
+    return free_.extract(found).mapped();
   }
-  void give_back(void* data, std::size_t bytes) { free_.emplace(rounded(bytes), data); }
+  void give_back(void* data, std::size_t bytes) {
+    free_.emplace(bytes, data);
+    bytes_ += bytes;
+    if (bytes_ > MOST_BYTES) free_all();
+  }
 
  private:
+  static constexpr std::size_t MOST_BYTES = std::size_t{1} << 30;
+
+  void free_all() {
+    for (const auto& [bytes, data] : free_) cudaFree(data);
+    free_.clear();
+    bytes_ = 0;
+  }
+
   std::multimap<std::size_t, void*> free_;
+  std::size_t bytes_ = 0;
 };
 
 /// A block of device memory, freed with its owner. Not copyable.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  explicit DeviceBuffer(std::size_t bytes) : bytes_(bytes), keeper_(KeptMemory::current()) {
-    if (keeper_ != nullptr) data_ = keeper_->take(bytes);
-    if (data_ == nullptr) CUDA_CHECK(cudaMalloc(&data_, keeper_ == nullptr ? bytes : KeptMemory::rounded(bytes)));
+  explicit DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
+    if (KeptMemory* const kept = KeptMemory::current()) data_ = kept->take(bytes);
+    if (data_ == nullptr) CUDA_CHECK(cudaMalloc(&data_, bytes));
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
@@ -54,8 +63,9 @@ class DeviceBuffer {
     return *this;
   }
   ~DeviceBuffer() {
-    if (keeper_ != nullptr && keeper_ == KeptMemory::current())
-      keeper_->give_back(data_, bytes_);
+    KeptMemory* const kept = KeptMemory::current();
+    if (kept != nullptr && data_ != nullptr)
+      kept->give_back(data_, bytes_);
     else
       cudaFree(data_);
   }
@@ -74,10 +84,8 @@ class DeviceBuffer {
   void swap(DeviceBuffer& other) {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
-    std::swap(keeper_, other.keeper_);
   }
 
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
-  KeptMemory* keeper_ = nullptr;
 };

@@ -5,6 +5,13 @@
 
 #include "common/device/gemm.h"
 
+/// C = alpha * A * B + beta * C with A m x k, B k x n, C m x n: a problem without its matrices.
+struct Shape {
+  int m, n, k;
+  int lda = 0, ldb = 0, ldc = 0;  // elements between two stored rows; 0 until `completed` fills them in
+  float alpha = 1.0f, beta = 0.0f;
+};
+
 /// Leading dimensions as the user gave them, in elements; 0: as narrow as the variant takes.
 struct LeadingDimensions {
   int a = 0, b = 0, c = 0;

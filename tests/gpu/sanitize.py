@@ -1,70 +1,186 @@
-"""Runs every variant of one step under compute-sanitizer: memcheck, then racecheck. Exit code 77 where it cannot."""
+"""Runs variants under compute-sanitizer, each on a small size. Exit code 77 without a GPU or without the sanitizer.
+
+    python3 tests/gpu/sanitize.py build                          every variant of every step, memcheck and racecheck
+    python3 tests/gpu/sanitize.py build 07 20 --tool synccheck   two steps, another tool
+    python3 tests/gpu/sanitize.py build --jobs 8                 so many at a time (default 4)
+
+A process for each variant and tool. What came out clean is written to build/sanitized.json and not run again until the
+executable changes, so that it can be stopped at any time and goes on from there.
+"""
 
 import argparse
+import contextlib
+import hashlib
+import json
 import shutil
+import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sizes import Size, one_less, smallest
-from step import Step, Variant, check_all, require_gpu, skip
+from sizes import sanitized_cases
+from step import Step, Variant, require_gpu, skip
 
-BAD_INPUT = 2
-TOOLS = ("memcheck", "racecheck")
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+USUAL_TOOLS = TOOLS[:2]
 USUAL_PLACES = (
     Path("/usr/local/cuda/bin/compute-sanitizer"),
     Path("/usr/local/cuda/compute-sanitizer/compute-sanitizer"),
 )
 FOUND_SOMETHING = 99  # an exit code of no step
-QUICK = ["--baseline", "none", "--min-time", "0", "--rounds", "1", "--warmup", "0"]
+GUESSED_SECONDS = 6.0  # of a run, until one has been timed
+LONGEST_SECONDS = 900
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One variant under one tool."""
+
+    step: Step
+    digest: str  # of the executable
+    variant: Variant
+    tool: str
+
+    @property
+    def name(self) -> str:
+        """Its key in the state."""
+        return f"{self.step.name} {self.variant.name} {self.tool}"
+
+
+class State:
+    """What is known of earlier runs: build/sanitized.json, written after each."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.known: dict[str, dict[str, Any]] = {}
+        with contextlib.suppress(OSError, ValueError):  # none yet, or one that cannot be read: all are run again
+            self.known = json.loads(file.read_text(encoding="utf-8"))
+
+    def is_clean(self, run: Run) -> bool:
+        """Has this executable come out clean?"""
+        one = self.known.get(run.name, {})
+        return one.get("executable") == run.digest and one.get("result") == CLEAN
+
+    def seconds(self, run: Run) -> float:
+        """How long the run took last time, or as long as others of its step, or a guess."""
+        if run.name in self.known:
+            return self.known[run.name]["seconds"]
+        of_step = [one["seconds"] for name, one in self.known.items() if name.startswith(run.step.name + " ")]
+        return sum(of_step) / len(of_step) if of_step else GUESSED_SECONDS
+
+    def put(self, run: Run, result: str, seconds: float) -> None:
+        """Writes down what came of a run."""
+        self.known[run.name] = {"executable": run.digest, "result": result, "seconds": round(seconds, 1)}
+        part = self.file.with_suffix(".part")
+        part.write_text(json.dumps(self.known, indent=1) + "\n", encoding="utf-8")
+        part.replace(self.file)
 
 
 def sanitizer() -> str:
-    """The path of compute-sanitizer; skips the test where there is none."""
-    on_path = shutil.which("compute-sanitizer")
-    if on_path:
-        return on_path
-    for place in USUAL_PLACES:
-        if place.exists():
+    """The path of compute-sanitizer; skips where there is none."""
+    for place in (shutil.which("compute-sanitizer"), *USUAL_PLACES):
+        if place and Path(place).exists():
             return str(place)
     skip("compute-sanitizer was not found; it comes with the CUDA Toolkit")
 
 
-def sizes_of(variant: Variant, slices: int) -> list[Size]:
-    """The smallest size; one that no tile divides, too, where the variant takes it: that is where edges are."""
-    size = smallest(variant, slices)
-    return [size, one_less(variant, size)] if variant.any_size else [size]
+def executables(build: Path, asked: list[str]) -> list[Path]:
+    """The steps that are meant: names or their beginnings; all without any."""
+    built = sorted(path for path in (build / "steps").glob("[0-9]*") if path.is_file())
+    for name in asked:
+        if not any(path.name.startswith(name) for path in built):
+            sys.exit(f"sanitize: no step '{name}' is built in {build}")
+    return [path for path in built if not asked or path.name.startswith(tuple(asked))]
 
 
-def failures(step: Step, variant: Variant, slices: int, device: str = "") -> list[str]:
-    """What the tools say of one variant."""
-    found = []
-    for tool in TOOLS:
-        prefix = (sanitizer(), "--tool", tool, "--error-exitcode", str(FOUND_SOMETHING))
-        for size in sizes_of(variant, slices):
-            done = step.run(["--variant", variant.name, *size.arguments, *QUICK], prefix, device)
-            if done.returncode != 0:
-                said = "\n    ".join((done.stdout + done.stderr).strip().splitlines()[:30])
-                found.append(f"{tool}: {variant.name}, {size}: exit code {done.returncode}\n    {said}")
-    return found
+def runs_of(executable: Path, tools: list[str]) -> list[Run]:
+    """Every variant of a step under every tool."""
+    digest = hashlib.sha256(executable.read_bytes()).hexdigest()[:16]
+    step = Step(executable)
+    return [Run(step, digest, variant, tool) for variant in step.variants for tool in tools]
+
+
+def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
+    """What the tool says of it, and how long it took."""
+    prefix = (program, "--tool", run.tool, "--error-exitcode", str(FOUND_SOMETHING))
+    start = time.monotonic()
+    try:
+        done = run.step.check(
+            sanitized_cases(run.variant, slices),
+            prefix=prefix,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=LONGEST_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it had not ended after {LONGEST_SECONDS} s", LONGEST_SECONDS
+    said = "\n    ".join(done.stdout.strip().splitlines()[:30])
+    result = CLEAN if done.returncode == 0 else f"exit code {done.returncode}\n    {said}"
+    return result, time.monotonic() - start
+
+
+def duration(seconds: float) -> str:
+    """In words: 40 s, 12 min."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int) -> list[str]:
+    """Runs what is left, so many at a time, says what came of each and how long the rest will take."""
+    failed = []
+    waiting = {run.name: state.seconds(run) for run in left}
+    with ThreadPoolExecutor(jobs) as pool:
+        started = {pool.submit(sanitized, run, program, slices): run for run in left}
+        try:
+            for at, future in enumerate(as_completed(started), 1):
+                run = started[future]
+                result, seconds = future.result()
+                state.put(run, result, seconds)
+                del waiting[run.name]
+                rest = f"about {duration(sum(waiting.values()) / jobs)} left" if waiting else "the last"
+                print(f"[{at}/{len(left)}] {run.name}: {result} ({seconds:.1f} s), {rest}", flush=True)
+                if result != CLEAN:
+                    failed.append(run.name)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            sys.exit("sanitize: stopped; the same command goes on from here")
+    return failed
 
 
 def main() -> int:
-    """Runs the step named on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("executable", help="build/steps/NN_name")
+    """Runs what the command line names and has not been found clean yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path, help="the build directory")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="a step's name or its beginning (default: all)")
+    parser.add_argument("--jobs", type=int, default=4, help="processes at a time (default 4)")
+    parser.add_argument(
+        "--tool", action="append", choices=TOOLS, help="may be given again (default: memcheck, racecheck)"
+    )
     parser.add_argument("--slices", type=int, default=3, help="slices of K (default 3: prologue, middle, tail)")
-    parser.add_argument("--devices", default="", help="share the variants out over these GPUs: 0,1,2,3")
+    parser.add_argument("--again", action="store_true", help="those that came out clean, too")
     asked = parser.parse_args()
-    if asked.slices < 1:
-        parser.error("--slices takes a number from 1")
-    step = Step(asked.executable)
+    if asked.jobs < 1 or asked.slices < 1:
+        parser.error("--jobs and --slices take a number from 1")
+    found = executables(asked.build, asked.steps)
     require_gpu()
-    sanitizer()
-
-    def say(variant: Variant, wrong: list[str]) -> None:
-        print(f"{step.name} {variant.name}: {', '.join(TOOLS)}: {len(wrong)} failures", flush=True)
-
-    return check_all(step, asked.devices, lambda variant, device: failures(step, variant, asked.slices, device), say)
+    program = sanitizer()
+    every = [run for path in found for run in runs_of(path, asked.tool or list(USUAL_TOOLS))]
+    state = State(asked.build / "sanitized.json")
+    left = [run for run in every if asked.again or not state.is_clean(run)]
+    estimate = duration(sum(state.seconds(run) for run in left) / asked.jobs)
+    print(
+        f"{len(every)} runs of {len(found)} steps, {len(every) - len(left)} clean already; "
+        f"{len(left)} left, {asked.jobs} at a time: about {estimate}",
+        flush=True,
+    )
+    failed = run_all(left, state, asked.jobs, program, asked.slices)
+    print(f"{len(every) - len(failed)} clean, {len(failed)} failed")
+    for name in failed:
+        print(f"FAILED {name}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,86 +1,56 @@
 """The sizes that a variant is tested on: square, rectangular, ragged; few and many slices; scaled; wide rows."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from step import Variant
+from step import Case, Variant
 
 SQUARE = 256  # about this, as a multiple of the tile
 LEAST_RAGGED = 16  # a block that is said to be smaller is taken for this, so that ragged sizes have something to miss
+MORE_THAN_FIT = (24, 12)  # tiles of C: 288, more than 132 multiprocessors hold at two blocks each
+SLICES = (1, 2, 3, 4, 5, 8)  # fewer than any pipeline has stages, as many, more
+LARGEST = 2**31 - 1  # elements of a matrix, and what an int holds
 SCALED = ("--alpha", "-0.75", "--beta", "0.5")
+SCALINGS = (SCALED, ("--alpha", "2", "--beta", "1"), ("--alpha", "0", "--beta", "1"))
+STRIDES = ("1", "200", "1073741824", "2147483647")
+
+Size = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
-class Size:
-    """One problem: its size, and the options beside."""
-
-    m: int
-    n: int
-    k: int
-    options: tuple[str, ...] = ()
-
-    @property
-    def arguments(self) -> list[str]:
-        """As options of a step's executable."""
-        return ["--m", str(self.m), "--n", str(self.n), "--k", str(self.k), *self.options]
-
-    def __str__(self) -> str:
-        return " ".join([f"m {self.m} n {self.n} k {self.k}", *self.options])
+def gpu_cases(variant: Variant) -> list[Case]:
+    """Everything, for a GPU, where a size takes milliseconds; C has more tiles than blocks find room, too."""
+    few = size_of(variant)
+    runs = [*_plain(variant), *((size_of(variant, slices), ()) for slices in SLICES), *_scaled(variant, few)]
+    runs += _several_tiles(variant, MORE_THAN_FIT)
+    return _unique(variant, [*runs, *_strides(variant, few), *_ragged(variant), *_longest(variant)]) + refused(variant)
 
 
-def smallest(variant: Variant, slices: int = 3, tiles: tuple[int, int] = (2, 2)) -> Size:
+def simulated_cases(variant: Variant) -> list[Case]:
+    """For the simulator, which takes its time: everything for a step's default and for variants that take any size; of
+    the others each number of slices on one tile, tiles beside and above each other, and wide rows with scaling."""
+    few = size_of(variant)
+    runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
+    if variant.default or variant.any_size:
+        runs += [*_plain(variant), *_scaled(variant, few), *_strides(variant, few)]
+    else:
+        runs += [_plain(variant)[1], (few, (*wide_rows(variant, few), *SCALED)), *_strides(variant, few)[-1:]]
+    return _unique(variant, [*runs, *_ragged(variant)]) + refused(variant)
+
+
+def one_multiprocessor_cases(variant: Variant) -> list[Case]:
+    """For the simulator with one multiprocessor: persistent blocks have to get from tile to tile."""
+    return _unique(variant, _several_tiles(variant, (2, 2)))
+
+
+def sanitized_cases(variant: Variant, slices: int) -> list[Case]:
+    """The smallest size; one that no tile divides, too, where the variant takes it: that is where edges are."""
+    size = size_of(variant, slices)
+    return _unique(variant, [(size, ()), *(_one_less(variant, size) if variant.any_size else [])])
+
+
+def size_of(variant: Variant, slices: int = 3, tiles: tuple[int, int] = (2, 2)) -> Size:
     """So many tiles down and across, and so many slices of K."""
-    return Size(tiles[0] * variant.block[0], tiles[1] * variant.block[1], variant.k_of(slices))
-
-
-def one_less(variant: Variant, size: Size) -> Size:
-    """One less in each direction, so that no tile divides it, with rows as wide as the variant needs."""
-    less = Size(size.m - 1, size.n - 1, size.k - 1)
-    return Size(less.m, less.n, less.k, wide_rows(variant, less))
-
-
-def accepted(variant: Variant) -> list[Size]:
-    """Sizes on which the variant has to be right."""
-    bm, bn, _ = variant.block
-    square = _square(variant)
-    sizes = [Size(square, square, square), Size(3 * bm, bn, variant.k_of(2)), Size(bm, 5 * bn, variant.k_of(7))]
-    sizes += [smallest(variant, slices) for slices in (1, 2, 3, 4, 5, 8)]
-    few = smallest(variant)
-    wide = wide_rows(variant, few)
-    for options in (SCALED, ("--alpha", "2", "--beta", "1"), ("--alpha", "0", "--beta", "1"), wide, (*wide, *SCALED)):
-        sizes.append(Size(few.m, few.n, few.k, options))
-    if variant.any_size:
-        sizes += _ragged(variant)
-    return list(dict.fromkeys(sizes))
-
-
-def several_tiles(variant: Variant, tiles: tuple[int, int] = (2, 2)) -> list[Size]:
-    """Sizes of so many tiles, with fewer slices than a pipeline has stages, and with more."""
-    sizes = [smallest(variant, slices, tiles) for slices in (1, 2, 5)]
-    return [*sizes, one_less(variant, sizes[-1])] if variant.any_size else sizes
-
-
-def refused(variant: Variant) -> list[tuple[Size, str]]:
-    """Sizes that the variant has to refuse, each with what it has to say."""
-    fine = smallest(variant)
-    cases = []
-    for at, dimension in enumerate("mnk"):
-        multiple = variant.multiples[at]
-        if multiple > 2:  # one more than a multiple: the nearest that works is that multiple
-            wrong = [fine.m, fine.n, fine.k]
-            works = wrong[at]
-            wrong[at] += 1
-            words = f"{dimension} to be a multiple of {multiple}, not {works + 1}; the nearest that works is {works}"
-            cases.append((Size(*wrong), words))
-    for at, matrix in enumerate("abc"):
-        width = _widths(variant, fine)[at]
-        narrow = Size(fine.m, fine.n, fine.k, (f"--ld{matrix}", str(width - 1)))
-        cases.append((narrow, f"--ld{matrix} {width - 1} is narrower than the matrix's {width} columns"))
-        multiple = variant.ld_multiples[at]
-        if multiple > 2 and width % multiple == 0:
-            odd = Size(fine.m, fine.n, fine.k, (f"--ld{matrix}", str(width + 1)))
-            cases.append((odd, f"needs ld{matrix} to be a multiple of {multiple}, not {width + 1}"))
-    return cases
+    return tiles[0] * variant.block[0], tiles[1] * variant.block[1], variant.k_of(slices)
 
 
 def wide_rows(variant: Variant, size: Size) -> tuple[str, ...]:
@@ -91,19 +61,57 @@ def wide_rows(variant: Variant, size: Size) -> tuple[str, ...]:
     return tuple(options)
 
 
-def _widths(variant: Variant, size: Size) -> tuple[int, int, int]:
-    return size.k, size.k if variant.layout == "TN" else size.n, size.n
+def refused(variant: Variant) -> list[Case]:
+    """What the variant has to refuse, each with what it has to say."""
+    fine = size_of(variant)
+    cases = [*_refused_sizes(variant, fine), *_refused_rows(variant, fine), *_refused_grids(variant)]
+    if not variant.takes_stride:
+        words = f"variant {variant.name} takes no --swizzle-stride"
+        cases.append(Case(variant.name, (*_arguments(fine), "--swizzle-stride", "512"), words))
+    return cases
 
 
-def _square(variant: Variant) -> int:
+Run = tuple[Size, tuple[str, ...]]
+
+
+def _plain(variant: Variant) -> list[Run]:
+    """Tiles in a square, below each other, beside each other."""
+    bm, bn, _ = variant.block
     side = math.lcm(*variant.multiples, *variant.block)
-    return max(1, SQUARE // side) * side
+    square = max(1, SQUARE // side) * side
+    sizes = (square, square, square), (3 * bm, bn, variant.k_of(2)), (bm, 5 * bn, variant.k_of(7))
+    return [(size, ()) for size in sizes]
 
 
-def _ragged(variant: Variant) -> list[Size]:
+def _scaled(variant: Variant, size: Size) -> list[Run]:
+    wide = wide_rows(variant, size)
+    return [(size, options) for options in (*SCALINGS, wide, (*wide, *SCALED))]
+
+
+def _strides(variant: Variant, size: Size) -> list[Run]:
+    """Bands of one tile, of two, and of more than there are, up to what an int holds."""
+    return [(size, ("--swizzle-stride", stride)) for stride in STRIDES] if variant.takes_stride else []
+
+
+def _several_tiles(variant: Variant, tiles: tuple[int, int]) -> list[Run]:
+    """So many tiles, with fewer slices than a pipeline has stages, and with more."""
+    sizes = [size_of(variant, slices, tiles) for slices in (1, 2, 5)]
+    return [*((size, ()) for size in sizes), *(_one_less(variant, sizes[-1]) if variant.any_size else [])]
+
+
+def _one_less(variant: Variant, size: Size) -> list[Run]:
+    """One less in each direction, so that no tile divides it, with rows as wide as the variant needs."""
+    m, n, k = size
+    less = m - 1, n - 1, max(1, k - 1)
+    return [(less, wide_rows(variant, less))]
+
+
+def _ragged(variant: Variant) -> list[Run]:
     """Sizes that no tile divides, down to a single element, each also with scaling and wide rows."""
+    if not variant.any_size:
+        return []
     bm, bn, bk = (max(LEAST_RAGGED, edge) for edge in variant.block)
-    raw = [
+    sizes = [
         (1, 1, 1),
         (1, bn + 1, bk + 1),
         (bm + 1, 1, 2 * bk - 1),
@@ -115,8 +123,56 @@ def _ragged(variant: Variant) -> list[Size]:
         (2 * bm + 1, 2 * bn, 2 * bk),
         (2 * bm, 2 * bn + 1, 2 * bk),
     ]
-    sizes = []
-    for m, n, k in raw:
-        size = Size(m, n, max(k, variant.min_k))
-        sizes += [size, Size(size.m, size.n, size.k, (*wide_rows(variant, size), *SCALED))]
-    return sizes
+    return [(size, options) for size in sizes for options in ((), (*wide_rows(variant, size), *SCALED))]
+
+
+def _longest(variant: Variant) -> list[Run]:
+    """As many rows or columns of blocks as the grid takes along its second axis, where C may be as narrow as one."""
+    rows, columns = (most * edge for most, edge in zip(variant.most_blocks, variant.block[:2], strict=True))
+    if not variant.any_size:
+        return []
+    return [(size, ()) for size, limit in (((rows, 1, 3), rows), ((1, columns, 3), columns)) if limit < LARGEST // 8]
+
+
+def _refused_sizes(variant: Variant, fine: Size) -> Iterable[Case]:
+    for at, dimension in enumerate("mnk"):
+        multiple = variant.multiples[at]
+        if multiple > 2:  # one more than a multiple: the nearest that works is that multiple
+            wrong = [*fine]
+            wrong[at] += 1
+            words = f"{dimension} to be a multiple of {multiple}, not {wrong[at]}; the nearest that works is {fine[at]}"
+            yield Case(variant.name, _arguments((wrong[0], wrong[1], wrong[2])), words)
+
+
+def _refused_rows(variant: Variant, fine: Size) -> Iterable[Case]:
+    for at, matrix in enumerate("abc"):
+        option, width, multiple = f"--ld{matrix}", _widths(variant, fine)[at], variant.ld_multiples[at]
+        words = f"{option} {width - 1} is narrower than the matrix's {width} columns"
+        yield Case(variant.name, (*_arguments(fine), option, str(width - 1)), words)
+        if multiple > 2 and width % multiple == 0:
+            words = f"needs ld{matrix} to be a multiple of {multiple}, not {width + 1}"
+            yield Case(variant.name, (*_arguments(fine), option, str(width + 1)), words)
+
+
+def _refused_grids(variant: Variant) -> Iterable[Case]:
+    """One row or column of blocks more than the grid takes, where the matrices are not too large already."""
+    bm, bn, _ = variant.block
+    k = variant.k_of(1)
+    for at, size in enumerate((((variant.most_blocks[0] + 1) * bm, bn, k), (bm, (variant.most_blocks[1] + 1) * bn, k))):
+        m, n, _ = size
+        if max(m * k, n * k, m * n) <= LARGEST:
+            limit = variant.most_blocks[at] * variant.block[at]
+            yield Case(variant.name, _arguments(size), f"takes {'mn'[at]} up to {limit}, not {size[at]}")
+
+
+def _widths(variant: Variant, size: Size) -> Size:
+    _, n, k = size
+    return k, k if variant.layout == "TN" else n, n
+
+
+def _arguments(size: Size) -> tuple[str, ...]:
+    return tuple(word for name, edge in zip("mnk", size, strict=True) for word in (f"--{name}", str(edge)))
+
+
+def _unique(variant: Variant, runs: Iterable[Run]) -> list[Case]:
+    return [Case(variant.name, arguments) for arguments in dict.fromkeys((*_arguments(s), *more) for s, more in runs)]

@@ -2,12 +2,10 @@
 
 import json
 import os
-import queue
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -37,11 +35,14 @@ class Variant:
     """What one variant is, and what sizes it takes."""
 
     name: str
+    default: bool
+    types: str  # of the inputs, the sums and C: "f16 f32 f16"
     layout: str  # NN or TN
     block: tuple[int, int, int]  # the block tile: m, n, and the depth of a slice of K
     multiples: tuple[int, int, int]  # of which m, n, k have to be
     ld_multiples: tuple[int, int, int]  # of which lda, ldb, ldc have to be
-    min_k: int
+    most_blocks: tuple[int, int]  # that the grid takes: rows and columns of them
+    takes_stride: bool
 
     @property
     def any_size(self) -> bool:
@@ -49,9 +50,21 @@ class Variant:
         return self.multiples == (1, 1, 1)
 
     def k_of(self, slices: int) -> int:
-        """The K of so many slices, or of as many as its prologue needs."""
-        depth = max(self.block[2], self.multiples[2])
-        return max(slices, -(-self.min_k // depth)) * depth
+        """The K of so many slices."""
+        return slices * max(self.block[2], self.multiples[2])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of one variant: the options beside its name, and what it has to say where it has to refuse."""
+
+    variant: str
+    arguments: tuple[str, ...]
+    refused: str = ""
+
+    def line(self) -> str:
+        """As `--check` reads it."""
+        return json.dumps({"arguments": ["--variant", self.variant, *self.arguments], "refused": self.refused})
 
 
 class Step:
@@ -62,54 +75,39 @@ class Step:
         self.name = self.executable.name
         with tempfile.TemporaryDirectory() as folder:
             listing = Path(folder) / "variants.jsonl"
-            listed = self.run(["--list", "--json", str(listing)])
+            command = [str(self.executable), "--list", "--json", str(listing)]
+            listed = subprocess.run(command, capture_output=True, text=True, check=False)
             if listed.returncode != 0:
                 sys.exit(f"{self.name} --list failed: {listed.stderr}")
             records = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
         # those that leave out work are wrong on purpose
         self.variants = [_variant(record) for record in records if not record.get("leaves_out")]
 
-    def run(
+    def check(
         self,
-        arguments: list[str],
-        prefix: tuple[str, ...] = (),
-        device: str = "",
+        cases: Sequence[Case],
+        options: Sequence[str] = (),
+        prefix: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
+        **how: Any,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs it, behind another program if asked, on one GPU if named, and returns what it said."""
-        command = [*prefix, str(self.executable), *arguments]
-        where = {"CUDA_VISIBLE_DEVICES": device} if device else {}
-        every = {**os.environ, **where, **environment}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=every)
-
-
-def check_all(
-    step: Step, devices: str, check: Callable[[Variant, str], list[str]], say: Callable[[Variant, list[str]], None]
-) -> int:
-    """Checks every variant, several at a time where `devices` names several GPUs (0,1,2,3). Returns the exit code."""
-    free: queue.Queue[str] = queue.Queue()
-    for device in devices.split(","):
-        free.put(device)
-
-    def one(variant: Variant) -> tuple[Variant, list[str]]:
-        device = free.get()
-        try:
-            return variant, check(variant, device)
-        finally:
-            free.put(device)
-
-    found: list[str] = []
-    with ThreadPoolExecutor(len(devices.split(","))) as pool:
-        for variant, wrong in pool.map(one, step.variants):
-            found += wrong
-            say(variant, wrong)
-    for failure in found:
-        print(f"FAILED {failure}")
-    return 1 if found else 0
+        """Runs all these cases in one process, behind another program if asked. Exit code 1 where one failed."""
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+            file.writelines(case.line() + "\n" for case in cases)
+            file.flush()
+            command = [*prefix, str(self.executable), "--check", file.name, *options]
+            return subprocess.run(command, text=True, check=False, env={**os.environ, **environment}, **how)
 
 
 def _variant(record: dict[str, Any]) -> Variant:
-    block = tuple(record["block"])
-    multiples = tuple(record[f"multiple_{dimension}"] for dimension in "mnk")
-    ld_multiples = tuple(record[f"multiple_ld{matrix}"] for matrix in "abc")
-    return Variant(record["variant"], record["layout"], block, multiples, ld_multiples, record["min_k"])
+    return Variant(
+        record["variant"],
+        record["default"],
+        " ".join(record[matrix] for matrix in ("a", "acc", "c")),
+        record["layout"],
+        tuple(record["block"]),
+        tuple(record[f"multiple_{dimension}"] for dimension in "mnk"),
+        tuple(record[f"multiple_ld{matrix}"] for matrix in "abc"),
+        tuple(record["most_blocks"]),
+        record["takes_swizzle_stride"],
+    )

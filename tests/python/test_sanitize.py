@@ -1,0 +1,95 @@
+"""compute-sanitizer over the steps, with made-up programs in its and their places: what is run, and what not again."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tools.paths import ROOT
+
+STEP = """\
+#!/usr/bin/env python3
+import json, sys
+RECORD = {"default": False, "a": "f32", "acc": "f32", "c": "f32", "layout": "NN", "block": [32, 32, 8],
+          "multiple_m": 1, "multiple_n": 1, "multiple_k": 1, "multiple_lda": 1, "multiple_ldb": 1, "multiple_ldc": 1,
+          "most_blocks": [65535, 2147483647], "takes_swizzle_stride": False}
+if "--list" in sys.argv:
+    with open(sys.argv[-1], "w") as file:
+        for name, more in (("good", {}), ("bad", {}), ("partial", {"leaves_out": "the store of C"})):
+            file.write(json.dumps({**RECORD, **more, "variant": name}) + "\\n")
+else:
+    cases = [json.loads(line)["arguments"] for line in open(sys.argv[sys.argv.index("--check") + 1])]
+    print(*(" ".join(case) for case in cases), sep="\\n")
+    sys.exit(cases[0][1] == "bad")
+"""
+SANITIZER = """\
+#!/bin/sh
+echo "$@" >> {log}
+shift 4
+exec "$@"
+"""
+
+
+@pytest.fixture
+def sanitize(tmp_path):
+    """Runs sanitize.py on two made-up steps; returns its exit code, its lines, and the runs of the sanitizer."""
+    steps, programs, log = tmp_path / "build" / "steps", tmp_path / "bin", tmp_path / "log"
+    for path, text in (
+        (steps / "01_one", STEP),
+        (steps / "02_two", STEP),
+        (programs / "compute-sanitizer", SANITIZER.format(log=log)),
+        (programs / "nvidia-smi", "#!/bin/sh\necho GPU 0: made up\n"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def run(*arguments: str) -> tuple[int, list[str], list[str]]:
+        log.write_text("", encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, ROOT / "tests" / "gpu" / "sanitize.py", tmp_path / "build", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+        )
+        assert not done.stderr, done.stderr
+        return done.returncode, done.stdout.splitlines(), log.read_text(encoding="utf-8").splitlines()
+
+    run.build = tmp_path / "build"
+    return run
+
+
+def test_each_variant_runs_under_each_tool_and_what_is_clean_is_not_run_again(sanitize):
+    code, said, runs = sanitize()
+    assert code == 1
+    assert said[0] == "8 runs of 2 steps, 0 clean already; 8 left, 4 at a time: about 12 s"
+    assert sorted(" ".join(run.split()[:3]) for run in runs) == 4 * ["--tool memcheck --error-exitcode"] + 4 * [
+        "--tool racecheck --error-exitcode"
+    ]
+    assert "4 clean, 4 failed" in said and "FAILED 02_two bad racecheck" in said
+    assert any("--m 63 --n 63 --k 23" in line for line in said), "the output of what failed is shown"
+
+    code, said, runs = sanitize()
+    assert (code, len(runs)) == (1, 4)
+    assert said[0].startswith("8 runs of 2 steps, 4 clean already; 4 left, 4 at a time: about ")
+
+    (sanitize.build / "steps" / "02_two").write_text(STEP + "# changed\n", encoding="utf-8")
+    code, said, runs = sanitize("02", "--jobs", "1")
+    assert (code, len(runs)) == (1, 4)
+    assert said[0].startswith("4 runs of 1 steps, 0 clean already; 4 left, 1 at a time")
+
+
+def test_steps_and_tools_can_be_chosen(sanitize):
+    code, _, runs = sanitize("01_one", "--tool", "synccheck")
+    assert (code, len(runs)) == (1, 2)
+    assert all(run.startswith("--tool synccheck") for run in runs)
+    state = json.loads((sanitize.build / "sanitized.json").read_text(encoding="utf-8"))
+    assert state["01_one good synccheck"]["result"] == "clean"
+
+
+def test_a_state_that_cannot_be_read_is_no_hindrance(sanitize):
+    (sanitize.build / "sanitized.json").write_text("{", encoding="utf-8")
+    assert len(sanitize("01", "--tool", "memcheck")[2]) == 2
