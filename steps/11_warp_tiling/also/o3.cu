@@ -19,7 +19,6 @@ namespace o3 {
 std::vector<Variant> table() {
   return {Variant("o3", launch<Large>)
               .tile(Large::BM, Large::BN, BK)
-              .at_least_k(STAGES * BK)
               .aligned_ld(4, 4, 4)
               .flat_grid()
               .in_bands()
