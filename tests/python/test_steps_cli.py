@@ -253,13 +253,13 @@ def test_with_one_multiprocessor_a_persistent_block_computes_every_tile(tmp_path
     if not SIMULATOR.exists():
         pytest.skip(f"the simulator is not built; run: meson compile -C {BUILD.name}")
     barriers = []
-    for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its eight warps
+    for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its four warps
         file = tmp_path / f"{multiprocessors}.jsonl"
         environment = {"GEMM_SIM_MULTIPROCESSORS": str(multiprocessors)}
-        arguments = ("--sim", "--variant", "large", "--size", 512, "--json", file)
+        arguments = ("--sim", "--variant", "small", "--m", 256, "--n", 128, "--k", 512, "--json", file)
         assert "in the simulator: right" in run(persistent, *arguments, env=environment).stdout
         barriers.append(json.loads(file.read_text(encoding="utf-8"))["counts"]["barriers"])
-    tiles, slices, warps = 4, 8, 8
+    tiles, slices, warps = 4, 8, 4
     assert barriers == [tiles * (slices + 1) * warps, (tiles * slices + 1) * warps]
 
 
