@@ -19,11 +19,10 @@ _PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _PTX_LABEL = re.compile(r"^([$\w]+):$")
 _PTX_INSTRUCTION = re.compile(r"^(?:@!?%?[\w$]+\s+)?([a-z][\w.:]*)\s*(.*)$")
 
-_SASS_FUNCTION = re.compile(r"^\s*(?:Function\s*:\s*|\.section\s+\.text\.|\.text\.)([\w$]+)")
-_SASS_LABEL = re.compile(r"^\s*(\.L[\w.]+):")
+_SASS_FUNCTION = re.compile(r"^\s*Function\s*:\s*([\w$]+)")
 _SASS_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 _SASS_ZEROS = re.compile(r"-?RZ\s*,\s*-?RZ\s*,")
-_SASS_TARGET = re.compile(r"`\((\.L[\w.]+)\)|\b0x([0-9a-f]+)\b")
+_SASS_TARGET = re.compile(r"\b0x[0-9a-f]+\b")
 
 
 def ptx_kernels(text: str) -> list[Kernel]:
@@ -68,77 +67,50 @@ def _statements(text: str) -> Iterable[str]:
 
 
 def sass_kernels(text: str) -> list[Kernel]:
-    """The kernels in the output of `cuobjdump -sass` or `nvdisasm`."""
+    """The kernels in the output of `cuobjdump -sass`; every address is a label."""
     found: list[Kernel] = []
-    addresses: list[dict[int, int]] = []
     for line in text.split("\n"):
         if match := _SASS_FUNCTION.match(line):
-            if not found or found[-1].instructions or found[-1].name != match[1]:
-                found.append(Kernel(match[1]))
-                addresses.append({})
-        elif found and (label := _SASS_LABEL.match(line)):
-            found[-1].labels[label[1]] = len(found[-1].instructions)
+            found.append(Kernel(match[1]))
         elif found and (instruction := _SASS_INSTRUCTION.match(line)):
-            addresses[-1][int(instruction[1], 16)] = len(found[-1].instructions)
+            found[-1].labels[f"0x{int(instruction[1], 16):x}"] = len(found[-1].instructions)
             found[-1].instructions.append((instruction[2], instruction[3]))
-    for kernel, places in zip(found, addresses, strict=True):
-        kernel.labels.update({f"0x{address:x}": place for address, place in places.items()})
-    return [kernel for kernel in found if kernel.instructions]
+    return found
 
 
-def classify(opcode: str, operands: str = "") -> str:
-    """The class of an instruction, PTX (lower case) or SASS (upper case)."""
-    if _SASS_ZEROS.search(operands) and opcode.startswith(("HFMA2", "IMAD.U32")):
-        return "move"  # ptxas writes constants and copies as multiplications of zeros, on units that idle
-    return _sass_class(opcode) if opcode[0].isupper() else _ptx_class(opcode)
-
-
-_PTX_NAMED = {
-    "mov": "move", "movmatrix": "shuffle", "bar": "barrier", "barrier": "barrier", "bra": "branch", "ret": "branch",
-    "exit": "branch", "call": "branch", "shfl": "shuffle", "vote": "shuffle", "atom": "atomic", "red": "atomic",
-}  # fmt: skip
-_PTX_INTEGER = re.compile(
-    r"add|sub|mul|mad|shl|shr|and|or|xor|not|min|max|div|rem|neg|abs|lop3|shf|bfe|bfi|prmt|mul24|mad24|popc|clz|sad|dp4a"
+# By the whole opcode.
+_PTX_CLASSES = (
+    (r"cp\.async\.(?:commit|wait)_.*", "other"),
+    (r"cp\.async.*", "cp_async"),
+    (r"ld\..*shared.*|ldmatrix.*|wmma\.load.*", "load_shared"),
+    (r"st\..*shared.*|stmatrix.*|wmma\.store.*", "store_shared"),
+    (r"ld\..*global.*", "load_global"),
+    (r"st\..*global.*", "store_global"),
+    (r"fma\..*|mad\.(?:.*\.)?b?f\d.*", "fma"),
+    (r"(?:mma|wmma|wgmma)\..*", "tensor"),
+    (r"cvta?\..*", "convert"),
+    (r"(?:setp|selp|slct|set)\..*", "predicate"),
+    (r"mov\..*", "move"),
+    (r"(?:movmatrix|shfl|vote)\..*", "shuffle"),
+    (r"bar(?:rier)?\..*", "barrier"),
+    (r"(?:bra|ret|exit|call)\b.*", "branch"),
+    (r"(?:atom|red)\..*", "atomic"),
+    (r"(?!ld|st).*\.(?:b?f16(?:x2)?|f32|f64)\b.*", "float"),
+    (r"(?:add|sub|mul|mad|shl|shr|and|or|xor|not|min|max|div|rem|neg|abs)\b.*", "integer"),
+    (r"(?:lop3|shf|bfe|bfi|prmt|mul24|mad24|popc|clz|sad|dp4a)\b.*", "integer"),
 )
-
-
-def _ptx_class(opcode: str) -> str:
-    base, *modifiers = opcode.split(".")
-    floating = any(m in ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64") for m in modifiers)
-    if opcode.startswith("cp.async"):
-        asynchronous = {"commit_group", "wait_group", "wait_all"} & set(modifiers)
-        return "other" if asynchronous else "cp_async"
-    spaces = {modifier.split("::")[0] for modifier in modifiers} & {"shared", "global"}
-    if base in ("ld", "st"):
-        return f"{'load' if base == 'ld' else 'store'}_{spaces.pop()}" if spaces else "other"
-    if base in ("ldmatrix", "stmatrix"):
-        return "load_shared" if base == "ldmatrix" else "store_shared"
-    if base == "fma" or (base == "mad" and floating):
-        return "fma"
-    if base in ("mma", "wmma", "wgmma"):
-        memory = {"load": "load_shared", "store": "store_shared"}
-        return next((memory[m] for m in modifiers if m in memory), "tensor")
-    if base in ("cvt", "cvta"):
-        return "convert"
-    if base in ("setp", "selp", "slct", "set"):
-        return "predicate"
-    if base in _PTX_NAMED:
-        return _PTX_NAMED[base]
-    if floating:
-        return "float"
-    return "integer" if _PTX_INTEGER.fullmatch(base) else "other"
-
-
+# By what stands before the first point, but for the first.
 _SASS_CLASSES = (
+    (r"IMAD\.MOV.*", "move"),
+    (r"WARPSYNC|BSYNC|BSSY|BRA|EXIT|RET|CALL|JMP|BRX", "branch"),
     (r"FFMA2?|HFMA2|DFMA", "fma"),
-    (r"[HID]MMA|[HQ]GMMA|IMMA", "tensor"),
-    (r"LDSM?|LDSM", "load_shared"),
+    (r"[HID]MMA|[HQ]GMMA", "tensor"),
+    (r"LDSM?", "load_shared"),
     (r"STSM?", "store_shared"),
     (r"LDGSTS", "cp_async"),
     (r"LDG|LD", "load_global"),
     (r"STG|ST", "store_global"),
-    (r"BAR|WARPSYNC|BSYNC|BSSY|SYNCS", "barrier"),
-    (r"BRA|EXIT|RET|CALL|JMP|BRX", "branch"),
+    (r"BAR|SYNCS", "barrier"),
     (r"SHFL|VOTE|VOTEU|MOVM|R2UR", "shuffle"),
     (r"ATOMG?|ATOMS|RED", "atomic"),
     (r"MOV|UMOV|CS2R|S2R|S2UR|CS2UR|SEL|USEL|FSEL", "move"),
@@ -146,16 +118,17 @@ _SASS_CLASSES = (
     (r"[FHD](?:ADD|MUL|MNMX|SET)2?|MUFU|FCHK", "float"),
     (r"I2F\w*|F2I\w*|F2F\w*|I2I|I2FP|F2FP", "convert"),
     (r"U?(?:IADD3?|IMAD|LEA|SHF|LOP3|IABS|IMNMX|PRMT|BFE|BMSK|SGXT|POPC|FLO|VIADD|VIMNMX)|IDP\w*", "integer"),
-)  # fmt: skip
+)
 
 
-def _sass_class(opcode: str) -> str:
-    base = opcode.split(".")[0]
-    if opcode.startswith("IMAD.MOV"):
-        return "move"
-    if opcode.startswith(("BSYNC", "BSSY", "WARPSYNC")):
-        return "branch"
-    return next((kind for pattern, kind in _SASS_CLASSES if re.fullmatch(pattern, base)), "other")
+def classify(opcode: str, operands: str = "") -> str:
+    """The class of an instruction, PTX (lower case) or SASS (upper case)."""
+    if _SASS_ZEROS.search(operands) and opcode.startswith(("HFMA2", "IMAD.U32")):
+        return "move"  # ptxas writes constants and copies as multiplications of zeros, on units that idle
+    table, word = _SASS_CLASSES, opcode if opcode.startswith("IMAD.MOV") else opcode.split(".")[0]
+    if opcode[0].islower():
+        table, word = _PTX_CLASSES, opcode
+    return next((kind for pattern, kind in table if re.fullmatch(pattern, word)), "other")
 
 
 @dataclass(frozen=True)
@@ -187,11 +160,8 @@ def loops(kernel: Kernel) -> list[Loop]:
 
 def _target(kernel: Kernel, operands: str) -> int | None:
     """The instruction a branch goes to."""
-    for match in _SASS_TARGET.finditer(operands):
-        name = match[1] or f"0x{match[2]}"
-        if name in kernel.labels:
-            return kernel.labels[name]
-    return kernel.labels.get(operands.split(",")[0].strip())
+    names = [*_SASS_TARGET.findall(operands), operands.split(",")[0].strip()]
+    return next((kernel.labels[name] for name in names if name in kernel.labels), None)
 
 
 def inner_loop(kernel: Kernel) -> Loop | None:

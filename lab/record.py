@@ -1,6 +1,7 @@
 """`./gemm record`: the complete recorded set of one GPU, on one or several of its kind, in pieces."""
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -24,7 +25,6 @@ from tools.progress import Bar, Meter, meter, say
 PARTIAL = BUILD / "recording"  # each run's own records, until it has ended
 SOURCES = {".cu", ".h", ".cpp"}
 CUT_OFF = 124  # the exit code of `timeout` where the time was over
-LONGEST_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,7 @@ class Recording:
             shutil.rmtree(PARTIAL, ignore_errors=True)
 
     def sum_up(self) -> None:
-        """Says what was recorded, what took long, what failed and what is left."""
-        for task, seconds in sorted(self.seconds.items(), key=lambda item: -item[1])[:LONGEST_SHOWN]:
-            say(f"{seconds:7.0f} s  {task.title}")
+        """Says what was recorded, what failed and what is left."""
         left = sum(not self._is_done(task) for task in self.tasks) - len(self.failed)
         together, elapsed = sum(self.seconds.values()), time.monotonic() - self.started
         say(
@@ -250,11 +248,9 @@ def _fingerprint(program: str) -> str:
 
 
 def _read_state(file: Path) -> dict[str, str]:
-    try:
-        state = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) else {}
+    with contextlib.suppress(OSError, ValueError):  # none yet, or broken off: all is measured again
+        return json.loads(file.read_text())
+    return {}
 
 
 def _write_state(file: Path, state: dict[str, str]) -> None:

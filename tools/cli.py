@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from lab import recorded_set
@@ -44,47 +45,48 @@ def parser() -> Parser:
     )
     commands = main_parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
 
-    def add(name: str, text: str, set_up: bool = True, passes_on: str = "") -> Parser:
+    def add(start: Callable, text: str, set_up: bool = True, passes_on: str = "") -> Parser:
+        name = start.__name__.strip("_")
         command = commands.add_parser(name, help=text, description=text + ".", epilog=passes_on, allow_abbrev=False)
-        command.set_defaults(passes_on=bool(passes_on), no_setup=True)
+        command.set_defaults(start=start, passes_on=bool(passes_on), no_setup=True)
         if set_up:
             text = "install nothing: use the tools that are on PATH"
             command.add_argument("--no-setup", action="store_true", default=False, help=text)
         return command
 
-    run = add("run", "build and run the ladder, or one step, and draw the charts", passes_on=STEPS_OPTIONS)
+    run = add(_run, "build and run the ladder, or one step, and draw the charts", passes_on=STEPS_OPTIONS)
     run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--json FILE] [--no-setup] [the step's options]"
     run.add_argument("--ladder", metavar="NAME", help="only this part of the ladder: fp32, fp16, wmma, mma")
     run.add_argument("--sim", action="store_true", help="run in the simulator, also where there is a GPU")
     run.add_argument("--json", metavar="FILE", help="where the records go, instead of plots/data/")
 
-    test = add("test", "build everything and run every test")
+    test = add(_test, "build everything and run every test")
     test.add_argument(
         "--sanitize", nargs="*", metavar="STEP", help="run these steps under compute-sanitizer instead (default: all)"
     )
 
-    diff = add("diff", "what changed in the kernel between two steps, side by side", set_up=False)
+    diff = add(_diff, "what changed in the kernel between two steps, side by side", set_up=False)
     diff.add_argument("old", metavar="OLD", help="the step to start from")
     diff.add_argument("new", metavar="NEW", help="the step to compare with it")
     diff.add_argument("--whole", action="store_true", help="show the lines that are the same, too")
     diff.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
 
-    listing = add("list", "the ladder: number, idea, types, GPU needed, figures", set_up=False)
+    listing = add(_list, "the ladder: number, idea, types, GPU needed, figures", set_up=False)
     listing.add_argument("--ladder", metavar="NAME", help="only this part of the ladder")
     listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
 
     add(
-        "plot",
+        _plot,
         "draw the charts and write the tables again, from the recorded data",
         passes_on="Other options are passed on: python plots/plot.py --help shows them.",
     )
     add(
-        "validate",
+        _validate,
         "compare the simulator's counts with a GPU's counters",
         passes_on="Steps and other options are passed on: python -m lab.validate --help shows them.",
     )
 
-    record = add("record", "time the complete recorded set on this GPU; goes on where it stopped")
+    record = add(_record, "time the complete recorded set on this GPU; goes on where it stopped")
     record.add_argument("--steps", metavar="LIST", help="only these steps: 01-04,07")
     record.add_argument("--only", choices=recorded_set.PARTS, help="only this part of the set")
     record.add_argument("--devices", metavar="LIST", help="share the runs out over these GPUs: 0,1,2,3 or all")
@@ -96,7 +98,7 @@ def parser() -> Parser:
     record.add_argument("--dry-run", action="store_true", help="show what would be run, and stop")
     record.add_argument("--merge", metavar="FOLDER", help="only put the records of FOLDER among those of --data")
 
-    add("format", "format every source (C++, CUDA, Python)").add_argument(
+    add(_format, "format every source (C++, CUDA, Python)").add_argument(
         "--check", action="store_true", help="change nothing; fail if something is not formatted"
     )
     return main_parser
@@ -119,7 +121,7 @@ def main(arguments: list[str]) -> int:
     """Runs one command. Returns its exit code: 0 fine, 1 something failed, 2 bad input, 130 stopped by Ctrl-C."""
     try:
         parsed = parse(arguments)
-        COMMANDS[parsed.command](parsed, not parsed.no_setup, arguments)
+        parsed.start(parsed, not parsed.no_setup, arguments)
     except UserError as error:
         print(f"gemm: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -209,15 +211,3 @@ def _format(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> No
 
     environment.ensure_python(setup, arguments)
     format.run(parsed.check)
-
-
-COMMANDS = {
-    "run": _run,
-    "test": _test,
-    "diff": _diff,
-    "list": _list,
-    "plot": _plot,
-    "validate": _validate,
-    "record": _record,
-    "format": _format,
-}

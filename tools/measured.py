@@ -1,6 +1,7 @@
 """The recorded figures, as the command line shows them: read by the plots' own reader."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,17 @@ Records = plot_records.Records
 
 def load() -> Records:
     """Every record of the course; a corrupt one is named by file and line."""
-    try:
-        return plot_records.load(DATA, ROOT)
-    except plot_records.RecordError as error:
-        raise UserError(str(error)) from None
+    return _read_by(plot_records.load, DATA)
 
 
 def read(file: Path) -> list[dict[str, Any]]:
     """The records of one file, none where there is no file; a corrupt one is named by file and line."""
+    return _read_by(plot_records.read_lines, file)
+
+
+def _read_by(reader: Callable[[Path, Path], Any], path: Path) -> Any:
     try:
-        return plot_records.read_lines(file, ROOT)
+        return reader(path, ROOT)
     except plot_records.RecordError as error:
         raise UserError(str(error)) from None
 

@@ -1,6 +1,7 @@
 """The ladder: read from steps/meson.build, the one list of steps."""
 
 import ast
+import json
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,7 +12,6 @@ from tools.paths import REGISTRY
 
 # The list as it stands in steps/meson.build, which is a Python literal, too.
 LIST = re.compile(r"^step_list = (\[.*?^\])", re.MULTILINE | re.DOTALL)
-HEADING = re.compile(r"^#\s+(?:\d+\s*[·:.–—-]\s*)?(?P<text>.+?)\s*$", re.MULTILINE)
 ON_CUDA_CORES = ("fp32", "fp16")
 
 
@@ -69,10 +69,10 @@ class Step:
         return re.sub(r"(\d)x(\d)", r"\1×\2", self.name.replace("_", " "))
 
     def idea(self, language: str = "en") -> str:
-        """The heading of its chapter in a language (en, zh-CN), less the number."""
-        readme = self.folder / ("README.md" if language == "en" else f"README.{language}.md")
-        heading = HEADING.search(readme.read_text(encoding="utf-8")) if readme.is_file() else None
-        return heading["text"].replace("`", "") if heading else self.short.split(" ", 1)[1]
+        """The step's idea in a few words, in a language (en, zh-CN), as plots/data/steps.json has it."""
+        file = self.home.parent / "plots" / "data" / "steps.json"
+        ideas = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        return ideas.get(self.name, {}).get(language, self.short)
 
 
 def steps(registry: Path = REGISTRY) -> list[Step]:

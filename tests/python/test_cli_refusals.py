@@ -102,10 +102,10 @@ def test_ctrl_c_leaves_cleanly():
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with Ctrl-C ignored
         sys.path.insert(0, {str(ROOT)!r})
         from tools import cli, process
-        def long_work(*_):
+        def _list(*_):
             print("started", flush=True)
             process.run([sys.executable, "-c", "import time; time.sleep(60)"])
-        cli.COMMANDS["list"] = long_work
+        cli._list = _list
         sys.exit(cli.main(["list"]))
         """
     )

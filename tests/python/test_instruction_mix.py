@@ -89,14 +89,6 @@ def test_sass_inner_loop_is_counted_by_class():
     }  # fmt: skip
 
 
-def test_sass_with_labels_as_nvdisasm_prints_it():
-    labelled = SASS.replace("        Function : ", ".section .text.").replace("BRA 0x10", "BRA `(.L_x_1)")
-    labelled = labelled.replace("        /*0010*/", ".L_x_1:\n        /*0010*/")
-    (kernel,) = disassembly.sass_kernels(labelled)
-    assert kernel.name == "_Z11gemm_kernelILi4ELb0EEv4GemmIfE"
-    assert disassembly.inner_loop(kernel).instructions == 9
-
-
 @pytest.mark.parametrize(
     ("opcode", "kind"),
     [

@@ -89,7 +89,7 @@ def refused(program: Path, *arguments: object, **how) -> str:
         (["--sweep", "cube"], "--sweep: 'cube' is not one of square, sgemm27, hgemm125, hgemm27" + HINT),
         (["--alpha", "nan"], "--alpha: 'nan' is not a finite number" + HINT),
         (["--rounds", "0"], "--rounds: '0' is not a whole number from 1 to 1000" + HINT),
-        (["--baseline", "mkl"], "--baseline: 'mkl' is not one of both, cublas, cublaslt, none" + HINT),
+        (["--baseline", "mkl"], "--baseline: 'mkl' is not one of both, cublas, cublas_f32_sums, cublaslt, none" + HINT),
         (["--verify", "off", "--json", "x.jsonl"], "--json records only what was verified; leave out --verify off"),
         (
             ["--json", "/nowhere/x.jsonl"],
@@ -249,17 +249,17 @@ def test_alpha_beta_and_leading_dimensions_are_right_in_the_simulator(simulated)
 
 
 def test_with_one_multiprocessor_a_persistent_block_computes_every_tile(tmp_path):
-    persistent = executable(registry.find("20", LADDER))
+    persistent = executable(registry.find("21_mma_persistent", LADDER))
     if not SIMULATOR.exists():
         pytest.skip(f"the simulator is not built; run: meson compile -C {BUILD.name}")
     barriers = []
-    for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its eight warps
+    for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its four warps
         file = tmp_path / f"{multiprocessors}.jsonl"
         environment = {"GEMM_SIM_MULTIPROCESSORS": str(multiprocessors)}
-        arguments = ("--sim", "--variant", "swizzle", "--size", 512, "--json", file)
+        arguments = ("--sim", "--variant", "small", "--m", 256, "--n", 128, "--k", 512, "--json", file)
         assert "in the simulator: right" in run(persistent, *arguments, env=environment).stdout
         barriers.append(json.loads(file.read_text(encoding="utf-8"))["counts"]["barriers"])
-    tiles, slices, warps = 4, 8, 8
+    tiles, slices, warps = 4, 8, 4
     assert barriers == [tiles * (slices + 1) * warps, (tiles * slices + 1) * warps]
 
 
