@@ -44,7 +44,7 @@ __device__ __forceinline__ int place(int row, int chunk) { return (chunk ^ (row 
 
 template <bool MOVMATRIX>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    movmatrix_kernel(Gemm<half, float> g, int band_rows) {
+    permuted_kernel(Gemm<half, float> g, int band_rows) {
   const int2 tile = tile_in_bands(blockIdx.x, g.m / BM, g.n / BN, band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 template <bool MOVMATRIX>
 void launch(const Gemm<half, float>& g, const LaunchOptions& options, cudaStream_t stream) {
-  const auto kernel = movmatrix_kernel<MOVMATRIX>;
+  const auto kernel = permuted_kernel<MOVMATRIX>;
   const int grid = g.m / BM * (g.n / BN);
   const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, BM, g.m);
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
