@@ -5,8 +5,8 @@
 #include <iostream>
 #include <optional>
 
-#include "common/harness/record_file.h"
-#include "common/harness/run.h"
+#include "common/harness/record.h"
+#include "common/harness/report.h"
 #include "common/harness/simulated.h"
 
 namespace {

@@ -2,9 +2,9 @@
 #include <limits>
 #include <sstream>
 
-#include "common/harness/compare.h"
 #include "common/harness/dispatch.h"
 #include "common/harness/for_each.h"
+#include "common/harness/reference.h"
 
 namespace {
 

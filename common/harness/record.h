@@ -1,6 +1,8 @@
-// What one measurement leaves behind: the records are the only source of every chart and table.
+// What one measurement leaves behind, and the files of such records, JSON Lines that are never half-written: the only
+// source of every chart and table.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -29,3 +31,14 @@ nlohmann::ordered_json limit_record(const std::string& name, DType ab, DType acc
 
 /// A variant as `--list --json` writes it.
 nlohmann::ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default);
+
+/// Reads a JSON Lines file; a missing file has no records. Throws BadInput naming the file and the line that is
+/// corrupt, or the file that cannot be read.
+std::vector<nlohmann::ordered_json> read_records(const std::filesystem::path& file);
+
+/// Adds records to a file, each in the place of an older one of the same measurement. Writes a temporary file and
+/// renames it, so that nothing is ever half-written. Throws BadInput where that is impossible.
+void merge_records(const std::filesystem::path& file, const std::vector<nlohmann::ordered_json>& records);
+
+/// Throws BadInput where merge_records would: before an hour of timing, not after it.
+void require_writable(const std::filesystem::path& file);

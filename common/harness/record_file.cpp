@@ -1,5 +1,3 @@
-#include "common/harness/record_file.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <fstream>
 
 #include "common/device/check.h"
+#include "common/harness/record.h"
 
 namespace {
 

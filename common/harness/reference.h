@@ -1,6 +1,7 @@
-// The FP64 reference: what C should be, and how large the sums behind each element are.
+// The FP64 reference: what C should be, and how large the sums behind each element are; and a C held against it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "common/harness/matrix.h"
@@ -40,3 +41,44 @@ class Reference {
   std::vector<int> rows_, cols_;
   DeviceBuffer device_rows_, device_cols_, value_, magnitude_;
 };
+
+/// How far an element may be from the reference.
+///   exact:  it must equal the reference rounded once to C's type.
+///   else:   |out - ref| <= (2 u_in + 8 u_acc) * magnitude + max(u_out |ref|, least_out) + |alpha| least_acc
+/// u: unit roundoff of the type; least: half the spacing of its subnormal numbers, below which no rounding error is
+/// relative any more. An infinite result is right where the reference is beyond C's type, or so near its largest number
+/// that the bound reaches it; with beta != 0 any that is not finite is right where the sum may overflow in float before
+/// beta * c is added.
+struct Tolerance {
+  bool exact;
+  double per_magnitude;  // 2 u_in + 8 u_acc
+  double per_value;      // u_out
+  double least;          // of u_out |ref|
+  double of_sum;         // |alpha| least_acc
+  double largest;        // finite number of C's type
+  double overflow;       // magnitudes beyond this may be infinite on the way
+
+  __host__ __device__ double bound(double want, double magnitude) const;
+};
+
+/// The tolerance for a kernel of these types with this scaling.
+Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha = 1.0f, float beta = 0.0f);
+
+/// What a comparison found. `row`, `col`, `got`, `want`, `bound` describe the first wrong element, if any.
+struct Comparison {
+  bool passed = true;
+  std::string damage;  // what was written that had to be left alone; usually empty
+  unsigned long long wrong = 0;
+  int row = -1, col = -1;
+  double got = 0, want = 0, bound = 0;
+  double worst_of_bound = 0;  // largest |out - ref| / bound of the right ones; 0 for exact comparisons
+  double error = 0;           // ||out - ref|| / ||ref||
+
+  /// Adds what another selection of the same matrix showed.
+  void merge(const Comparison& other);
+  /// One line: where, what, and what was expected.
+  std::string message() const;
+};
+
+/// Compares the selection's elements of `c` with the reference. NaN never passes where sums cannot overflow.
+Comparison compare(const Reference& reference, const Matrix& c, const Tolerance& tolerance);

@@ -1,17 +1,15 @@
-#include "common/harness/run.h"
-
 #include <chrono>
 #include <iostream>
 #include <thread>
 
 #include "common/harness/record.h"
-#include "common/harness/record_file.h"
+#include "common/harness/report.h"
 #include "common/harness/simulated.h"
 
 namespace {
 
 constexpr double TENSOR_CORE_SECONDS = 0.5;                     // until clocks have settled at the power limit
-constexpr std::size_t RESERVED_BYTES = std::size_t{256} << 20;  // the library's workspace and code
+constexpr std::size_t RESERVED_BYTES = std::size_t{512} << 20;  // the libraries' workspaces and code
 
 TimingPlan plan_for(const Options& options, const Variant& variant, const RotatingInputs& inputs) {
   TimingPlan plan = options.timing;

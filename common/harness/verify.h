@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "common/harness/compare.h"
+#include "common/harness/reference.h"
 
 /// full: every element. sample: full rows and columns that cross every block tile of at least 32 x 32.
 /// standard: full up to 4096^3, beyond that sample. off: nothing is checked, and nothing may be recorded.

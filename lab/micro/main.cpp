@@ -5,7 +5,6 @@
 #include <iostream>
 
 #include "common/harness/record.h"
-#include "common/harness/record_file.h"
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"
 #include "lab/micro/limits.h"

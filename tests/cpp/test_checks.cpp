@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/harness/run.h"
+#include "common/harness/report.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"
 #include "tests/cpp/scratch_folder.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/harness/record_file.h"
+#include "common/harness/record.h"
 #include "tests/cpp/refusal.h"
 #include "tests/cpp/scratch_folder.h"
 

@@ -21,7 +21,7 @@ def gpu_cases(variant: Variant) -> list[Case]:
     """Everything, for a GPU, where a size takes milliseconds; C has more tiles than blocks find room, too."""
     few = size_of(variant)
     runs = [*_plain(variant), *((size_of(variant, slices), ()) for slices in SLICES), *_scaled(variant, few)]
-    runs += _several_tiles(variant, MORE_THAN_FIT)
+    runs += _several_tiles(variant, MORE_THAN_FIT, (1, 2, 5))
     return _unique(variant, [*runs, *_strides(variant, few), *_ragged(variant), *_longest(variant)]) + refused(variant)
 
 
@@ -39,7 +39,7 @@ def simulated_cases(variant: Variant) -> list[Case]:
 
 def one_multiprocessor_cases(variant: Variant) -> list[Case]:
     """For the simulator with one multiprocessor: persistent blocks have to get from tile to tile."""
-    return _unique(variant, _several_tiles(variant, (2, 2)))
+    return _unique(variant, _several_tiles(variant, (2, 2), (1, 5)))
 
 
 def sanitized_cases(variant: Variant, slices: int) -> list[Case]:
@@ -93,9 +93,9 @@ def _strides(variant: Variant, size: Size) -> list[Run]:
     return [(size, ("--swizzle-stride", stride)) for stride in STRIDES] if variant.takes_stride else []
 
 
-def _several_tiles(variant: Variant, tiles: tuple[int, int]) -> list[Run]:
+def _several_tiles(variant: Variant, tiles: tuple[int, int], slices: tuple[int, ...]) -> list[Run]:
     """So many tiles, with fewer slices than a pipeline has stages, and with more."""
-    sizes = [size_of(variant, slices, tiles) for slices in (1, 2, 5)]
+    sizes = [size_of(variant, count, tiles) for count in slices]
     return [*((size, ()) for size in sizes), *(_one_less(variant, sizes[-1]) if variant.any_size else [])]
 
 
