@@ -25,6 +25,7 @@ BASELINES = {  # what a kernel is timed in turn with: in its own types, but for 
     CUBLAS_F32_SUMS: Words("cuBLAS, FP32 sums", "cuBLAS（FP32 累加）"),
     CUBLASLT: Words("cublasLt", "cublasLt"),
 }
+CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
 COMPLETE = "complete"  # the default once more, among the variants that leave work out
 
 SIMULATOR_DIR = "simulator"
@@ -58,6 +59,7 @@ class Records:
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
+    launched: dict[str, str] = field(default_factory=dict)  # by step: the variant that a default launches from 4096 on
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
         """GPUs with at least one timing of one of the steps; most records first, then by name."""
@@ -75,10 +77,14 @@ class Records:
     ) -> Record | None:
         """The default variant's timing at one size (square when only m is given), without options.
 
-        Against the baseline asked for; where none is, against cuBLAS if there is one.
+        Against the baseline asked for; where none is, against cuBLAS if there is one. Where a default that chooses
+        another variant by the size was not timed itself, that variant's timing stands for it at large square sizes.
         """
         size = (m, m if n is None else n, m if k is None else k)
-        rows = [r for r in self.of_step(gpu, step) if r.get("default") and (r["m"], r["n"], r["k"]) == size]
+        at_size = [r for r in self.of_step(gpu, step) if (r["m"], r["n"], r["k"]) == size]
+        rows = [r for r in at_size if r.get("default")]
+        if not rows and min(size) >= CHOSEN_FROM and len(set(size)) == 1:
+            rows = [r for r in at_size if r["variant"] == self.launched.get(step)]
         rows = [r for r in rows if not r.get("options") and baseline in (None, r.get("baseline"))]
         return min(rows, key=lambda r: r.get("baseline") != CUBLAS, default=None)
 
@@ -158,6 +164,9 @@ def load(data: Path, root: Path) -> Records:
     if not data.is_dir():
         return records
     records.variants = read_lines(data / VARIANTS_FILE, root, _COVERS_FIELDS)
+    if (ideas := data / "steps.json").is_file():
+        told = json.loads(ideas.read_text(encoding="utf-8"))
+        records.launched = {step: of_step["at_4096"] for step, of_step in told.items() if "at_4096" in of_step}
     for folder in sorted(p for p in data.iterdir() if p.is_dir()):
         if folder.name == SIMULATOR_DIR:
             records.counts = _read_folder(folder, root, _COUNT_FIELDS)

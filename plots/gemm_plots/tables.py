@@ -139,7 +139,8 @@ def _ladder(page: Page, name: str) -> str:
             small, large = (records.default_at(gpu, step.name, size) for size in (4096, 8192))
             made.used += [r for r in (small, large) if r]
             speed, peak = small["tflops"] if small else 0.0, page.course.peak(gpu, step)
-            cells = [page.link(step), page.course.idea(step, page.language)]
+            named = f" `{small['variant']}`" if small and not small.get("default") else ""
+            cells = [page.link(step) + named, page.course.idea(step, page.language)]
             cells += [_speed(small), *_ratios(page, gpu, small, baselines), _percent(speed / peak if peak else None)]
             cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
             made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
