@@ -81,17 +81,17 @@ class Records:
         another variant by the size was not timed itself, that variant's timing stands for it at large square sizes.
         """
         size = (m, m if n is None else n, m if k is None else k)
-        at_size = [r for r in self.of_step(gpu, step) if (r["m"], r["n"], r["k"]) == size]
+        at_size = [r for r in self.of_step(gpu, step) if (r["m"], r["n"], r["k"]) == size and not r.get("options")]
         rows = [r for r in at_size if r.get("default")]
         if not rows and min(size) >= CHOSEN_FROM and len(set(size)) == 1:
             rows = [r for r in at_size if r["variant"] == self.launched.get(step)]
-        rows = [r for r in rows if not r.get("options") and baseline in (None, r.get("baseline"))]
+        rows = [r for r in rows if baseline in (None, r.get("baseline"))]
         return min(rows, key=lambda r: r.get("baseline") != CUBLAS, default=None)
 
     def square_sizes(self, gpu: str, steps: Iterable[str]) -> list[int]:
-        """Square sizes at which a default variant of one of the steps was timed without options."""
-        rows = [r for step in steps for r in self.of_step(gpu, step) if r.get("default") and not r.get("options")]
-        return sorted({r["m"] for r in rows if r["m"] == r["n"] == r["k"]})
+        """Square sizes at which a default variant of one of the steps was timed without options, or what it launches."""
+        rows = [(step, r["m"]) for step in steps for r in self.of_step(gpu, step) if r["m"] == r["n"] == r["k"]]
+        return sorted({size for step, size in set(rows) if self.default_at(gpu, step, size)})
 
     def baseline_at(
         self,
