@@ -123,7 +123,8 @@ const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store)
   return pattern;
 }
 
-void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
+  const bool store = touch != Touch::read && touch != Touch::strong_read;
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Block& block = warp.block;
@@ -131,11 +132,8 @@ void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   ++tally.shared_requests;
   tally.shared_wavefronts += pattern.wavefronts().count;
   tally.shared_conflicts += pattern.wavefronts().conflicts;
-  const auto complain = [&warp](const Objection& objection) { object(warp, objection); };
-  if (store)
-    block.shadow.write(warp.index, warp.here(), lanes, pattern, complain);
-  else
-    block.shadow.read(warp.index, warp.here(), lanes, pattern, complain);
+  block.shadow.touch(touch, warp.index, warp.here(), lanes, pattern,
+                     [&warp](const Objection& objection) { object(warp, objection); });
 }
 
 void object(Warp& warp, const Objection& objection) {

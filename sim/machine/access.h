@@ -18,7 +18,7 @@ void read_addresses(Warp& warp, uint32_t mask, uint32_t base, bool wide, int64_t
 /// Checks the lanes' global or shared addresses and counts the access in `memo`'s pattern. Lanes that may not go on are
 /// taken out of the mask.
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
-void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
+void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch);
 
 /// The same without counting and without the shadow.
 Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);

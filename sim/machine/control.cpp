@@ -40,7 +40,20 @@ void trap(Warp& warp, const Instruction&) {
   warp.state = Warp::State::done;
 }
 
-void nothing(Warp&, const Instruction&) {}
+/// nanosleep: the other warps' turn.
+void sleep(Warp& warp, const Instruction&) {
+  if (warp.exec != 0) warp.poll();
+}
+
+void build_sleep(Builder& builder) {
+  if (builder.operands().size() != 1) builder.refuse("one operand is needed");
+  builder.source(builder.operands()[0], ptx::Width::b32);
+}
+
+/// Data are coherent anyway: a fence only orders, for the race detector.
+void fence(Warp& warp, const Instruction&) {
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.index);
+}
 
 // --- barriers
 // ---------------------------------------------------------------------------------------------------------------
@@ -96,7 +109,7 @@ void warp_barrier(Warp& warp, const Instruction& instruction) {
   if (warp.exec == 0) return;
   const u32 members = warp.lanes<u32>(instruction.operand[0])[first_lane(warp.exec)];
   if (!warp.gather(members)) return;
-  if (warp.block.launch.options.watch) warp.block.shadow.warp_met(warp.index);
+  if (warp.block.launch.options.watch) warp.block.shadow.clocks.warp_met(warp.index);
 }
 
 // --- between lanes
@@ -217,9 +230,9 @@ void add_control(Table& table) {
   table.add("{bar.arrive,barrier.arrive,barrier.arrive.aligned,bar.cta.arrive,barrier.cta.arrive.aligned}",
             {"", Class::barrier, barrier<false>, build_barrier});
   table.add("bar.warp.sync", {"w", Class::barrier, warp_barrier});
-  // Blocks run one after the other or on memory that the host keeps coherent, so that fences have nothing to do.
-  table.add("membar.{cta,gl,sys}", {"", Class::other, nothing});
-  table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, nothing});
+  table.add("nanosleep.u32", {"", Class::other, sleep, build_sleep});
+  table.add("membar.{cta,gl,sys}", {"", Class::other, fence});
+  table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, fence});
   table.add("shfl.sync.up.b32", {"", Class::shuffle, shuffle<Shuffle::up>, build_shuffle});
   table.add("shfl.sync.down.b32", {"", Class::shuffle, shuffle<Shuffle::down>, build_shuffle});
   table.add("shfl.sync.bfly.b32", {"", Class::shuffle, shuffle<Shuffle::butterfly>, build_shuffle});

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/types.h"
+#include "base/types.h"
 #include "machine/warp.h"
 
 namespace sim {

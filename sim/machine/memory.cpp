@@ -1,4 +1,5 @@
 /// Loads, stores, atomics and address conversions (PTX ISA 9.7.9.8 to 9.7.9.13, 9.7.13).
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -36,10 +37,24 @@ void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* name) {
   });
 }
 
+constexpr uint16_t order_bits = 9;
+
+/// What strong accesses to flags order.
+void synchronise(Warp& warp, Place place, const Lanes& lanes, Touch touch, Order order) {
+  if (place != Place::global && place != Place::shared) return;
+  Clocks& clocks = warp.block.shadow.clocks;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window : 0);
+    if (touch != Touch::strong_write) clocks.strong_load(warp.index, address, order);
+    if (touch != Touch::strong_read) clocks.strong_store(warp.index, address, order, touch == Touch::update);
+  });
+}
+
 /// Checks and counts the access of `lanes`, all in one space, and says where its bytes are.
-Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lanes, bool store) {
+Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lanes, Touch touch) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
+  const bool store = touch != Touch::read && touch != Touch::strong_read;
   switch (place) {
     case Place::global:
       if (watch) watch_global(warp, instruction.target, lanes, store);
@@ -48,7 +63,7 @@ Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lane
       if (watch) check_global(warp, instruction.target, lanes, store);
       return {};
     case Place::shared:
-      if (watch) watch_shared(warp, instruction.target, lanes, store);
+      if (watch) watch_shared(warp, instruction.target, lanes, touch);
       return {reinterpret_cast<uintptr_t>(block.shared.data()), 0};
     case Place::parameter:
       check_private(warp, lanes, block.launch.parameters.size(), "parameter");
@@ -61,15 +76,21 @@ Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lane
 
 /// Calls body(lanes, bytes) for the lanes' access, one space at a time where the address is generic.
 template <class Body>
-void access(Warp& warp, const Instruction& instruction, bool store, Body body) {
+void access(Warp& warp, const Instruction& instruction, Touch touch, Body body) {
   if (warp.exec == 0) return;
+  const auto order = static_cast<Order>(instruction.option >> order_bits);
+  if (order != Order::weak && touch == Touch::read) touch = Touch::strong_read;
+  if (order != Order::weak && touch == Touch::write) touch = Touch::strong_write;
+  const bool orders = order != Order::weak && warp.block.launch.options.watch;
+  if (order != Order::weak && touch != Touch::strong_write) warp.poll();
   Lanes lanes;
   lanes.bytes = uint32_t{instruction.bytes} * instruction.count;
   read_addresses(warp, warp.exec, instruction.operand[4], instruction.option & wide_address, instruction.immediate,
                  lanes);
   const auto place = static_cast<Place>(instruction.option & 0xff);
   if (place != Place::generic) {
-    const Bytes bytes = reach(warp, instruction, place, lanes, store);
+    const Bytes bytes = reach(warp, instruction, place, lanes, touch);
+    if (orders) synchronise(warp, place, lanes, touch, order);
     if (lanes.mask != 0) body(lanes, bytes);
     return;
   }
@@ -87,7 +108,8 @@ void access(Warp& warp, const Instruction& instruction, bool store, Body body) {
                          : window == local_window >> 56 ? Place::local
                          : window == param_window >> 56 ? Place::parameter
                                                         : Place::global;
-    const Bytes bytes = reach(warp, instruction, actual, alike, store);
+    const Bytes bytes = reach(warp, instruction, actual, alike, touch);
+    if (orders) synchronise(warp, actual, alike, touch, order);
     if (alike.mask != 0) body(alike, bytes);
   }
 }
@@ -95,7 +117,7 @@ void access(Warp& warp, const Instruction& instruction, bool store, Body body) {
 /// A value of type M in memory, widened by its sign to a register of type R.
 template <class M, class R>
 void load(Warp& warp, const Instruction& instruction) {
-  access(warp, instruction, false, [&](const Lanes& lanes, const Bytes& bytes) {
+  access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
       R* const to = warp.lanes<R>(instruction.operand[element]);
       for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
@@ -109,7 +131,7 @@ void load(Warp& warp, const Instruction& instruction) {
 
 template <class M, class R>
 void store(Warp& warp, const Instruction& instruction) {
-  access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
+  access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
       const R* const from = warp.lanes<const R>(instruction.operand[element]);
       for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
@@ -156,6 +178,20 @@ Place place_of(Builder& builder, const Builder::Address& address) {
   return of_a_call ? Place::local : Place::parameter;
 }
 
+/// The order that the opcode gives an access of a space that threads share.
+Order order_of(Builder& builder, Place place) {
+  if (place != Place::global && place != Place::shared && place != Place::generic) return Order::weak;
+  if (builder.has("acq_rel")) return Order::acquire_release;
+  if (builder.has("acquire")) return Order::acquire;
+  if (builder.has("release")) return Order::release;
+  return builder.has("relaxed") || builder.has("volatile") ? Order::relaxed : Order::weak;
+}
+
+uint16_t option(Place place, bool wide, Order order) {
+  return static_cast<uint16_t>(static_cast<uint16_t>(place) | (wide ? wide_address : 0) |
+                               static_cast<uint16_t>(order) << order_bits);
+}
+
 /// Address, type and vector of a load or store; the register operands are `data`.
 void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operand& data, bool is_store) {
   Instruction& made = builder.made();
@@ -164,7 +200,7 @@ void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operan
   made.operand[4] = address.base;
   made.immediate = address.offset;
   if (place == Place::parameter && !address.variable) made.immediate -= static_cast<int64_t>(param_window);
-  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
+  made.option = option(place, address.wide, order_of(builder, place));
   made.target = builder.memo();
 
   const MemoryType type = memory_type(builder.written().opcode);
@@ -235,7 +271,7 @@ void build_store(Builder& builder) {
 /// atom and red: operand 0 the old value (none for red), 1 the operand, 2 that of cas. One lane after the other.
 template <class T, auto combine>
 void atomic(Warp& warp, const Instruction& instruction) {
-  access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
+  access(warp, instruction, Touch::update, [&](const Lanes& lanes, const Bytes& bytes) {
     T* const old = warp.lanes<T>(instruction.operand[0]);
     const T* const b = warp.lanes<T>(instruction.operand[1]);
     const T* const c = warp.lanes<T>(instruction.operand[2]);
@@ -261,7 +297,8 @@ void build_atomic(Builder& builder) {
   const Place place = place_of(builder, address);
   made.operand[4] = address.base;
   made.immediate = address.offset;
-  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
+  // Without an order, an atomic is relaxed.
+  made.option = option(place, address.wide, std::max(order_of(builder, place), Order::relaxed));
   made.target = builder.memo();
   made.bytes = memory_type(builder.written().opcode).bytes;
   const auto width = static_cast<ptx::Width>(made.bytes);
@@ -272,9 +309,10 @@ void build_atomic(Builder& builder) {
 
 template <class T, auto combine>
 void add_atomic(Table& table, const std::string& operation_and_type) {
-  const std::string rest =
-      "{,.relaxed,.acquire,.release,.acq_rel}{,.cta,.gpu,.sys}{,.global,.shared}." + operation_and_type;
-  table.add("{atom,red}" + rest, {"", Class::atomic, atomic<T, combine>, build_atomic});
+  const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cta}." + operation_and_type;
+  const Form form{"", Class::atomic, atomic<T, combine>, build_atomic};
+  table.add("atom{,.relaxed,.acquire,.release,.acq_rel}" + rest, form);
+  table.add("red{,.relaxed,.release}" + rest, form);
 }
 
 void add_atomics(Table& table) {
@@ -325,7 +363,7 @@ void add_conversions(Table& table) {
 void add_memory(Table& table) {
   const std::string types = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}";
   const std::string vector = "{,.v2,.v4}.";
-  // Cache operators and memory orders change when others see the data, never what this thread gets.
+  // Cache operators change when others see the data, never what this thread gets.
   const std::string levels = "{,.L2::64B,.L2::128B,.L2::256B}";
   table.add("ld{,.ca,.cg,.cs,.lu,.cv,.nc,.ca.nc,.cg.nc,.cs.nc,.volatile,.weak}.global" + levels + vector + types,
             {"", Class::load_global, nullptr, build_load});
@@ -339,10 +377,7 @@ void add_memory(Table& table) {
       "{.L2::64B,.L2::128B,.L2::256B}" +
           vector + types,
       {"", Class::load_global, nullptr, build_load});
-  table.add("ld{.relaxed,.acquire}.{cta,gpu,sys}.global" + vector + types,
-            {"", Class::load_global, nullptr, build_load});
-  table.add("ld{,.volatile,.relaxed.cta,.acquire.cta}.shared{,::cta}" + vector + types,
-            {"", Class::load_shared, nullptr, build_load});
+  table.add("ld{,.volatile}.shared{,::cta}" + vector + types, {"", Class::load_shared, nullptr, build_load});
   table.add("ld{,.volatile}" + vector + types,
             {"", Class::load_global, nullptr, build_load});  // generic: counted where it goes
   table.add("ld{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_load});
@@ -354,13 +389,20 @@ void add_memory(Table& table) {
             {"", Class::store_global, nullptr, build_store});
   table.add("st.global{.wb,.cg,.cs,.wt,.L1::no_allocate}" + vector + types,
             {"", Class::store_global, nullptr, build_store});
-  table.add("st{.relaxed,.release}.{cta,gpu,sys}.global" + vector + types,
-            {"", Class::store_global, nullptr, build_store});
-  table.add("st{,.volatile,.relaxed.cta,.release.cta}.shared{,::cta}" + vector + types,
-            {"", Class::store_shared, nullptr, build_store});
+  table.add("st{,.volatile}.shared{,::cta}" + vector + types, {"", Class::store_shared, nullptr, build_store});
   table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
   table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
   table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});
+
+  const std::string scope = ".{cta,cluster,gpu,sys}";
+  table.add("ld{.relaxed,.acquire}" + scope + "{,.global}" + vector + types,
+            {"", Class::load_global, nullptr, build_load});
+  table.add("ld{.relaxed,.acquire}" + scope + ".shared{,::cta}" + vector + types,
+            {"", Class::load_shared, nullptr, build_load});
+  table.add("st{.relaxed,.release}" + scope + "{,.global}" + vector + types,
+            {"", Class::store_global, nullptr, build_store});
+  table.add("st{.relaxed,.release}" + scope + ".shared{,::cta}" + vector + types,
+            {"", Class::store_shared, nullptr, build_store});
   add_atomics(table);
   add_conversions(table);
 }

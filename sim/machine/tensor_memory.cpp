@@ -24,7 +24,7 @@ void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const ui
   Block& block = warp.block;
   lanes.bytes = 16;
   lanes.rows = true;
-  if (block.launch.options.watch) watch_shared(warp, memo, lanes, false);
+  if (block.launch.options.watch) watch_shared(warp, memo, lanes, Touch::read);
   for (uint32_t i = 0; i < count; ++i) {
     Matrix& to = *warp.lanes<Matrix>(registers[i]);
     for (uint32_t row = 0; row < 8; ++row) {
@@ -234,7 +234,7 @@ void access_matrix(Warp& warp, const Instruction& instruction) {
     }
     if (block.launch.options.watch) {
       if (shared)
-        watch_shared(warp, memo, lanes, store);
+        watch_shared(warp, memo, lanes, store ? Touch::write : Touch::read);
       else
         watch_global(warp, memo, lanes, store);
     }

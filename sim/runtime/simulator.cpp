@@ -118,6 +118,7 @@ Simulator& Simulator::instance() {
 Simulator::Simulator() {
   options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
   options.max_seconds = static_cast<double>(setting("GEMM_SIM_MAX_SECONDS", 600));
+  options.seed = setting("GEMM_SIM_SEED", 0, 0);
   options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
   multiprocessors =
       static_cast<int>(std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", Device::multiprocessors), 1024));
