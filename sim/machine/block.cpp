@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "front/decode.h"
-
 namespace sim {
 namespace {
 
@@ -29,8 +27,7 @@ Block::Block(Launch& launch)
       shared(launch.shared_bytes()),
       tallies(program.code.size()),
       memos(program.memos),
-      copies(launch.warps()),
-      committed(launch.warps()),
+      transfers(*this, launch.warps()),
       registers_(size_t{launch.warps()} * program.register_bytes + 64),
       local_(size_t{launch.warps()} * warp_size * program.local_bytes) {
   const auto unaligned = reinterpret_cast<uintptr_t>(registers_.data());
@@ -106,12 +103,11 @@ void Block::start(uint64_t number) {
   std::fill(shared.begin(), shared.end(), std::byte{0xff});  // NaN as floats: an unwritten value shows
   if (launch.options.watch) shadow.start_block(launch.shared_bytes(), program.granule_bytes, launch.warps());
   barriers_ = {};
+  transfers.start();
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
     warp.start(count == warp_size ? all_lanes : (1u << count) - 1);
-    committed[warp.index].fill(0);
-    copies[warp.index].clear();
   }
 }
 
@@ -121,6 +117,7 @@ Block::Progress Block::round() {
   const bool by_lot = launch.options.seed != 0;
   if (by_lot) {
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.below(i)]);
+    transfers.arrive_by_lot(random_);
   }
   bool ran = false, alive = false, progress = false;
   for (const uint32_t index : order_) {
@@ -141,17 +138,15 @@ Block::Progress Block::round() {
 void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
   Barrier& barrier = barriers_[number];
   if (barrier.arrived != 0 && barrier.expected != arrivals) {
-    report(Finding::divergent_barrier, warp.here(), barrier.site, [&] {
-      const auto claim = [&](uint32_t index, uint32_t site, uint32_t warps) {
-        return "warp " + std::to_string(index) + " at " + where(site) + " counts " + std::to_string(warps * warp_size);
-      };
+    const auto claim = [&](uint32_t index, uint32_t site, uint32_t warps) {
+      return "warp " + std::to_string(index) + " at " + where(site) + " counts " + std::to_string(warps * warp_size);
+    };
+    const auto message = [&] {
       return "barrier " + std::to_string(number) + " of block " + triple(index_.x, index_.y, index_.z) +
              ": its warps disagree about how many threads take part: " +
              claim(barrier.warp, barrier.site, barrier.expected) + ", " + claim(warp.index, warp.here(), arrivals);
-    });
-    launch.given_up = true;
-    warp.state = Warp::State::done;
-    return;
+    };
+    return give_up(warp, Finding::divergent_barrier, message, barrier.site);
   }
   ++barrier.arrived;
   barrier.expected = arrivals;
@@ -215,6 +210,12 @@ void Block::report(Finding kind, uint32_t here, uint32_t there, const std::funct
   launch.reports.add(kind, program.name, where(here), there == nowhere ? "" : where(there), message);
 }
 
+void Block::give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there) {
+  report(kind, warp.here(), there, message);
+  launch.given_up = true;
+  warp.state = Warp::State::done;
+}
+
 std::string Block::thread(uint32_t thread) const {
   const Dim3 block = launch.block;
   return "thread " + triple(thread % block.x, thread / block.x % block.y, thread / block.x / block.y) + " of block " +
@@ -222,12 +223,14 @@ std::string Block::thread(uint32_t thread) const {
 }
 
 std::byte* Block::resolve(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
-  const uint64_t offset = address & ((uint64_t{1} << 56) - 1);
-  switch (address >> 56) {
-    case shared_window >> 56: return offset + bytes <= shared.size() ? shared.data() + offset : nullptr;
-    case local_window >> 56:
-      return offset + bytes <= program.local_bytes ? local(warp) + size_t{lane} * program.local_bytes + offset
-                                                   : nullptr;
+  const auto [place, owner, offset] = reach(*this, address);
+  const auto within = [&](std::byte* begin, uint64_t size) {
+    return bytes <= size && offset <= size - bytes ? begin + offset : nullptr;
+  };
+  switch (place) {
+    case Place::shared: return within(owner->shared.data(), owner->shared.size());
+    case Place::local: return within(local(warp) + size_t{lane} * program.local_bytes, program.local_bytes);
+    case Place::parameter: return within(launch.parameters.data(), launch.parameters.size());
     default: {
       const auto range = launch.allocations.holding(address);
       return range && range->holds(address, address + bytes) ? reinterpret_cast<std::byte*>(address) : nullptr;

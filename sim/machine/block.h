@@ -3,27 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <set>
 
 #include "base/random.h"
+#include "machine/address.h"
 #include "machine/launch.h"
+#include "machine/transfer.h"
 #include "machine/warp.h"
 #include "watch/pattern.h"
 #include "watch/shadow.h"
 
 namespace sim {
-
-/// One cp.async of a warp, from its issue to its wait.
-struct Copy {
-  uint32_t mask;
-  uint32_t site;
-  uint32_t bytes;                      ///< written for each lane
-  std::array<uint32_t, warp_size> to;  ///< shared-memory address
-  std::array<uint64_t, warp_size> from;
-  std::array<uint32_t, warp_size> copied;  ///< bytes read; the rest is filled with zeros
-  std::array<uint32_t, warp_size> group;   ///< the lane's count of committed groups at the issue
-};
 
 class Block {
  public:
@@ -45,6 +35,8 @@ class Block {
   /// Adds a report about the instruction `here` and, where there is one, the earlier instruction `there`.
   void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
   static constexpr uint32_t nowhere = ~0u;
+  /// Reports what makes all that follows meaningless: the launch is given up, the warp ends.
+  void give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there = nowhere);
 
   std::string thread(uint32_t number) const;  ///< "thread (3,0,0) of block (1,0,0)"
   std::string thread(const Warp& warp, uint32_t lane) const { return thread(warp.index * warp_size + lane); }
@@ -59,9 +51,8 @@ class Block {
   std::vector<std::byte> shared;
   Shadow shadow;
   Tallies tallies;
-  std::vector<Pattern> memos;                              ///< by Instruction::target
-  std::vector<std::deque<Copy>> copies;                    ///< under way, by warp
-  std::vector<std::array<uint32_t, warp_size>> committed;  ///< groups of copies, by warp and lane
+  std::vector<Pattern> memos;  ///< of the instructions that access memory, by the numbers that their payloads hold
+  Transfers transfers;
 
  private:
   struct Barrier {

@@ -49,8 +49,9 @@ class Warp {
   void branch(uint32_t target);
   void exit();
 
-  /// Lets other lanes of the warp come to this instruction before it is executed. False when the caller must return at
-  /// once and will be called again; true when `needed` lanes (or all that are left) are here, or can never be.
+  /// Lets other lanes of the warp come to this instruction before it is executed: for handle_together, which see. False
+  /// when the caller must return at once and will be called again; true when `needed` lanes (or all that are left) are
+  /// here, or can never be.
   bool gather(uint32_t needed);
 
   Block& block;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "front/decode.h"
 #include "front/parse.h"
+#include "machine/decode.h"
 #include "machine/launch.h"
 
 namespace sim::testing {

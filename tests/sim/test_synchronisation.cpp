@@ -35,13 +35,18 @@ std::string filled_roles(const std::string& first, const std::string& second) {
 
 // Warp 0 arrives at 1, writes, and arrives at 2; warp 1, which waited at 1 only, may not read what was written.
 TEST(Synchronisation, ALaterArrivalElsewhereDoesNotHideARace) {
-  const std::string writer = "bar.arrive 1, 64;\nst.shared.u32 [%r2], 7;\nbar.arrive 2, 64;\n";
+  const std::string write = "bar.arrive 1, 64;\nst.shared.u32 [%r2], 7;\nbar.arrive 2, 64;\n";
   const std::string read = "ld.shared.u32 %r4, [%r3];\n";
-  const Result wrong = ran(filled_roles(writer, "bar.sync 1, 64;\n" + read + "bar.sync 2, 64;\n"));
-  EXPECT_EQ(wrong.count(Finding::race), 1) << wrong.text();
-  EXPECT_EQ(wrong.reports.size(), 1u) << wrong.text();
-  const Result right = ran(filled_roles(writer, "bar.sync 1, 64;\nbar.sync 2, 64;\n" + read));
-  EXPECT_TRUE(right.reports.empty()) << right.text();
+  const std::string early = "bar.sync 1, 64;\n" + read + "bar.sync 2, 64;\n";
+  const std::string late = "bar.sync 1, 64;\nbar.sync 2, 64;\n" + read;
+  // Whichever of the two warps runs first.
+  for (const auto& wrong : {filled_roles(write, early), filled_roles(early, write)}) {
+    const Result result = ran(wrong);
+    EXPECT_EQ(result.count(Finding::race), 1) << result.text();
+    EXPECT_EQ(result.reports.size(), 1u) << result.text();
+  }
+  for (const auto& right : {filled_roles(write, late), filled_roles(late, write)})
+    EXPECT_TRUE(ran(right).reports.empty()) << ran(right).text();
 }
 
 // A ring of two slots, full and empty barriers: each pair of barriers guards one slot.
@@ -57,11 +62,13 @@ TEST(Synchronisation, ProducerAndConsumerWarpsWithNamedBarriers) {
            "%r6;\n";
   };
   const std::string first = "ld.shared.u32 %r6, [%r3];\n", second = "ld.shared.u32 %r7, [%r3+256];\n";
-  const Result right = ran(roles(produce, consume(first, second)));
-  EXPECT_TRUE(right.reports.empty()) << right.text();
-  EXPECT_EQ(right.out[40], 2u);
-  // Both slots read as soon as the first is full.
-  EXPECT_EQ(ran(filled_roles(produce, consume(first + second, ""))).count(Finding::race), 1);
+  const std::string right = consume(first, second), wrong = consume(first + second, "");  // both as soon as one is full
+  const Result result = ran(roles(produce, right));
+  EXPECT_TRUE(result.reports.empty()) << result.text();
+  EXPECT_EQ(result.out[40], 2u);
+  EXPECT_TRUE(ran(roles(right, produce)).reports.empty());
+  EXPECT_EQ(ran(filled_roles(produce, wrong)).count(Finding::race), 1);
+  EXPECT_EQ(ran(filled_roles(wrong, produce)).count(Finding::race), 1);
 }
 
 TEST(Synchronisation, WarpsThatDisagreeAboutABarriersThreads) {
