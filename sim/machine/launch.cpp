@@ -132,7 +132,7 @@ uint64_t Launch::most_begun_blocks() const {
   const uint64_t shadow_bytes = uint64_t{24} * shared_bytes() / program.granule_bytes;
   const uint64_t of_warp = program.register_bytes + uint64_t{warp_size} * program.local_bytes;
   const uint64_t bytes = warps() * of_warp + shared_bytes() + shadow_bytes + program.code.size() * sizeof(Tally);
-  return std::max<uint64_t>(1, (uint64_t{1} << 30) / std::max<uint64_t>(bytes, 1));
+  return std::max<uint64_t>(1, (uint64_t{1} << 30) / std::max(1u, options.threads) / std::max<uint64_t>(bytes, 1));
 }
 
 Tallies run(Launch& launch) {

@@ -42,7 +42,7 @@ struct Launch {
   uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
   uint32_t warps() const { return (threads() + 31) / 32; }
-  /// How many blocks a worker may have begun: as many as fit into a gigabyte.
+  /// How many blocks a worker may have begun: as many as fit into its part of a gigabyte.
   uint64_t most_begun_blocks() const;
 };
 

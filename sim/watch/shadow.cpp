@@ -35,24 +35,24 @@ void Shadow::over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast
 }
 
 void Shadow::touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
-                   const Object& object) {
-  if (touch == Touch::read) return read(warp, site, lanes, pattern, object);
-  if (touch == Touch::write) return write(warp, site, lanes, pattern, object);
+                   const ReportTo& report) {
+  if (touch == Touch::read) return read(warp, site, lanes, pattern, report);
+  if (touch == Touch::write) return write(warp, site, lanes, pattern, report);
   forget_ordered_reads();
   const auto never_fast = [](uint32_t, uint32_t) { return false; };
   over_granules(lanes, pattern, never_fast, [&](uint32_t lane, uint32_t granule) {
-    if (touch != Touch::strong_write) check_read(warp, lane, granule, true, object);
+    if (touch != Touch::strong_write) check_read(warp, lane, granule, true, report);
     if (touch == Touch::strong_read) {
       strong_reads_[granule][warp] = clocks.now();
       read_site_[granule] = site;
     } else {
-      write_slowly(warp, lane, granule, true, object);
+      write_slowly(warp, lane, granule, true, report);
       mark_written(granule, warp, lane, true, site);
     }
   });
 }
 
-void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const Object& object) {
+void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report) {
   const uint32_t start = clocks.start(), clear = clocks.clear(warp), now = clocks.now(), bit = 1u << warp;
   const uint32_t written_by = clear - start;
   over_granules(
@@ -76,7 +76,7 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
         }
         return true;
       },
-      [&](uint32_t lane, uint32_t granule) { read_slowly(warp, lane, site, granule, object); });
+      [&](uint32_t lane, uint32_t granule) { read_slowly(warp, lane, site, granule, report); });
 }
 
 /// Whether an access with this stamp happened before the next one of the lane.
@@ -85,11 +85,11 @@ bool Shadow::is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp
   return before.lane == lane || stamp <= clocks.lanes_met(warp);
 }
 
-void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const Object& object) const {
+void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const {
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
-    object({what, address(granule), lane, writer.warp, writer.lane, write_site_[granule]});
+    report({what, address(granule), lane, writer.warp, writer.lane, write_site_[granule]});
   };
   if (stamp == under_way)
     objection(Objection::What::copy_under_way);
@@ -99,8 +99,8 @@ void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool str
     objection(Objection::What::read_of_write);
 }
 
-void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const Object& object) {
-  check_read(warp, lane, granule, false, object);
+void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const ReportTo& report) {
+  check_read(warp, lane, granule, false, report);
   const uint32_t bit = 1u << warp, now = clocks.now();
   if (read_stamp_[granule] == now) {
     readers_[granule] |= bit;
@@ -117,7 +117,7 @@ void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t g
   read_site_[granule] = site;
 }
 
-void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const Object& object) {
+void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report) {
   forget_ordered_reads();
   const uint32_t clear = clocks.clear(warp);
   over_granules(
@@ -130,7 +130,7 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
         for (uint32_t g = first; g < last; ++g) wrong |= (write_stamp[g] > clear) | (read_stamp[g] > clear);
         return !wrong && earlier_reads_.empty() && strong_reads_.empty();
       },
-      [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, false, object); });
+      [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, false, report); });
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)
@@ -138,17 +138,17 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
   });
 }
 
-void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const Object& object) {
+void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) {
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   if (stamp == under_way) {
-    object({Objection::What::copy_under_way, address(granule), lane, writer.warp, writer.lane, write_site_[granule]});
+    report({Objection::What::copy_under_way, address(granule), lane, writer.warp, writer.lane, write_site_[granule]});
   } else if (stamp >= clocks.start() && !(strong && writer.strong) && !is_ordered(warp, lane, writer, stamp)) {
-    object({Objection::What::write_of_write, address(granule), lane, writer.warp, writer.lane, write_site_[granule]});
+    report({Objection::What::write_of_write, address(granule), lane, writer.warp, writer.lane, write_site_[granule]});
   }
   const auto read_before = [&](uint32_t other, uint32_t read_stamp) {
     if (other == warp || read_stamp <= clocks.seen(warp, other)) return;
-    object({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule]});
+    report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule]});
   };
   if (read_stamp_[granule] >= clocks.start())
     for_lanes(readers_[granule], [&](uint32_t other) { read_before(other, read_stamp_[granule]); });
@@ -177,8 +177,8 @@ void Shadow::forget_ordered_reads() {
 }
 
 void Shadow::begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
-                        const Object& object) {
-  write(warp, site, lanes, pattern, object);
+                        const ReportTo& report) {
+  write(warp, site, lanes, pattern, report);
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)

@@ -38,16 +38,16 @@ enum class Touch : uint8_t { read, write, strong_read, strong_write, update };
 
 class Shadow {
  public:
-  using Object = std::function<void(const Objection&)>;
+  using ReportTo = std::function<void(const Objection&)>;
 
   /// Forgets the block before. `granule_bytes` is the smallest access of the kernel: what is told apart.
   void start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t warps);
 
   void touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
-             const Object& object);
+             const ReportTo& report);
 
   /// A copy into shared memory begins; its data arrive at some time before it is waited for.
-  void begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const Object& object);
+  void begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
   /// The thread that began the copy of these bytes has waited for it.
   void end_copy(uint32_t warp, uint32_t lane, uint64_t address, uint32_t bytes);
 
@@ -64,11 +64,11 @@ class Shadow {
 
   template <class Fast, class Slow>
   void over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast, Slow slow);
-  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const Object& object);
-  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const Object& object);
-  void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const Object& object) const;
-  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const Object& object);
-  void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const Object& object);
+  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const;
+  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const ReportTo& report);
+  void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report);
   void mark_written(uint32_t granule, uint32_t warp, uint32_t lane, bool strong, uint32_t site);
   bool is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp) const;
   void forget_ordered_reads();

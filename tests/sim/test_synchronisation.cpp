@@ -223,6 +223,22 @@ TEST(Turns, ASeedPermutesThem) {
   }
 }
 
+// A copy's source must stay as it is until the copy is waited for. That the copy reads what the second store leaves is
+// chance: with some seeds it has arrived before.
+TEST(Turns, ASeedLetsCopiesArriveEarly) {
+  const std::string body =
+      "st.global.u32 [%d2], %r1;\ncp.async.ca.shared.global [%r2], [%d2], 4;\nmov.u32 %r5, 0;\nmore:\nadd.u32 %r5, "
+      "%r5, 1;\nsetp.lt.u32 %p3, %r5, 5000;\n@%p3 bra more;\nst.global.u32 [%d2], 1000;\ncp.async.wait_all;\n"
+      "ld.shared.u32 %r4, [%r2];\nst.global.u32 [%d2], %r4;\n";
+  std::set<uint32_t> first;
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const Result result = ran(prologue + body, {.block = {64, 1, 1}, .seed = seed});
+    EXPECT_TRUE(result.reports.empty()) << result.text();
+    first.insert(result.out[7]);
+  }
+  EXPECT_EQ(first, (std::set<uint32_t>{7, 1000}));
+}
+
 TEST(Turns, ADeadlockSaysWhoWaitsForWhat) {
   const Result result = ran(roles("bar.sync 1, 64;\n", "bar.sync 2, 96;\n"), {.block = {96, 1, 1}});
   EXPECT_EQ(result.count(Finding::deadlock), 1) << result.text();
