@@ -136,9 +136,9 @@ void Lexer::number() {
     else if (mark == 'b' || mark == 'B')
       base = 2;
     else if (mark == 'f' || mark == 'F')
-      base = 16, exact = 8, token_.kind = Token::Kind::single;
+      base = 16, exact = 8, token_.kind = Token::Kind::float32;
     else if (mark == 'd' || mark == 'D')
-      base = 16, exact = 16, token_.kind = Token::Kind::twofold;
+      base = 16, exact = 16, token_.kind = Token::Kind::float64;
     else
       base = 8;
     digits.remove_prefix(base == 8 ? 1 : 2);

@@ -9,7 +9,7 @@
 namespace sim::ptx {
 
 struct Token {
-  enum class Kind : uint8_t { end, word, directive, integer, single, twofold, string, punctuation };
+  enum class Kind : uint8_t { end, word, directive, integer, float32, float64, string, punctuation };
   Kind kind = Kind::end;
   std::string_view text = {};  ///< as written; a string without its quotes
   uint64_t value = 0;          ///< of a number: its bits

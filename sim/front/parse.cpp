@@ -207,8 +207,8 @@ class Parser {
     const auto one = [&] {
       const bool negative = lexer_.accept('-');
       const Token token = lexer_.take();
-      if (token.kind != Token::Kind::integer && token.kind != Token::Kind::single &&
-          token.kind != Token::Kind::twofold) {
+      if (token.kind != Token::Kind::integer && token.kind != Token::Kind::float32 &&
+          token.kind != Token::Kind::float64) {
         lexer_.fail("an initial value that is not a number");
       }
       const uint64_t value = negative ? -token.value : token.value;
@@ -452,10 +452,10 @@ class Parser {
     switch (token.kind) {
       case Token::Kind::integer:
         return {.kind = Operand::Kind::integer, .value = negative ? -token.value : token.value};
-      case Token::Kind::single:
-        return {.kind = Operand::Kind::single, .value = token.value ^ (negative ? uint64_t{1} << 31 : 0)};
-      case Token::Kind::twofold:
-        return {.kind = Operand::Kind::twofold, .value = token.value ^ (negative ? uint64_t{1} << 63 : 0)};
+      case Token::Kind::float32:
+        return {.kind = Operand::Kind::float32, .value = token.value ^ (negative ? uint64_t{1} << 31 : 0)};
+      case Token::Kind::float64:
+        return {.kind = Operand::Kind::float64, .value = token.value ^ (negative ? uint64_t{1} << 63 : 0)};
       default: lexer_.fail("expected an operand before this");
     }
   }

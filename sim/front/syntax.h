@@ -39,8 +39,8 @@ struct Operand {
   enum class Kind : uint8_t {
     reg,
     integer,
-    single,
-    twofold,
+    float32,
+    float64,
     variable,
     special,
     label,

@@ -29,15 +29,6 @@ void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
   });
 }
 
-/// Addresses outside the mask repeat an active lane's: after the mask has shrunk they must again.
-void settle(Lanes& lanes) {
-  if (lanes.mask == 0) return;
-  const uint64_t first = lanes.address[first_lane(lanes.mask)];
-  for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
-  }
-}
-
 void refuse_outside_global(Warp& warp, Lanes& lanes, bool store) {
   Block& block = warp.block;
   for_lanes(lanes.mask, [&](uint32_t lane) {
@@ -56,20 +47,28 @@ void refuse_outside_global(Warp& warp, Lanes& lanes, bool store) {
 
 }  // namespace
 
-void read_addresses(Warp& warp, uint32_t mask, uint32_t base, bool wide, int64_t offset, Lanes& lanes) {
+void read_addresses(Warp& warp, uint32_t mask, const AddressOperand& from, Lanes& lanes) {
   lanes.mask = mask;
-  const auto add = static_cast<uint64_t>(offset);
-  if (wide) {
-    const u64* const from = warp.lanes<u64>(base);
+  const auto add = static_cast<uint64_t>(from.offset);
+  if (from.wide) {
+    const u64* const base = warp.lanes<u64>(from.base);
 #pragma GCC ivdep
-    for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = from[lane] + add;
+    for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = base[lane] + add;
   } else {
-    const u32* const from = warp.lanes<u32>(base);
+    const u32* const base = warp.lanes<u32>(from.base);
 #pragma GCC ivdep
     for (uint32_t lane = 0; lane < warp_size; ++lane)
-      lanes.address[lane] = static_cast<u32>(from[lane] + static_cast<u32>(add));
+      lanes.address[lane] = static_cast<u32>(base[lane] + static_cast<u32>(add));
   }
-  if (mask != all_lanes) settle(lanes);
+  if (mask != all_lanes) fill_inactive(lanes);
+}
+
+void fill_inactive(Lanes& lanes) {
+  if (lanes.mask == 0) return;
+  const uint64_t first = lanes.address[first_lane(lanes.mask)];
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
+  }
 }
 
 Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
@@ -84,7 +83,7 @@ Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
     } else {
       refuse_misaligned(warp, lanes, "global");
       refuse_outside_global(warp, lanes, store);
-      settle(lanes);
+      fill_inactive(lanes);
       if (lanes.mask != 0) pattern.learn_global(lanes);
     }
   }
@@ -118,12 +117,13 @@ const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store)
     });
     lanes.mask &= ~(1u << lane);
   });
-  settle(lanes);
+  fill_inactive(lanes);
   if (lanes.mask != 0) pattern.learn_shared(lanes, store);
   return pattern;
 }
 
-void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
+  const bool store = touch != Touch::read && touch != Touch::strong_read;
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Block& block = warp.block;
@@ -131,14 +131,11 @@ void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   ++tally.shared_requests;
   tally.shared_wavefronts += pattern.wavefronts().count;
   tally.shared_conflicts += pattern.wavefronts().conflicts;
-  const auto complain = [&warp](const Objection& objection) { object(warp, objection); };
-  if (store)
-    block.shadow.write(warp.index, warp.here(), lanes, pattern, complain);
-  else
-    block.shadow.read(warp.index, warp.here(), lanes, pattern, complain);
+  block.shadow.touch(touch, warp.index, warp.here(), lanes, pattern,
+                     [&warp](const Objection& objection) { report_objection(warp, objection); });
 }
 
-void object(Warp& warp, const Objection& objection) {
+void report_objection(Warp& warp, const Objection& objection) {
   Block& block = warp.block;
   const uint32_t here = warp.here();
   const std::string address = "shared address " + hex(objection.address);

@@ -8,23 +8,30 @@
 
 namespace sim {
 
-/// What Instruction::option says of a memory instruction.
-enum class Place : uint8_t { global, constant, shared, local, parameter, generic };
-constexpr uint16_t wide_address = 0x100;  ///< the base register has 64 bits
+/// An address as an instruction gives it: base register plus offset, in a place.
+struct AddressOperand {
+  uint32_t base = 0;
+  bool wide = true;  ///< the base register has 64 bits
+  Place place = Place::generic;
+  int64_t offset = 0;
+};
 
-/// The lanes' addresses: base register plus offset.
-void read_addresses(Warp& warp, uint32_t mask, uint32_t base, bool wide, int64_t offset, Lanes& lanes);
+/// The addresses of the lanes of `mask`.
+void read_addresses(Warp& warp, uint32_t mask, const AddressOperand& from, Lanes& lanes);
+
+/// Addresses outside the mask repeat an active lane's: after the mask has shrunk they must again.
+void fill_inactive(Lanes& lanes);
 
 /// Checks the lanes' global or shared addresses and counts the access in `memo`'s pattern. Lanes that may not go on are
 /// taken out of the mask.
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
-void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
+void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch);
 
 /// The same without counting and without the shadow.
 Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 
 /// Turns the shadow's objections into reports.
-void object(Warp& warp, const Objection& objection);
+void report_objection(Warp& warp, const Objection& objection);
 
 }  // namespace sim

@@ -7,14 +7,24 @@
 #include <cstring>
 #include <utility>
 
-#include "front/decode.h"
 #include "machine/access.h"
+#include "machine/decode.h"
 #include "machine/forms.h"
 
 namespace sim {
 namespace {
 
-constexpr uint16_t wide_source = 0x200, source_is_size = 0x400, source_is_predicate = 0x800, bypasses_l1 = 0x1000;
+/// cp.async.
+struct CopyAsync {
+  enum class Limit : uint8_t { none, bytes, predicate };
+
+  AddressOperand to, from;
+  uint32_t limit_register;  ///< the bytes to read, or the predicate that says to read none
+  uint32_t memo;            ///< of the destination's addresses; then the source's, of whole copies and of single bytes
+  uint8_t bytes;            ///< written for each lane
+  Limit limit;
+  bool bypasses_l1;
+};
 
 /// Sectors of a copy that bypasses the L1, as its counters have them: what arrives of each 128-byte line is written to
 /// shared memory by 32-byte sectors of the destination. A row of 128 bytes that begins in the middle of one takes five.
@@ -28,158 +38,125 @@ uint32_t bypassing_sectors(uint32_t mask, const Lanes& from, const Lanes& to) {
   return count;
 }
 
-/// Operands: 0 and 1 the bases of destination and source, 2 the source's offset, 3 the bytes to read or the predicate
-/// that says to read none, 4 the memo of the source's addresses.
-void copy_async(Warp& warp, const Instruction& instruction) {
+/// The bytes that each lane of the transfer reads.
+void read_limits(Warp& warp, const CopyAsync& copy, Transfer& transfer) {
+  transfer.read.fill(copy.bytes);
+  if (copy.limit == CopyAsync::Limit::bytes) {
+    const u32* const bytes = warp.lanes<u32>(copy.limit_register);
+    for_lanes(transfer.lanes, [&](uint32_t lane) { transfer.read[lane] = std::min<u32>(bytes[lane], copy.bytes); });
+  } else if (copy.limit == CopyAsync::Limit::predicate) {
+    const u32 ignored = warp.predicate(copy.limit_register);
+    for_lanes(transfer.lanes & ignored, [&](uint32_t lane) { transfer.read[lane] = 0; });
+  }
+}
+
+/// Checks and counts what the lanes of `reading` ask of global memory. Lanes that may not read it get zeros.
+void watch_source(Warp& warp, const CopyAsync& copy, uint32_t reading, const Lanes& to, const Lanes& from,
+                  Transfer& transfer) {
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  const uint64_t sectors_before = tally.global_sectors;
+  uint32_t partly = 0;
+  for_lanes(reading, [&](uint32_t lane) { partly |= u32{transfer.read[lane] != copy.bytes} << lane; });
+  // A copy of fewer bytes than its width may end where the allocation does: its bytes are asked one by one.
+  for_lanes(partly, [&](uint32_t lane) {
+    Lanes bytes{.mask = 1u << lane, .bytes = 1, .address = {}};
+    for (uint32_t byte = 0; byte < transfer.read[lane] && bytes.mask != 0; ++byte) {
+      bytes.address.fill(from.address[lane] + byte);
+      check_global(warp, copy.memo + 2, bytes, false);
+    }
+    if (bytes.mask == 0) transfer.read[lane] = 0;
+  });
+  Lanes whole = from;
+  whole.mask = reading & ~partly;
+  if (whole.mask != 0) {
+    const uint32_t asked = whole.mask;
+    fill_inactive(whole);
+    watch_global(warp, copy.memo + 1, whole, false);
+    for_lanes(asked & ~whole.mask, [&](uint32_t lane) { transfer.read[lane] = 0; });
+  }
+  tally.global_sectors += static_cast<uint32_t>(std::popcount(partly));
+  if (whole.mask == 0) ++tally.global_requests;
+  tally.copied_sectors +=
+      copy.bypasses_l1 ? bypassing_sectors(reading, from, to) : tally.global_sectors - sectors_before;
+}
+
+void copy_async(Warp& warp, const CopyAsync& copy) {
   if (warp.exec == 0) return;
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
   Lanes to, from;
-  to.bytes = from.bytes = instruction.bytes;
-  read_addresses(warp, warp.exec, instruction.operand[0], instruction.option & wide_address, instruction.immediate, to);
+  to.bytes = from.bytes = copy.bytes;
+  read_addresses(warp, warp.exec, copy.to, to);
   if (watch) {
-    const Pattern& pattern = check_shared(warp, instruction.target, to, true);
+    const Pattern& pattern = check_shared(warp, copy.memo, to, true);
     if (to.mask == 0) return;
     Tally& tally = block.tallies.of[warp.here()];
     tally.shared_wavefronts += pattern.wavefronts().count;
     tally.shared_conflicts += pattern.wavefronts().conflicts;
     block.shadow.begin_copy(warp.index, warp.here(), to, pattern,
-                            [&warp](const Objection& objection) { object(warp, objection); });
+                            [&warp](const Objection& objection) { report_objection(warp, objection); });
   }
-
-  Copy copy{.mask = to.mask,
-            .site = warp.here(),
-            .bytes = instruction.bytes,
-            .to = {},
-            .from = {},
-            .copied = {},
-            .group = block.committed[warp.index]};
-  copy.copied.fill(instruction.bytes);
-  const uint64_t sectors_before = watch ? block.tallies.of[warp.here()].global_sectors : 0;
-  if (instruction.option & source_is_size) {
-    const u32* const bytes = warp.lanes<u32>(instruction.operand[3]);
-    for_lanes(copy.mask, [&](uint32_t lane) { copy.copied[lane] = std::min<u32>(bytes[lane], instruction.bytes); });
-  } else if (instruction.option & source_is_predicate) {
-    const u32 ignored = warp.predicate(instruction.operand[3]);
-    for_lanes(copy.mask & ignored, [&](uint32_t lane) { copy.copied[lane] = 0; });
+  Transfer transfer{.lanes = to.mask, .bytes = copy.bytes};
+  for_lanes(to.mask, [&](uint32_t lane) { transfer.destination[lane] = static_cast<u32>(to.address[lane]); });
+  read_limits(warp, copy, transfer);
+  uint32_t reading = 0;
+  for_lanes(to.mask, [&](uint32_t lane) { reading |= u32{transfer.read[lane] != 0} << lane; });
+  if (reading != 0) {  // else only zeros are written: nothing is asked of global memory
+    read_addresses(warp, reading, copy.from, from);
+    if (watch) watch_source(warp, copy, reading, to, from, transfer);
+    transfer.source = from.address;
   }
-  uint32_t reading = 0, partly = 0;
-  for_lanes(copy.mask, [&](uint32_t lane) {
-    reading |= u32{copy.copied[lane] != 0} << lane;
-    partly |= u32{copy.copied[lane] != 0 && copy.copied[lane] != instruction.bytes} << lane;
-  });
-  if (reading != 0) {
-    read_addresses(warp, reading, instruction.operand[1], instruction.option & wide_source,
-                   static_cast<s32>(instruction.operand[2]), from);
-    if (watch) {
-      // A copy of fewer bytes than its width may end where the allocation does: its bytes are asked one by one.
-      for_lanes(partly, [&](uint32_t lane) {
-        Lanes bytes{.mask = 1u << lane, .bytes = 1, .address = {}};
-        for (uint32_t byte = 0; byte < copy.copied[lane] && bytes.mask != 0; ++byte) {
-          bytes.address.fill(from.address[lane] + byte);
-          check_global(warp, instruction.operand[4] + 1, bytes, false);
-        }
-        if (bytes.mask == 0) copy.copied[lane] = 0;
-      });
-      Lanes whole = from;
-      whole.mask = reading & ~partly;
-      if (whole.mask != 0) {
-        read_addresses(warp, whole.mask, instruction.operand[1], instruction.option & wide_source,
-                       static_cast<s32>(instruction.operand[2]), whole);
-        const uint32_t asked = whole.mask;
-        watch_global(warp, instruction.operand[4], whole, false);
-        for_lanes(asked & ~whole.mask, [&](uint32_t lane) { copy.copied[lane] = 0; });
-      }
-      if (partly != 0) block.tallies.of[warp.here()].global_sectors += static_cast<uint32_t>(std::popcount(partly));
-      Tally& tally = block.tallies.of[warp.here()];
-      if (whole.mask == 0) ++tally.global_requests;
-      tally.copied_sectors += instruction.option & bypasses_l1 ? bypassing_sectors(reading, from, to)
-                                                               : tally.global_sectors - sectors_before;
-    }
-    copy.from = from.address;
-  }  // else only zeros are written: nothing is asked of global memory
-  for_lanes(copy.mask, [&](uint32_t lane) { copy.to[lane] = static_cast<u32>(to.address[lane]); });
-  block.copies[warp.index].push_back(copy);
+  block.transfers.issue(warp.index, transfer);
 }
 
-/// Lands the copies of those lanes for which `is_done(copy, lane)`.
-template <class IsDone>
-void land(Warp& warp, IsDone is_done) {
-  Block& block = warp.block;
-  auto& copies = block.copies[warp.index];
-  for (Copy& copy : copies) {
-    uint32_t landed = 0;
-    for_lanes(copy.mask & warp.exec, [&](uint32_t lane) {
-      if (!is_done(copy, lane)) return;
-      std::byte* const to = block.shared.data() + copy.to[lane];
-      const auto* const from = reinterpret_cast<const std::byte*>(copy.from[lane]);
-      if (copy.copied[lane] != 0) std::memcpy(to, from, copy.copied[lane]);
-      std::memset(to + copy.copied[lane], 0, copy.bytes - copy.copied[lane]);
-      if (block.launch.options.watch) block.shadow.end_copy(warp.index, lane, copy.to[lane], copy.bytes);
-      landed |= 1u << lane;
-    });
-    copy.mask &= ~landed;
-  }
-  std::erase_if(copies, [](const Copy& copy) { return copy.mask == 0; });
-}
+void commit_group(Warp& warp, const Instruction&) { warp.block.transfers.commit_group(warp.index, warp.exec); }
 
-void commit_group(Warp& warp, const Instruction&) {
-  auto& committed = warp.block.committed[warp.index];
-  for_lanes(warp.exec, [&](uint32_t lane) { ++committed[lane]; });
-}
+/// cp.async.wait_group n: all but the last n groups that this lane committed have arrived.
+struct WaitGroup {
+  uint64_t left;
+};
 
-/// cp.async.wait_group n: all but the last n groups that this lane committed have landed.
-void wait_group(Warp& warp, const Instruction& instruction) {
-  const auto& committed = warp.block.committed[warp.index];
-  const auto left = static_cast<uint64_t>(instruction.immediate);
-  land(warp, [&](const Copy& copy, uint32_t lane) { return copy.group[lane] + left < committed[lane]; });
+void wait_group(Warp& warp, const WaitGroup& wait) {
+  warp.block.transfers.complete_groups(warp.index, warp.exec, wait.left);
 }
 
 /// cp.async.wait_all: whatever this lane started, committed or not.
-void wait_all(Warp& warp, const Instruction&) {
-  land(warp, [](const Copy&, uint32_t) { return true; });
-}
+void wait_all(Warp& warp, const Instruction&) { warp.block.transfers.complete_all(warp.index, warp.exec); }
 
 void build_copy(Builder& builder) {
   const auto& operands = builder.operands();
   if (operands.size() != 3 && operands.size() != 4) builder.refuse("three or four operands are needed");
-  Instruction& made = builder.made();
   const auto to = builder.address(operands[0]);
   const auto from = builder.address(operands[1]);
   const uint64_t bytes = builder.immediate(operands[2]);
   if (builder.has("cg") ? bytes != 16 : bytes != 4 && bytes != 8 && bytes != 16)
     builder.refuse("a copy of " + std::to_string(bytes) + " bytes");
-  if (from.offset != static_cast<s32>(from.offset)) builder.refuse("an offset of more than 31 bits");
+  auto& made = builder.made<CopyAsync>();
+  made.to = {to.base, to.wide, Place::shared, to.offset};
+  made.from = {from.base, from.wide, Place::global, from.offset};
   made.bytes = static_cast<uint8_t>(bytes);
-  made.operand[0] = to.base;
-  made.immediate = to.offset;
-  made.operand[1] = from.base;
-  made.operand[2] = static_cast<uint32_t>(from.offset);
-  made.option = static_cast<uint16_t>((to.wide ? wide_address : 0) | (from.wide ? wide_source : 0) |
-                                      (builder.has("cg") ? bypasses_l1 : 0));
+  made.bypasses_l1 = builder.has("cg");
   if (operands.size() == 4) {
     const auto& last = operands[3];
     const bool predicate = last.kind == ptx::Operand::Kind::reg && builder.width_of(last) == ptx::Width::predicate;
-    made.operand[3] = builder.source(last, predicate ? ptx::Width::predicate : ptx::Width::b32);
-    made.option |= predicate ? source_is_predicate : source_is_size;
+    made.limit_register = builder.source(last, predicate ? ptx::Width::predicate : ptx::Width::b32);
+    made.limit = predicate ? CopyAsync::Limit::predicate : CopyAsync::Limit::bytes;
   }
-  made.target = builder.memo();
-  made.operand[4] = builder.memo();
-  builder.memo();  // of single bytes, after the one of whole copies
+  made.memo = builder.memos(3);
 }
 
 void build_wait_group(Builder& builder) {
   if (builder.operands().size() != 1) builder.refuse("one operand is needed");
-  builder.made().immediate = static_cast<int64_t>(builder.immediate(builder.operands()[0]));
+  builder.made<WaitGroup>().left = builder.immediate(builder.operands()[0]);
 }
 
 }  // namespace
 
 void add_asynchronous(Table& table) {
   table.add("cp.async.{ca,cg}.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B}",
-            {"", Class::cp_async, copy_async, build_copy});
+            {"", Class::cp_async, handle<copy_async>, build_copy});
   table.add("cp.async.commit_group", {"", Class::cp_async, commit_group});
-  table.add("cp.async.wait_group", {"", Class::cp_async, wait_group, build_wait_group});
+  table.add("cp.async.wait_group", {"", Class::cp_async, handle<wait_group>, build_wait_group});
   table.add("cp.async.wait_all", {"", Class::cp_async, wait_all});
 }
 

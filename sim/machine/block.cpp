@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "front/decode.h"
+#include <numeric>
+#include <utility>
 
 namespace sim {
 namespace {
@@ -12,6 +12,8 @@ template <class T>
 void broadcast(std::byte* slot, T value) {
   for (uint32_t lane = 0; lane < warp_size; ++lane) std::memcpy(slot + lane * sizeof(T), &value, sizeof(T));
 }
+
+constexpr uint64_t turn_instructions = 4096;
 
 std::string triple(uint32_t x, uint32_t y, uint32_t z) {
   return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
@@ -25,8 +27,7 @@ Block::Block(Launch& launch)
       shared(launch.shared_bytes()),
       tallies(program.code.size()),
       memos(program.memos),
-      copies(launch.warps()),
-      committed(launch.warps()),
+      transfers(*this, launch.warps()),
       registers_(size_t{launch.warps()} * program.register_bytes + 64),
       local_(size_t{launch.warps()} * warp_size * program.local_bytes) {
   const auto unaligned = reinterpret_cast<uintptr_t>(registers_.data());
@@ -34,6 +35,8 @@ Block::Block(Launch& launch)
   warps_.reserve(launch.warps());
   for (uint32_t i = 0; i < launch.warps(); ++i)
     warps_.emplace_back(*this, i, first + size_t{i} * program.register_bytes);
+  order_.resize(launch.warps());
+  std::iota(order_.begin(), order_.end(), 0u);
   fill_constants();
 }
 
@@ -91,7 +94,8 @@ void Block::fill_specials() {
   }
 }
 
-void Block::run(uint64_t number) {
+void Block::start(uint64_t number) {
+  random_ = Random(launch.options.seed * 0x2545f4914f6cdd1du + number);
   index_ = {static_cast<uint32_t>(number % launch.grid.x),
             static_cast<uint32_t>(number / launch.grid.x % launch.grid.y),
             static_cast<uint32_t>(number / launch.grid.x / launch.grid.y)};
@@ -99,46 +103,67 @@ void Block::run(uint64_t number) {
   std::fill(shared.begin(), shared.end(), std::byte{0xff});  // NaN as floats: an unwritten value shows
   if (launch.options.watch) shadow.start_block(launch.shared_bytes(), program.granule_bytes, launch.warps());
   barriers_ = {};
+  transfers.start();
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
     warp.start(count == warp_size ? all_lanes : (1u << count) - 1);
-    committed[warp.index].fill(0);
-    copies[warp.index].clear();
-  }
-  // Each warp runs as far as it can. The vector clocks find races whatever the order.
-  while (!launch.given_up) {
-    bool ran = false, alive = false;
-    for (Warp& warp : warps_) {
-      if (warp.state == Warp::State::running) warp.run(), ran = true;
-      alive |= warp.state != Warp::State::done;
-    }
-    if (!alive) return;
-    if (!ran) unstick();
   }
 }
 
-void Block::arrive(Warp& warp, uint32_t number, uint32_t expected, bool waits) {
+/// The vector clocks find races whatever the order of the warps. With a seed, order and length of the turns are drawn
+/// by lot.
+Block::Progress Block::round() {
+  const bool by_lot = launch.options.seed != 0;
+  if (by_lot) {
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.below(i)]);
+    transfers.arrive_by_lot(random_);
+  }
+  bool ran = false, alive = false, progress = false;
+  for (const uint32_t index : order_) {
+    Warp& warp = warps_[index];
+    if (warp.state == Warp::State::running) {
+      warp.run(by_lot ? 1 + random_.below(uint64_t{16} << random_.below(9)) : turn_instructions);
+      ran = true;
+      progress |= !warp.only_polled();
+    }
+    alive |= warp.state != Warp::State::done;
+    if (launch.given_up) return Progress::done;
+  }
+  if (!alive) return Progress::done;
+  if (!ran) unstick();
+  return ran && !progress ? Progress::polling : Progress::running;
+}
+
+void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
   Barrier& barrier = barriers_[number];
-  barrier.arrived |= 1u << warp.index;
-  barrier.expected = expected;
+  if (barrier.arrived != 0 && barrier.expected != arrivals) {
+    const auto claim = [&](uint32_t index, uint32_t site, uint32_t warps) {
+      return "warp " + std::to_string(index) + " at " + where(site) + " counts " + std::to_string(warps * warp_size);
+    };
+    const auto message = [&] {
+      return "barrier " + std::to_string(number) + " of block " + triple(index_.x, index_.y, index_.z) +
+             ": its warps disagree about how many threads take part: " +
+             claim(barrier.warp, barrier.site, barrier.expected) + ", " + claim(warp.index, warp.here(), arrivals);
+    };
+    return give_up(warp, Finding::divergent_barrier, message, barrier.site);
+  }
+  ++barrier.arrived;
+  barrier.expected = arrivals;
   barrier.site = warp.here();
+  barrier.warp = warp.index;
   if (waits) {
     barrier.waiting |= 1u << warp.index;
-    warp.state = Warp::State::at_barrier;
+    warp.state = Warp::State::waiting;
+    warp.waits_for = {number};
   } else if (launch.options.watch) {
-    shadow.leave_behind(warp.index);
+    shadow.clocks.release(warp.index, barrier.clock);
   }
-  if (static_cast<uint32_t>(std::popcount(barrier.arrived)) >= expected) complete(barrier);
+  if (barrier.arrived == arrivals) complete(barrier);
 }
 
 void Block::complete(Barrier& barrier) {
-  if (launch.options.watch) {
-    if (static_cast<uint32_t>(std::popcount(barrier.waiting)) == launch.warps())
-      shadow.all_met();
-    else
-      shadow.some_met(barrier.arrived, barrier.waiting);
-  }
+  if (launch.options.watch) shadow.clocks.meet(barrier.waiting, barrier.clock);
   for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
   barrier = {};
 }
@@ -165,18 +190,30 @@ void Block::unstick() {
   report(Finding::deadlock, waited_for ? waited_for->site : 0, nowhere, [&] {
     std::string text = "deadlock in block " + triple(index_.x, index_.y, index_.z) + ":";
     for (const Warp& warp : warps_) {
-      text += " warp " + std::to_string(warp.index) +
-              (warp.state == Warp::State::done ? " has ended" : " waits at " + where(warp.here()));
-      text += &warp == &warps_.back() ? "" : ";";
+      text += " warp " + std::to_string(warp.index) + state_of(warp) + (&warp == &warps_.back() ? "" : ";");
     }
     return text;
   });
   launch.given_up = true;
 }
 
+/// Where a warp is, and what it waits for.
+std::string Block::state_of(const Warp& warp) const {
+  if (warp.state == Warp::State::done) return " has ended";
+  const Barrier& barrier = barriers_[warp.waits_for.barrier];
+  return " waits at " + where(warp.here()) + " for barrier " + std::to_string(warp.waits_for.barrier) + " (" +
+         std::to_string(barrier.arrived) + " of " + std::to_string(barrier.expected) + " warps have come)";
+}
+
 void Block::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
   if (!reported_.insert({kind, here, there}).second) return;
   launch.reports.add(kind, program.name, where(here), there == nowhere ? "" : where(there), message);
+}
+
+void Block::give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there) {
+  report(kind, warp.here(), there, message);
+  launch.given_up = true;
+  warp.state = Warp::State::done;
 }
 
 std::string Block::thread(uint32_t thread) const {
@@ -186,12 +223,14 @@ std::string Block::thread(uint32_t thread) const {
 }
 
 std::byte* Block::resolve(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
-  const uint64_t offset = address & ((uint64_t{1} << 56) - 1);
-  switch (address >> 56) {
-    case shared_window >> 56: return offset + bytes <= shared.size() ? shared.data() + offset : nullptr;
-    case local_window >> 56:
-      return offset + bytes <= program.local_bytes ? local(warp) + size_t{lane} * program.local_bytes + offset
-                                                   : nullptr;
+  const auto [place, owner, offset] = reach(*this, address);
+  const auto within = [&](std::byte* begin, uint64_t size) {
+    return bytes <= size && offset <= size - bytes ? begin + offset : nullptr;
+  };
+  switch (place) {
+    case Place::shared: return within(owner->shared.data(), owner->shared.size());
+    case Place::local: return within(local(warp) + size_t{lane} * program.local_bytes, program.local_bytes);
+    case Place::parameter: return within(launch.parameters.data(), launch.parameters.size());
     default: {
       const auto range = launch.allocations.holding(address);
       return range && range->holds(address, address + bytes) ? reinterpret_cast<std::byte*>(address) : nullptr;

@@ -1,28 +1,19 @@
-/// A block of threads: its warps, shared memory, barriers and copies under way. One is made for each worker and used
-/// again.
+/// A block of threads: its warps, shared memory, barriers and copies under way. It is used again for other blocks of
+/// the grid.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <set>
 
+#include "base/random.h"
+#include "machine/address.h"
 #include "machine/launch.h"
+#include "machine/transfer.h"
 #include "machine/warp.h"
 #include "watch/pattern.h"
 #include "watch/shadow.h"
 
 namespace sim {
-
-/// One cp.async of a warp, from its issue to its wait.
-struct Copy {
-  uint32_t mask;
-  uint32_t site;
-  uint32_t bytes;                      ///< written for each lane
-  std::array<uint32_t, warp_size> to;  ///< shared-memory address
-  std::array<uint64_t, warp_size> from;
-  std::array<uint32_t, warp_size> copied;  ///< bytes read; the rest is filled with zeros
-  std::array<uint32_t, warp_size> group;   ///< the lane's count of committed groups at the issue
-};
 
 class Block {
  public:
@@ -30,15 +21,22 @@ class Block {
 
   explicit Block(Launch& launch);
 
-  /// Runs the block with this number in the grid to its end, or until the launch is given up.
-  void run(uint64_t number);
+  /// Begins the block with this number in the grid.
+  void start(uint64_t number);
 
-  /// A warp comes to a barrier that `warps` warps take part in. If it waits, it stops running until all have come.
-  void arrive(Warp& warp, uint32_t barrier, uint32_t warps, bool waits);
+  /// Gives each warp that can run a turn. `polling`: all that they did was to look at what others may change.
+  enum class Progress : uint8_t { running, polling, done };
+  Progress round();
+
+  /// A warp comes to a barrier that is complete after so many `arrivals` of warps. If it waits, it stops running until
+  /// then.
+  void arrive(Warp& warp, uint32_t barrier, uint32_t arrivals, bool waits);
 
   /// Adds a report about the instruction `here` and, where there is one, the earlier instruction `there`.
   void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
   static constexpr uint32_t nowhere = ~0u;
+  /// Reports what makes all that follows meaningless: the launch is given up, the warp ends.
+  void give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there = nowhere);
 
   std::string thread(uint32_t number) const;  ///< "thread (3,0,0) of block (1,0,0)"
   std::string thread(const Warp& warp, uint32_t lane) const { return thread(warp.index * warp_size + lane); }
@@ -53,23 +51,26 @@ class Block {
   std::vector<std::byte> shared;
   Shadow shadow;
   Tallies tallies;
-  std::vector<Pattern> memos;                              ///< by Instruction::target
-  std::vector<std::deque<Copy>> copies;                    ///< under way, by warp
-  std::vector<std::array<uint32_t, warp_size>> committed;  ///< groups of copies, by warp and lane
+  std::vector<Pattern> memos;  ///< of the instructions that access memory, by the numbers that their payloads hold
+  Transfers transfers;
 
  private:
   struct Barrier {
-    uint32_t arrived = 0, waiting = 0;  ///< warps
-    uint32_t expected = 0;
-    uint32_t site = 0;
+    uint32_t arrived = 0, expected = 0;  ///< arrivals of warps: one that arrives twice counts twice
+    uint32_t waiting = 0;                ///< warps, a bit each
+    uint32_t site = 0, warp = 0;         ///< of the last arrival
+    SyncClock clock;                     ///< what those that did not wait have released
   };
 
   void fill_constants();
   void fill_specials();
   void complete(Barrier& barrier);
   void unstick();
+  std::string state_of(const Warp& warp) const;
 
   Dim3 index_;
+  Random random_{0};
+  std::vector<uint32_t> order_;  ///< in which the warps get their turns
   std::vector<std::byte> registers_, local_;
   std::vector<Warp> warps_;
   std::array<Barrier, barrier_count> barriers_{};

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "front/decode.h"
 #include "machine/block.h"
+#include "machine/decode.h"
 #include "machine/forms.h"
 
 namespace sim {
@@ -80,30 +80,33 @@ std::string formatted(Warp& warp, uint32_t lane, const std::string& format, uint
   return out;
 }
 
-/// vprintf(format, arguments): operands 0 and 1 are the parameters' offsets in local memory, 2 that of the result.
-void print(Warp& warp, const Instruction& instruction) {
+/// Where the parameters lie in local memory; of vprintf, the third is the result.
+struct Call {
+  std::array<uint32_t, 3> offset;
+};
+
+/// vprintf(format, arguments).
+void print(Warp& warp, const Call& call) {
   for_lanes(warp.exec, [&](uint32_t lane) {
-    const std::string format = text_at(warp, lane, argument<u64>(warp, lane, instruction.operand[0]));
-    const std::string out = formatted(warp, lane, format, argument<u64>(warp, lane, instruction.operand[1]));
+    const std::string format = text_at(warp, lane, argument<u64>(warp, lane, call.offset[0]));
+    const std::string out = formatted(warp, lane, format, argument<u64>(warp, lane, call.offset[1]));
     std::fwrite(out.data(), 1, out.size(), stdout);
     const s32 printed = static_cast<s32>(out.size());
-    std::memcpy(warp.block.local(warp) + size_t{lane} * warp.block.program.local_bytes + instruction.operand[2],
-                &printed, sizeof printed);
+    std::memcpy(warp.block.local(warp) + size_t{lane} * warp.block.program.local_bytes + call.offset[2], &printed,
+                sizeof printed);
   });
 }
 
 /// __assertfail(message, file, line, function, char size).
-void assertion_failed(Warp& warp, const Instruction& instruction) {
+void assertion_failed(Warp& warp, const Call& call) {
   if (warp.exec == 0) return;
   const uint32_t lane = first_lane(warp.exec);
   Block& block = warp.block;
-  block.report(Finding::failed_assertion, warp.here(), Block::nowhere, [&] {
-    return "assertion '" + text_at(warp, lane, argument<u64>(warp, lane, instruction.operand[0])) + "' failed in " +
-           block.thread(warp, lane) + " at " + text_at(warp, lane, argument<u64>(warp, lane, instruction.operand[1])) +
-           ":" + std::to_string(argument<u32>(warp, lane, instruction.operand[2]));
+  block.give_up(warp, Finding::failed_assertion, [&] {
+    return "assertion '" + text_at(warp, lane, argument<u64>(warp, lane, call.offset[0])) + "' failed in " +
+           block.thread(warp, lane) + " at " + text_at(warp, lane, argument<u64>(warp, lane, call.offset[1])) + ":" +
+           std::to_string(argument<u32>(warp, lane, call.offset[2]));
   });
-  block.launch.given_up = true;
-  warp.state = Warp::State::done;
 }
 
 /// `call.uni (result), name, (parameters)`.
@@ -127,11 +130,11 @@ void build_call(Builder& builder) {
       builder.refuse("a parameter is needed here");
     return static_cast<uint32_t>(builder.variable_address(operand.index));
   };
-  Instruction& made = builder.made();
-  made.operand[0] = offset(operands[callee + 1].parts[0]);
-  made.operand[1] = offset(operands[callee + 1].parts[1]);
-  made.operand[2] = prints ? offset(operands[0].parts[0]) : offset(operands[callee + 1].parts[2]);
-  made.run = prints ? print : assertion_failed;
+  Call& made = builder.made<Call>();
+  made.offset[0] = offset(operands[callee + 1].parts[0]);
+  made.offset[1] = offset(operands[callee + 1].parts[1]);
+  made.offset[2] = prints ? offset(operands[0].parts[0]) : offset(operands[callee + 1].parts[2]);
+  builder.run_by(prints ? handle<print> : handle<assertion_failed>);
 }
 
 }  // namespace

@@ -45,11 +45,11 @@ void fma_warp(f32* d, const f32* a, const f32* b, const f32* c) {
   }
 }
 
-void fma_single(Warp& warp, const Instruction& instruction) {
-  f32* const d = warp.lanes<f32>(instruction.operand[0]);
-  const f32* const a = warp.lanes<f32>(instruction.operand[1]);
-  const f32* const b = warp.lanes<f32>(instruction.operand[2]);
-  const f32* const c = warp.lanes<f32>(instruction.operand[3]);
+void fma_single(Warp& warp, const Operands& operands) {
+  f32* const d = warp.lanes<f32>(operands.at[0]);
+  const f32* const a = warp.lanes<f32>(operands.at[1]);
+  const f32* const b = warp.lanes<f32>(operands.at[2]);
+  const f32* const c = warp.lanes<f32>(operands.at[3]);
   if (warp.exec == all_lanes) return fma_warp(d, a, b, c);
   for_lanes(warp.exec, [=](uint32_t lane) { d[lane] = canonical(std::fma(a[lane], b[lane], c[lane])); });
 }
@@ -78,7 +78,7 @@ void add_common(Table& table, const std::string& type) {
 
 /// Flushing, saturating and NaN-passing forms, which single precision alone has.
 void add_single(Table& table) {
-  table.add("fma.rn.f32", {"Wwww", Class::fma, fma_single});
+  table.add("fma.rn.f32", {"Wwww", Class::fma, handle<fma_single>});
   table.lanewise<[](f32 a, f32 b, f32 c) { return flushed(canonical(std::fma(flushed(a), flushed(b), flushed(c)))); }>(
       "fma.rn.ftz.f32", Class::fma);
   table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(std::fma(a, b, c)); }>("fma.rn.sat.f32", Class::fma);

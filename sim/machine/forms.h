@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/types.h"
+#include "base/types.h"
 #include "machine/warp.h"
 
 namespace sim {
@@ -27,6 +27,35 @@ struct Form {
   Handler run = nullptr;
   Build build = nullptr;
 };
+
+template <class Function>
+struct PayloadOf;
+template <class Payload>
+struct PayloadOf<void (*)(Warp&, const Payload&)> {
+  using type = Payload;
+};
+
+/// The handler that calls function(warp, payload).
+template <auto function>
+void handle(Warp& warp, const Instruction& instruction) {
+  function(warp, instruction.as<typename PayloadOf<decltype(function)>::type>());
+}
+
+/// The handler of an instruction that lanes execute together: those that members(warp, payload) names. The function is
+/// called once, when all of them are here or can never be. Lanes that come first park, and the handler is executed
+/// again with the others; so nothing may be done before, and nothing is, since the function has not been called.
+template <auto members, auto function>
+void handle_together(Warp& warp, const Instruction& instruction) {
+  if (warp.exec == 0) return;
+  const auto& payload = instruction.as<typename PayloadOf<decltype(function)>::type>();
+  if (warp.exec == all_lanes || warp.gather(members(warp, payload))) function(warp, payload);
+}
+
+/// The members of an instruction that the whole warp executes.
+template <class Payload>
+uint32_t every_lane(Warp&, const Payload&) {
+  return all_lanes;
+}
 
 /// Operand letters and handler of a function on one lane's values, from its type: `bool` is a predicate.
 template <class T>
@@ -66,25 +95,26 @@ inline uint32_t pack(const uint8_t (&truth)[warp_size]) {
   return mask;
 }
 
-template <auto function, class Result, class... Operands>
+template <auto function, class Result, class... Types>
 struct Lanewise {
   static std::string letters() {
-    return {static_cast<char>(operand_letter<Result>() - 'a' + 'A'), operand_letter<Operands>()...};
+    return {static_cast<char>(operand_letter<Result>() - 'a' + 'A'), operand_letter<Types>()...};
   }
 
   static void run(Warp& warp, const Instruction& instruction) {
+    const Operands& operands = instruction.as<Operands>();
     [&]<size_t... i>(std::index_sequence<i...>) {
-      const std::tuple<Source<Operands>...> from{Source<Operands>(warp, instruction.operand[i + 1])...};
+      const std::tuple<Source<Types>...> from{Source<Types>(warp, operands.at[i + 1])...};
       if constexpr (std::is_same_v<Result, bool>) {
         uint8_t truth[warp_size] = {};
         for_lanes(warp.exec, [from, &truth](uint32_t lane) { truth[lane] = function(std::get<i>(from)[lane]...); });
-        uint32_t& to = warp.predicate(instruction.operand[0]);
+        uint32_t& to = warp.predicate(operands.at[0]);
         to = (to & ~warp.exec) | pack(truth);
       } else {
-        Result* const to = warp.lanes<Result>(instruction.operand[0]);
+        Result* const to = warp.lanes<Result>(operands.at[0]);
         for_lanes(warp.exec, [from, to](uint32_t lane) { to[lane] = function(std::get<i>(from)[lane]...); });
       }
-    }(std::index_sequence_for<Operands...>{});
+    }(std::index_sequence_for<Types...>{});
   }
 };
 
@@ -111,9 +141,9 @@ class Table {
   std::vector<std::string> opcodes() const;
 
  private:
-  template <auto function, class Result, class... Operands>
-  void add_lanewise(const std::string& pattern, Class counted_as, Result (*)(Operands...)) {
-    using Run = Lanewise<function, Result, Operands...>;
+  template <auto function, class Result, class... Types>
+  void add_lanewise(const std::string& pattern, Class counted_as, Result (*)(Types...)) {
+    using Run = Lanewise<function, Result, Types...>;
     add(pattern, {Run::letters(), counted_as, &Run::run});
   }
 

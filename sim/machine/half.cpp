@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "front/decode.h"
+#include "machine/decode.h"
 #include "machine/forms.h"
 
 namespace sim {
@@ -133,11 +133,11 @@ void fma_bfloats(u16* d, const u16* a, const u16* b, const u16* c, uint32_t coun
 
 /// fma.rn without a finish, `packed` values to a register.
 template <auto loop, uint32_t packed>
-void fma_warp(Warp& warp, const Instruction& instruction) {
-  u16* const d = warp.lanes<u16>(instruction.operand[0]);
-  const u16* const a = warp.lanes<u16>(instruction.operand[1]);
-  const u16* const b = warp.lanes<u16>(instruction.operand[2]);
-  const u16* const c = warp.lanes<u16>(instruction.operand[3]);
+void fma_warp(Warp& warp, const Operands& operands) {
+  u16* const d = warp.lanes<u16>(operands.at[0]);
+  const u16* const a = warp.lanes<u16>(operands.at[1]);
+  const u16* const b = warp.lanes<u16>(operands.at[2]);
+  const u16* const c = warp.lanes<u16>(operands.at[3]);
   if (warp.exec == all_lanes) return loop(d, a, b, c, warp_size * packed);
   for_lanes(warp.exec, [=](uint32_t lane) {
     const uint32_t at = lane * packed;
@@ -163,10 +163,10 @@ void add_selection(Table& table, const std::string& finish, const std::string& t
 }
 
 void add_arithmetic(Table& table) {
-  table.add("fma.rn.f16", {"Hhhh", Class::fma, fma_warp<fma_halves, 1>});
-  table.add("fma.rn.f16x2", {"Wwww", Class::fma, fma_warp<fma_halves, 2>});
-  table.add("fma.rn.bf16", {"Hhhh", Class::fma, fma_warp<fma_bfloats, 1>});
-  table.add("fma.rn.bf16x2", {"Wwww", Class::fma, fma_warp<fma_bfloats, 2>});
+  table.add("fma.rn.f16", {"Hhhh", Class::fma, handle<fma_warp<fma_halves, 1>>});
+  table.add("fma.rn.f16x2", {"Wwww", Class::fma, handle<fma_warp<fma_halves, 2>>});
+  table.add("fma.rn.bf16", {"Hhhh", Class::fma, handle<fma_warp<fma_bfloats, 1>>});
+  table.add("fma.rn.bf16x2", {"Wwww", Class::fma, handle<fma_warp<fma_bfloats, 2>>});
   add_ternary<multiply_add<Half, Finish::flush>>(table, "fma.rn.ftz", "f16", Class::fma);
   add_ternary<multiply_add<Half, Finish::saturate>>(table, "fma.rn.sat", "f16", Class::fma);
   add_ternary<multiply_add<Half, Finish::flush_saturate>>(table, "fma.rn.ftz.sat", "f16", Class::fma);
@@ -337,22 +337,22 @@ void add_conversions(Table& table) {
 
 /// mov.b32 d, {a, b} and its like: operand 0 the whole, then the parts from the lowest bits up.
 template <class Whole, class Part>
-void pack_parts(Warp& warp, const Instruction& instruction) {
-  Whole* const to = warp.lanes<Whole>(instruction.operand[0]);
+void pack_parts(Warp& warp, const Operands& operands) {
+  Whole* const to = warp.lanes<Whole>(operands.at[0]);
   constexpr uint32_t parts = sizeof(Whole) / sizeof(Part);
   for_lanes(warp.exec, [&, to](uint32_t lane) {
     Whole whole = 0;
     for (uint32_t i = 0; i < parts; ++i)
-      whole |= Whole{warp.lanes<const Part>(instruction.operand[1 + i])[lane]} << 8 * sizeof(Part) * i;
+      whole |= Whole{warp.lanes<const Part>(operands.at[1 + i])[lane]} << 8 * sizeof(Part) * i;
     to[lane] = whole;
   });
 }
 
 template <class Whole, class Part>
-void unpack_parts(Warp& warp, const Instruction& instruction) {
-  const Whole* const from = warp.lanes<Whole>(instruction.operand[0]);
+void unpack_parts(Warp& warp, const Operands& operands) {
+  const Whole* const from = warp.lanes<Whole>(operands.at[0]);
   for (uint32_t i = 0; i < sizeof(Whole) / sizeof(Part); ++i) {
-    Part* const to = warp.lanes<Part>(instruction.operand[1 + i]);
+    Part* const to = warp.lanes<Part>(operands.at[1 + i]);
     for_lanes(warp.exec, [=](uint32_t lane) { to[lane] = static_cast<Part>(from[lane] >> 8 * sizeof(Part) * i); });
   }
 }
@@ -369,14 +369,14 @@ void build_packing(Builder& builder) {
   if (bytes * parts.size() != sizeof(Whole) || (bytes != 2 && bytes != 4) || parts.size() == 1)
     builder.refuse("the parts do not make up the whole");
   const auto whole = static_cast<ptx::Width>(sizeof(Whole)), part = static_cast<ptx::Width>(bytes);
-  Instruction& made = builder.made();
-  made.operand[0] = packs ? builder.destination(operands[0], whole) : builder.source(operands[1], whole);
+  Operands& made = builder.made<Operands>();
+  made.at[0] = packs ? builder.destination(operands[0], whole) : builder.source(operands[1], whole);
   for (size_t i = 0; i < parts.size(); ++i)
-    made.operand[1 + i] = packs ? builder.source(parts[i], part) : builder.destination(parts[i], part);
+    made.at[1 + i] = packs ? builder.source(parts[i], part) : builder.destination(parts[i], part);
   if (bytes == 2)
-    made.run = packs ? pack_parts<Whole, u16> : unpack_parts<Whole, u16>;
+    builder.run_by(packs ? handle<pack_parts<Whole, u16>> : handle<unpack_parts<Whole, u16>>);
   else if constexpr (sizeof(Whole) == 8)
-    made.run = packs ? pack_parts<Whole, u32> : unpack_parts<Whole, u32>;
+    builder.run_by(packs ? handle<pack_parts<Whole, u32>> : handle<unpack_parts<Whole, u32>>);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "machine/types.h"
+#include "base/types.h"
 
 namespace sim {
 

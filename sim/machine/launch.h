@@ -21,8 +21,9 @@ struct Dim3 {
 struct Options {
   bool watch = true;                              ///< count and check; without, the kernel is only executed
   uint64_t max_instructions = uint64_t{1} << 28;  ///< of one warp, before the kernel is called endless
-  double max_seconds = 600;                       ///< that a launch may take, as its first blocks foretell
+  double max_seconds = 600;                       ///< that a launch may take, as estimated from its first blocks
   unsigned threads = 1;                           ///< of the host
+  uint64_t seed = 0;                              ///< of the order of blocks, warps and copies; 0: as they are numbered
 };
 
 struct Launch {
@@ -41,6 +42,8 @@ struct Launch {
   uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
   uint32_t warps() const { return (threads() + 31) / 32; }
+  /// How many blocks a worker may have begun: as many as fit into its part of a gigabyte.
+  uint64_t most_begun_blocks() const;
 };
 
 /// Runs the whole grid and returns what its instructions did. False in `launch.given_up` when it came to its end.

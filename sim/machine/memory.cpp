@@ -1,13 +1,23 @@
 /// Loads, stores, atomics and address conversions (PTX ISA 9.7.9.8 to 9.7.9.13, 9.7.13).
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
-#include "front/decode.h"
 #include "machine/access.h"
+#include "machine/decode.h"
 #include "machine/forms.h"
 
 namespace sim {
 namespace {
+
+/// A load, a store or an atomic.
+struct Access {
+  AddressOperand address;
+  std::array<uint32_t, 4> registers;  ///< the vector's; of an atomic: the old value, the operand, that of cas
+  uint32_t memo;                      ///< number of its address pattern
+  uint8_t count, bytes;               ///< elements of the vector, bytes of one
+  Order order;
+};
 
 /// Where the host finds the lanes' bytes: address + origin + lane × stride.
 struct Bytes {
@@ -17,8 +27,6 @@ struct Bytes {
     return reinterpret_cast<std::byte*>(origin + lane * stride + lanes.address[lane]);
   }
 };
-
-constexpr uint64_t below_window = (uint64_t{1} << 56) - 1;
 
 /// Local memory and parameters: a lane's own bytes, of which no counter speaks.
 void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* name) {
@@ -36,19 +44,31 @@ void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* name) {
   });
 }
 
-/// Checks and counts the access of `lanes`, all in one space, and says where its bytes are.
-Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lanes, bool store) {
+/// What strong accesses to flags order.
+void synchronise(Warp& warp, Place place, const Lanes& lanes, Touch touch, Order order) {
+  if (place != Place::global && place != Place::shared) return;
+  Clocks& clocks = warp.block.shadow.clocks;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window : 0);
+    if (touch != Touch::strong_write) clocks.strong_load(warp.index, address, order);
+    if (touch != Touch::strong_read) clocks.strong_store(warp.index, address, order, touch == Touch::update);
+  });
+}
+
+/// Checks and counts the access of `lanes`, all in one place, and says where its bytes are.
+Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Lanes& lanes, Touch touch) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
+  const bool store = touch != Touch::read && touch != Touch::strong_read;
   switch (place) {
     case Place::global:
-      if (watch) watch_global(warp, instruction.target, lanes, store);
+      if (watch) watch_global(warp, memo, lanes, store);
       return {};
     case Place::constant:
-      if (watch) check_global(warp, instruction.target, lanes, store);
+      if (watch) check_global(warp, memo, lanes, store);
       return {};
     case Place::shared:
-      if (watch) watch_shared(warp, instruction.target, lanes, store);
+      if (watch) watch_shared(warp, memo, lanes, touch);
       return {reinterpret_cast<uintptr_t>(block.shared.data()), 0};
     case Place::parameter:
       check_private(warp, lanes, block.launch.parameters.size(), "parameter");
@@ -59,45 +79,45 @@ Bytes reach(Warp& warp, const Instruction& instruction, Place place, Lanes& lane
   }
 }
 
-/// Calls body(lanes, bytes) for the lanes' access, one space at a time where the address is generic.
+/// Calls body(lanes, bytes) for the lanes' access, one place at a time where the address is generic.
 template <class Body>
-void access(Warp& warp, const Instruction& instruction, bool store, Body body) {
+void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
   if (warp.exec == 0) return;
+  const Order order = instruction.order;
+  if (order != Order::weak) {
+    if (touch == Touch::read) touch = Touch::strong_read;
+    if (touch == Touch::write) touch = Touch::strong_write;
+    if (touch != Touch::strong_write) warp.poll();
+  }
+  const auto in = [&](Place place, Lanes& lanes) {
+    const Bytes bytes = check_and_count(warp, instruction.memo, place, lanes, touch);
+    if (order != Order::weak && warp.block.launch.options.watch) synchronise(warp, place, lanes, touch, order);
+    if (lanes.mask != 0) body(lanes, bytes);
+  };
   Lanes lanes;
   lanes.bytes = uint32_t{instruction.bytes} * instruction.count;
-  read_addresses(warp, warp.exec, instruction.operand[4], instruction.option & wide_address, instruction.immediate,
-                 lanes);
-  const auto place = static_cast<Place>(instruction.option & 0xff);
-  if (place != Place::generic) {
-    const Bytes bytes = reach(warp, instruction, place, lanes, store);
-    if (lanes.mask != 0) body(lanes, bytes);
-    return;
-  }
+  read_addresses(warp, warp.exec, instruction.address, lanes);
+  if (instruction.address.place != Place::generic) return in(instruction.address.place, lanes);
   for (uint32_t left = lanes.mask; left != 0;) {
-    const uint64_t window = lanes.address[first_lane(left)] >> 56;
+    const Place place = reach(warp.block, lanes.address[first_lane(left)]).place;
     Lanes alike{.mask = 0, .bytes = lanes.bytes, .address = {}};
-    for_lanes(left, [&](uint32_t lane) { alike.mask |= u32{lanes.address[lane] >> 56 == window} << lane; });
+    for_lanes(left, [&](uint32_t lane) {
+      const Reached reached = reach(warp.block, lanes.address[lane]);
+      alike.mask |= u32{reached.place == place} << lane;
+      alike.address[lane] = reached.offset;
+    });
     left &= ~alike.mask;
-    const uint64_t keep = window >= 1 && window <= 3 ? below_window : ~uint64_t{0};
-    for (uint32_t lane = 0; lane < warp_size; ++lane) {
-      const uint32_t from = alike.mask >> lane & 1 ? lane : first_lane(alike.mask);
-      alike.address[lane] = lanes.address[from] & keep;
-    }
-    const Place actual = window == shared_window >> 56  ? Place::shared
-                         : window == local_window >> 56 ? Place::local
-                         : window == param_window >> 56 ? Place::parameter
-                                                        : Place::global;
-    const Bytes bytes = reach(warp, instruction, actual, alike, store);
-    if (alike.mask != 0) body(alike, bytes);
+    fill_inactive(alike);
+    in(place, alike);
   }
 }
 
 /// A value of type M in memory, widened by its sign to a register of type R.
 template <class M, class R>
-void load(Warp& warp, const Instruction& instruction) {
-  access(warp, instruction, false, [&](const Lanes& lanes, const Bytes& bytes) {
+void load(Warp& warp, const Access& instruction) {
+  access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
-      R* const to = warp.lanes<R>(instruction.operand[element]);
+      R* const to = warp.lanes<R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
         M value;
         std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
@@ -108,10 +128,10 @@ void load(Warp& warp, const Instruction& instruction) {
 }
 
 template <class M, class R>
-void store(Warp& warp, const Instruction& instruction) {
-  access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
+void store(Warp& warp, const Access& instruction) {
+  access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
-      const R* const from = warp.lanes<const R>(instruction.operand[element]);
+      const R* const from = warp.lanes<const R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
         const M value = static_cast<M>(from[lane]);
         std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
@@ -122,17 +142,17 @@ void store(Warp& warp, const Instruction& instruction) {
 
 /// Parameters are the same for every lane: the usual load of one needs no addresses.
 template <class R>
-void load_parameter(Warp& warp, const Instruction& instruction) {
+void load_parameter(Warp& warp, const Access& instruction) {
   for (uint32_t element = 0; element < instruction.count; ++element) {
     R value;
-    std::memcpy(&value, warp.block.launch.parameters.data() + instruction.immediate + element * sizeof(R), sizeof(R));
-    R* const to = warp.lanes<R>(instruction.operand[element]);
+    std::memcpy(&value, warp.block.launch.parameters.data() + instruction.address.offset + element * sizeof(R),
+                sizeof(R));
+    R* const to = warp.lanes<R>(instruction.registers[element]);
     for_lanes(warp.exec, [=](uint32_t lane) { to[lane] = value; });
   }
 }
 
-// --- decoding
-// ---------------------------------------------------------------------------------------------------------------
+// --- decoding ---
 
 struct MemoryType {
   uint8_t bytes;
@@ -156,16 +176,30 @@ Place place_of(Builder& builder, const Builder::Address& address) {
   return of_a_call ? Place::local : Place::parameter;
 }
 
+/// The order that the opcode gives an access of a space that threads share.
+Order order_of(Builder& builder, Place place) {
+  if (place != Place::global && place != Place::shared && place != Place::generic) return Order::weak;
+  if (builder.has("acq_rel")) return Order::acquire_release;
+  if (builder.has("acquire")) return Order::acquire;
+  if (builder.has("release")) return Order::release;
+  return builder.has("relaxed") || builder.has("volatile") ? Order::relaxed : Order::weak;
+}
+
+AddressOperand address_operand(Builder& builder, const ptx::Operand& written) {
+  const auto address = builder.address(written);
+  return {address.base, address.wide, place_of(builder, address), address.offset};
+}
+
 /// Address, type and vector of a load or store; the register operands are `data`.
 void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operand& data, bool is_store) {
-  Instruction& made = builder.made();
-  const auto address = builder.address(where);
-  Place place = place_of(builder, address);
-  made.operand[4] = address.base;
-  made.immediate = address.offset;
-  if (place == Place::parameter && !address.variable) made.immediate -= static_cast<int64_t>(param_window);
-  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
-  made.target = builder.memo();
+  auto& made = builder.made<Access>();
+  made.address = address_operand(builder, where);
+  const Place place = made.address.place;
+  const bool names_variable = builder.address(where).variable;
+  int64_t& offset = made.address.offset;
+  if (place == Place::parameter && !names_variable) offset -= static_cast<int64_t>(param_window);
+  made.order = order_of(builder, place);
+  made.memo = builder.memo();
 
   const MemoryType type = memory_type(builder.written().opcode);
   made.bytes = type.bytes;
@@ -174,9 +208,7 @@ void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operan
   const std::vector<ptx::Operand> single{data};
   const auto& elements = data.kind == ptx::Operand::Kind::vector ? data.parts : single;
   if (elements.size() != made.count) builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
-  if (place == Place::shared)
-    builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
-  if (place == Place::generic)
+  if (place == Place::shared || place == Place::generic)
     builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
 
   // The register may be wider than the memory: its width picks the handler. A constant is as wide as the memory.
@@ -186,36 +218,37 @@ void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operan
   }
   if (static_cast<uint8_t>(width) < type.bytes) builder.refuse("a register too narrow");
   for (size_t i = 0; i < elements.size(); ++i) {
-    made.operand[i] = is_store ? builder.source(elements[i], width) : builder.destination(elements[i], width);
+    made.registers[i] = is_store ? builder.source(elements[i], width) : builder.destination(elements[i], width);
   }
 
   const auto pick = [&](auto memory) -> Handler {
     using M = decltype(memory);
     switch (width) {
       case ptx::Width::b16:
-        if constexpr (sizeof(M) <= 2) return is_store ? store<M, u16> : load<M, u16>;
+        if constexpr (sizeof(M) <= 2) return is_store ? handle<store<M, u16>> : handle<load<M, u16>>;
         break;
       case ptx::Width::b32:
-        if constexpr (sizeof(M) <= 4) return is_store ? store<M, u32> : load<M, u32>;
+        if constexpr (sizeof(M) <= 4) return is_store ? handle<store<M, u32>> : handle<load<M, u32>>;
         break;
-      case ptx::Width::b64: return is_store ? store<M, u64> : load<M, u64>;
+      case ptx::Width::b64: return is_store ? handle<store<M, u64>> : handle<load<M, u64>>;
       default: break;
     }
     builder.refuse("a register of the wrong width");
   };
   switch (type.bytes) {
-    case 1: made.run = type.is_signed ? pick(s8{}) : pick(u8{}); break;
-    case 2: made.run = type.is_signed ? pick(s16{}) : pick(u16{}); break;
-    case 4: made.run = type.is_signed ? pick(s32{}) : pick(u32{}); break;
-    case 8: made.run = type.is_signed ? pick(s64{}) : pick(u64{}); break;
+    case 1: builder.run_by(type.is_signed ? pick(s8{}) : pick(u8{})); break;
+    case 2: builder.run_by(type.is_signed ? pick(s16{}) : pick(u16{})); break;
+    case 4: builder.run_by(type.is_signed ? pick(s32{}) : pick(u32{})); break;
+    case 8: builder.run_by(type.is_signed ? pick(s64{}) : pick(u64{})); break;
     default: builder.refuse("a type that memory does not hold");
   }
   const bool usual_parameter =
-      place == Place::parameter && address.variable && !is_store && static_cast<uint8_t>(width) == type.bytes;
-  if (usual_parameter && made.immediate >= 0 &&
-      made.immediate + made.bytes * made.count <= builder.program().parameter_bytes) {
-    if (made.immediate % (made.bytes * made.count) != 0) builder.refuse("a misaligned parameter");
-    made.run = type.bytes == 2 ? load_parameter<u16> : type.bytes == 4 ? load_parameter<u32> : load_parameter<u64>;
+      place == Place::parameter && names_variable && !is_store && static_cast<uint8_t>(width) == type.bytes;
+  if (usual_parameter && offset >= 0 && offset + made.bytes * made.count <= builder.program().parameter_bytes) {
+    if (offset % (made.bytes * made.count) != 0) builder.refuse("a misaligned parameter");
+    builder.run_by(type.bytes == 2   ? handle<load_parameter<u16>>
+                   : type.bytes == 4 ? handle<load_parameter<u32>>
+                                     : handle<load_parameter<u64>>);
   }
 }
 
@@ -229,16 +262,15 @@ void build_store(Builder& builder) {
   build_access(builder, builder.operands()[0], builder.operands()[1], true);
 }
 
-// --- atomics
-// ----------------------------------------------------------------------------------------------------------------
+// --- atomics ---
 
 /// atom and red: operand 0 the old value (none for red), 1 the operand, 2 that of cas. One lane after the other.
 template <class T, auto combine>
-void atomic(Warp& warp, const Instruction& instruction) {
-  access(warp, instruction, true, [&](const Lanes& lanes, const Bytes& bytes) {
-    T* const old = warp.lanes<T>(instruction.operand[0]);
-    const T* const b = warp.lanes<T>(instruction.operand[1]);
-    const T* const c = warp.lanes<T>(instruction.operand[2]);
+void atomic(Warp& warp, const Access& instruction) {
+  access(warp, instruction, Touch::update, [&](const Lanes& lanes, const Bytes& bytes) {
+    T* const old = warp.lanes<T>(instruction.registers[0]);
+    const T* const b = warp.lanes<T>(instruction.registers[1]);
+    const T* const c = warp.lanes<T>(instruction.registers[2]);
     for_lanes(lanes.mask, [&](uint32_t lane) {
       std::atomic_ref<T> cell(*reinterpret_cast<T*>(bytes.at(lanes, lane)));
       const T operand = b[lane], other = c[lane];
@@ -256,25 +288,25 @@ void build_atomic(Builder& builder) {
   const auto& operands = builder.operands();
   const bool swaps = builder.has("cas");
   if (operands.size() != first + (swaps ? 3 : 2)) builder.refuse("a wrong number of operands");
-  Instruction& made = builder.made();
-  const auto address = builder.address(operands[first]);
-  const Place place = place_of(builder, address);
-  made.operand[4] = address.base;
-  made.immediate = address.offset;
-  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
-  made.target = builder.memo();
+  auto& made = builder.made<Access>();
+  made.address = address_operand(builder, operands[first]);
+  made.order = std::max(order_of(builder, made.address.place), Order::relaxed);  // as it is where none is given
+  made.memo = builder.memo();
+  made.count = 1;
   made.bytes = memory_type(builder.written().opcode).bytes;
   const auto width = static_cast<ptx::Width>(made.bytes);
-  made.operand[0] = builder.destination(reduces ? ptx::Operand{.kind = ptx::Operand::Kind::sink} : operands[0], width);
-  made.operand[1] = builder.source(operands[first + 1], width);
-  made.operand[2] = swaps ? builder.source(operands[first + 2], width) : made.operand[1];
+  made.registers[0] =
+      builder.destination(reduces ? ptx::Operand{.kind = ptx::Operand::Kind::sink} : operands[0], width);
+  made.registers[1] = builder.source(operands[first + 1], width);
+  made.registers[2] = swaps ? builder.source(operands[first + 2], width) : made.registers[1];
 }
 
 template <class T, auto combine>
 void add_atomic(Table& table, const std::string& operation_and_type) {
-  const std::string rest =
-      "{,.relaxed,.acquire,.release,.acq_rel}{,.cta,.gpu,.sys}{,.global,.shared}." + operation_and_type;
-  table.add("{atom,red}" + rest, {"", Class::atomic, atomic<T, combine>, build_atomic});
+  const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cta}." + operation_and_type;
+  const Form form{"", Class::atomic, handle<atomic<T, combine>>, build_atomic};
+  table.add("atom{,.relaxed,.acquire,.release,.acq_rel}" + rest, form);
+  table.add("red{,.relaxed,.release}" + rest, form);
 }
 
 void add_atomics(Table& table) {
@@ -301,8 +333,7 @@ void add_atomics(Table& table) {
   add_atomic<u32, [](u32 a, u32 b, u32) { return a == 0 || (a > b) ? b : a - 1; }>(table, "dec.u32");
 }
 
-// --- addresses
-// --------------------------------------------------------------------------------------------------------------
+// --- addresses ---
 
 /// cvta: shared, local and parameter addresses have windows of their own among the generic ones; global ones are what
 /// they are.
@@ -325,7 +356,7 @@ void add_conversions(Table& table) {
 void add_memory(Table& table) {
   const std::string types = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}";
   const std::string vector = "{,.v2,.v4}.";
-  // Cache operators and memory orders change when others see the data, never what this thread gets.
+  // Cache operators change when others see the data, never what this thread gets.
   const std::string levels = "{,.L2::64B,.L2::128B,.L2::256B}";
   table.add("ld{,.ca,.cg,.cs,.lu,.cv,.nc,.ca.nc,.cg.nc,.cs.nc,.volatile,.weak}.global" + levels + vector + types,
             {"", Class::load_global, nullptr, build_load});
@@ -339,10 +370,7 @@ void add_memory(Table& table) {
       "{.L2::64B,.L2::128B,.L2::256B}" +
           vector + types,
       {"", Class::load_global, nullptr, build_load});
-  table.add("ld{.relaxed,.acquire}.{cta,gpu,sys}.global" + vector + types,
-            {"", Class::load_global, nullptr, build_load});
-  table.add("ld{,.volatile,.relaxed.cta,.acquire.cta}.shared{,::cta}" + vector + types,
-            {"", Class::load_shared, nullptr, build_load});
+  table.add("ld{,.volatile}.shared{,::cta}" + vector + types, {"", Class::load_shared, nullptr, build_load});
   table.add("ld{,.volatile}" + vector + types,
             {"", Class::load_global, nullptr, build_load});  // generic: counted where it goes
   table.add("ld{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_load});
@@ -354,13 +382,20 @@ void add_memory(Table& table) {
             {"", Class::store_global, nullptr, build_store});
   table.add("st.global{.wb,.cg,.cs,.wt,.L1::no_allocate}" + vector + types,
             {"", Class::store_global, nullptr, build_store});
-  table.add("st{.relaxed,.release}.{cta,gpu,sys}.global" + vector + types,
-            {"", Class::store_global, nullptr, build_store});
-  table.add("st{,.volatile,.relaxed.cta,.release.cta}.shared{,::cta}" + vector + types,
-            {"", Class::store_shared, nullptr, build_store});
+  table.add("st{,.volatile}.shared{,::cta}" + vector + types, {"", Class::store_shared, nullptr, build_store});
   table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
   table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
   table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});
+
+  const std::string scope = ".{cta,cluster,gpu,sys}";
+  table.add("ld{.relaxed,.acquire}" + scope + "{,.global}" + vector + types,
+            {"", Class::load_global, nullptr, build_load});
+  table.add("ld{.relaxed,.acquire}" + scope + ".shared{,::cta}" + vector + types,
+            {"", Class::load_shared, nullptr, build_load});
+  table.add("st{.relaxed,.release}" + scope + "{,.global}" + vector + types,
+            {"", Class::store_global, nullptr, build_store});
+  table.add("st{.relaxed,.release}" + scope + ".shared{,::cta}" + vector + types,
+            {"", Class::store_shared, nullptr, build_store});
   add_atomics(table);
   add_conversions(table);
 }

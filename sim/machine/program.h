@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "front/syntax.h"
@@ -41,22 +43,37 @@ inline constexpr std::array<std::string_view, 17> class_names = {
     "load_global", "store_global", "load_shared", "store_shared", "cp_async", "barrier",
     "branch",      "tensor",       "shuffle",     "atomic",       "other"};
 
-/// Operands are byte offsets into the warp's registers; immediates and special registers have registers of their own,
-/// so that a handler never asks what kind of operand it has.
+/// What most instructions are made of: registers, as byte offsets into the warp's. Immediates and special registers
+/// have registers of their own, so that a handler never asks what kind of operand it has.
+struct Operands {
+  std::array<uint32_t, 8> at{};
+};
+
+/// An instruction: its handler, its guard, and what the handler needs to know, in a struct of its own for each family
+/// of instructions (`Operands`, or one that is declared beside the handlers).
 struct alignas(64) Instruction {
+  static constexpr size_t payload_bytes = 48;
+
   Handler run = nullptr;
-  std::array<uint32_t, 8> operand{};
-  int64_t immediate = 0;    ///< address: offset in bytes; others: as their handler says
   uint32_t guard = 0;       ///< predicate's offset; one that is always true where there is no guard
   uint32_t guard_flip = 0;  ///< all ones for `@!p`
-  uint32_t target = 0;      ///< branch: instruction to go to; memory: number of its address-pattern memo
-  uint8_t count = 1;        ///< memory: elements of the vector
-  uint8_t bytes = 0;        ///< memory: bytes of one element
-  uint16_t option = 0;      ///< as the handler says
+
+  template <class Payload>
+  const Payload& as() const {
+    return *reinterpret_cast<const Payload*>(payload_.data());
+  }
+  template <class Payload>
+  Payload& make() {
+    static_assert(sizeof(Payload) <= payload_bytes && alignof(Payload) <= 8 && std::is_trivially_copyable_v<Payload>);
+    return *new (payload_.data()) Payload{};
+  }
+
+ private:
+  alignas(8) std::array<std::byte, payload_bytes> payload_{};
 };
 static_assert(sizeof(Instruction) == 64);
 
-/// What the reader is told about an instruction.
+/// What a reader learns about an instruction.
 struct Site {
   std::string text;  ///< opcode
   ptx::Location location;

@@ -8,8 +8,7 @@
 
 namespace sim {
 
-/// True when all 32 lanes execute the instruction, as `.sync.aligned` asks. Otherwise the caller returns: no lane does,
-/// others are still to come, or (a report) will never come.
+/// True when all 32 lanes execute the instruction, as `.sync.aligned` asks. Otherwise some will never come: a report.
 bool whole_warp(Warp& warp);
 
 /// A warp's register as an 8×8 matrix of 16-bit elements.

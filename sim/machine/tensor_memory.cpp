@@ -6,25 +6,22 @@
 /// lines lie across memory's are turned over between registers.
 #include <cstring>
 
-#include "front/decode.h"
 #include "machine/access.h"
+#include "machine/decode.h"
 #include "machine/forms.h"
 #include "machine/tensor.h"
 
 namespace sim {
 namespace {
 
-constexpr uint64_t shared_offset_mask = (uint64_t{1} << 56) - 1;
-
-// --- ldmatrix
-// ---------------------------------------------------------------------------------------------------------------
+// --- ldmatrix ---
 
 /// Loads the rows of 16 bytes that `lanes` names into `count` registers: row i of matrix j is at lane 8·j + i.
 void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed) {
   Block& block = warp.block;
   lanes.bytes = 16;
   lanes.rows = true;
-  if (block.launch.options.watch) watch_shared(warp, memo, lanes, false);
+  if (block.launch.options.watch) watch_shared(warp, memo, lanes, Touch::read);
   for (uint32_t i = 0; i < count; ++i) {
     Matrix& to = *warp.lanes<Matrix>(registers[i]);
     for (uint32_t row = 0; row < 8; ++row) {
@@ -35,43 +32,44 @@ void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const ui
   }
 }
 
-constexpr uint16_t is_transposed = 0x200, is_generic = 0x400;
+struct LoadMatrix {
+  AddressOperand address;
+  std::array<uint32_t, 4> registers;
+  uint32_t memo;
+  uint8_t count;  ///< matrices
+  bool transposed;
+};
 
-/// Operands 0 to 3 the destinations, 4 the address.
-void load_matrix(Warp& warp, const Instruction& instruction) {
+void load_matrix(Warp& warp, const LoadMatrix& load) {
   if (!whole_warp(warp)) return;
-  const uint32_t count = instruction.count;
   Lanes lanes;
   // Only the lanes that name a row: 8 for each matrix.
-  const uint32_t naming = count == 4 ? all_lanes : (1u << 8 * count) - 1;
-  read_addresses(warp, naming, instruction.operand[4], instruction.option & wide_address, instruction.immediate, lanes);
-  if (instruction.option & is_generic) {
-    for (uint64_t& address : lanes.address) address -= shared_window;
+  const uint32_t naming = load.count == 4 ? all_lanes : (1u << 8 * load.count) - 1;
+  read_addresses(warp, naming, load.address, lanes);
+  if (load.address.place == Place::generic) {
+    for (uint64_t& address : lanes.address) address -= shared_window;  // what is not there is out of bounds
   }
-  load_rows(warp, instruction.target, lanes, count, instruction.operand.data(), instruction.option & is_transposed);
+  load_rows(warp, load.memo, lanes, load.count, load.registers.data(), load.transposed);
 }
 
 void build_load_matrix(Builder& builder) {
   const auto& operands = builder.operands();
-  Instruction& made = builder.made();
+  auto& made = builder.made<LoadMatrix>();
   made.count = builder.has("x4") ? 4 : builder.has("x2") ? 2 : 1;
   if (operands.size() != 2) builder.refuse("a list of registers and an address are needed");
   const bool listed = operands[0].kind == ptx::Operand::Kind::vector;
   if (listed ? operands[0].parts.size() != made.count : made.count != 1)
     builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
   for (size_t i = 0; i < made.count; ++i)
-    made.operand[i] = builder.destination(listed ? operands[0].parts[i] : operands[0], ptx::Width::b32);
+    made.registers[i] = builder.destination(listed ? operands[0].parts[i] : operands[0], ptx::Width::b32);
   const auto address = builder.address(operands[1]);
-  made.operand[4] = address.base;
-  made.immediate = address.offset;
-  made.option = static_cast<uint16_t>(address.wide ? wide_address : 0);
-  if (builder.has("trans")) made.option |= is_transposed;
-  if (!builder.has("shared") && !builder.has("shared::cta") && !address.variable) made.option |= is_generic;
-  made.target = builder.memo();
+  const bool shared = builder.has("shared") || builder.has("shared::cta") || address.variable;
+  made.address = {address.base, address.wide, shared ? Place::shared : Place::generic, address.offset};
+  made.transposed = builder.has("trans");
+  made.memo = builder.memo();
 }
 
-// --- wmma.load and wmma.store
-// ---------------------------------------------------------------------------------------------------------------
+// --- wmma.load and wmma.store ---
 
 /// One access to memory by all lanes.
 struct Request {
@@ -141,7 +139,7 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
 }
 
 /// A plan, and the instructions that it is for.
-struct Known {
+struct PlanFor {
   MmaShape shape;
   Role role;
   uint8_t element_bytes;
@@ -150,9 +148,9 @@ struct Known {
 };
 
 /// Every plan; an instruction names its own by its number.
-const std::vector<Known>& plans() {
-  static const std::vector<Known> all = [] {
-    std::vector<Known> made;
+const std::vector<PlanFor>& plans() {
+  static const std::vector<PlanFor> all = [] {
+    std::vector<PlanFor> made;
     for (const MmaShape shape : {MmaShape{16, 16, 16}, {32, 8, 16}, {8, 32, 16}, {16, 16, 8}}) {
       for (const Role role : {Role::a, Role::b, Role::c}) {
         for (const uint8_t bytes : {uint8_t{2}, uint8_t{4}}) {
@@ -170,14 +168,6 @@ const std::vector<Known>& plans() {
   return all;
 }
 
-/// What lies outside the mask repeats an active lane's address.
-void settle(Lanes& lanes) {
-  const uint64_t first = lanes.address[first_lane(lanes.mask)];
-  for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
-  }
-}
-
 void refuse(Warp& warp, Finding kind, const std::string& why) {
   Block& block = warp.block;
   block.report(kind, warp.here(), Block::nowhere, [&] {
@@ -188,28 +178,35 @@ void refuse(Warp& warp, Finding kind, const std::string& why) {
 
 constexpr uint32_t max_requests = 8;
 
-/// Operands: 0 where the list of registers begins, 1 how many registers PTX names, 4 the address, 5 the stride in
-/// elements. `count` is the plan's number; memos: one for each request, then one for each in shared memory.
+/// wmma.load and wmma.store.
+struct AccessMatrix {
+  AddressOperand address;
+  uint32_t first_register;  ///< in Program::operand_lists
+  uint32_t register_count;  ///< as PTX names them
+  uint32_t stride;          ///< register: of lines, in elements
+  uint32_t memo;            ///< one for each request, then one for each in shared memory
+  uint8_t plan;             ///< its number
+};
+
 template <bool store>
-void access_matrix(Warp& warp, const Instruction& instruction) {
+void access_matrix(Warp& warp, const AccessMatrix& access) {
   if (!whole_warp(warp)) return;
   Block& block = warp.block;
-  const Plan& plan = plans()[instruction.count].plan;
-  const uint32_t* const registers = block.program.operand_lists.data() + instruction.operand[0];
+  const Plan& plan = plans()[access.plan].plan;
+  const uint32_t* const registers = block.program.operand_lists.data() + access.first_register;
 
   Lanes base;
-  read_addresses(warp, all_lanes, instruction.operand[4], instruction.option & wide_address, instruction.immediate,
-                 base);
-  const u32* const strides = warp.lanes<const u32>(instruction.operand[5]);
+  read_addresses(warp, all_lanes, access.address, base);
+  const u32* const strides = warp.lanes<const u32>(access.stride);
   bool alike = true;
   for (uint32_t lane = 1; lane < warp_size; ++lane)
     alike &= base.address[lane] == base.address[0] && strides[lane] == strides[0];
   if (!alike) return refuse(warp, Finding::unsupported, "its lanes give different addresses or strides");
   uint64_t address = base.address[0];
-  auto place = static_cast<Place>(instruction.option & 0xff);
+  Place place = access.address.place;
   if (place == Place::generic) {
-    place = address >> 56 == shared_window >> 56 ? Place::shared : Place::global;
-    if (place == Place::shared) address &= shared_offset_mask;
+    const Reached reached = reach(block, address);
+    place = reached.place, address = reached.offset;
   }
   const uint64_t stride_bytes = uint64_t{strides[0]} * plan.element_bytes;
   if (address % 16 != 0 || stride_bytes % 16 != 0) {
@@ -225,8 +222,8 @@ void access_matrix(Warp& warp, const Instruction& instruction) {
     Lanes lanes{.mask = request.mask, .bytes = request.bytes, .address = {}};
     for (uint32_t lane = 0; lane < warp_size; ++lane)
       lanes.address[lane] = address + request.line[lane] * stride_bytes + request.along[lane] * plan.element_bytes;
-    if (request.mask != all_lanes) settle(lanes);
-    const uint32_t memo = instruction.target + number + (shared ? max_requests : 0);
+    if (request.mask != all_lanes) fill_inactive(lanes);
+    const uint32_t memo = access.memo + number + (shared ? max_requests : 0);
     const uint32_t* const of_request = registers + request.first;
     if (request.bytes == 16) {
       load_rows(warp, memo, lanes, request.count, of_request, plan.turned);
@@ -234,7 +231,7 @@ void access_matrix(Warp& warp, const Instruction& instruction) {
     }
     if (block.launch.options.watch) {
       if (shared)
-        watch_shared(warp, memo, lanes, store);
+        watch_shared(warp, memo, lanes, store ? Touch::write : Touch::read);
       else
         watch_global(warp, memo, lanes, store);
     }
@@ -260,7 +257,7 @@ void access_matrix(Warp& warp, const Instruction& instruction) {
     }
   }
   if constexpr (!store) {  // copies
-    for (uint32_t i = plan.registers; i < instruction.operand[1]; ++i)
+    for (uint32_t i = plan.registers; i < access.register_count; ++i)
       std::memcpy(warp.registers + registers[i], warp.registers + registers[i % plan.registers], 4 * warp_size);
   }
 }
@@ -276,9 +273,9 @@ void build_access_matrix(Builder& builder) {
   const bool rows = builder.has("row"), shared = builder.has("shared") || builder.has("shared::cta");
   const bool by_rows_of_16 = shared && role != Role::c && element_bytes == 2;
   size_t number = 0;
-  const auto is_it = [&](const Known& known) {
-    return known.shape == shape && known.role == role && known.element_bytes == element_bytes && known.rows == rows &&
-           known.by_rows_of_16 == by_rows_of_16;
+  const auto is_it = [&](const PlanFor& each) {
+    return each.shape == shape && each.role == role && each.element_bytes == element_bytes && each.rows == rows &&
+           each.by_rows_of_16 == by_rows_of_16;
   };
   while (!is_it(plans()[number])) ++number;
   const Plan& plan = plans()[number].plan;
@@ -290,37 +287,36 @@ void build_access_matrix(Builder& builder) {
   const ptx::Operand& list = operands[store ? 1 : 0];
   if (list.kind != ptx::Operand::Kind::vector || list.parts.size() != registers)
     builder.refuse("a list of " + std::to_string(registers) + " registers is needed");
-  Instruction& made = builder.made();
+  auto& made = builder.made<AccessMatrix>();
   auto& lists = builder.program().operand_lists;
-  made.operand[0] = static_cast<uint32_t>(lists.size());
-  made.operand[1] = registers;
+  made.first_register = static_cast<uint32_t>(lists.size());
+  made.register_count = registers;
   for (const ptx::Operand& part : list.parts)
     lists.push_back(store ? builder.source(part, ptx::Width::b32) : builder.destination(part, ptx::Width::b32));
 
   const auto address = builder.address(operands[store ? 0 : 1]);
-  made.operand[4] = address.base;
-  made.immediate = address.offset;
   const bool in_shared = shared || (address.variable && address.variable->space == ptx::Space::shared);
   const Place place = in_shared ? Place::shared : builder.has("global") ? Place::global : Place::generic;
-  made.option = static_cast<uint16_t>(static_cast<uint16_t>(place) | (address.wide ? wide_address : 0));
-  made.count = static_cast<uint8_t>(number);
-  made.operand[5] = operands.size() == 3 ? builder.source(operands[2], ptx::Width::b32)
-                                         : builder.constant(ptx::Width::b32, plan.line_elements);
-  made.target = builder.memo();
-  for (uint32_t i = 1; i < 2 * max_requests; ++i) builder.memo();
+  made.address = {address.base, address.wide, place, address.offset};
+  made.plan = static_cast<uint8_t>(number);
+  made.stride = operands.size() == 3 ? builder.source(operands[2], ptx::Width::b32)
+                                     : builder.constant(ptx::Width::b32, plan.line_elements);
+  made.memo = builder.memos(2 * max_requests);
 }
 
 }  // namespace
 
 void add_tensor_memory(Table& table) {
   table.add("ldmatrix.sync.aligned.m8n8{.x1,.x2,.x4}{,.trans}{,.shared,.shared::cta}.b16",
-            {"", Class::load_shared, load_matrix, build_load_matrix});
+            {"", Class::load_shared, handle_together<every_lane<LoadMatrix>, load_matrix>, build_load_matrix});
   const std::string layout = ".sync.aligned.{row,col}.", shapes = "{m16n16k16,m32n8k16,m8n32k16}";
   const auto add = [&](const std::string& operation, const std::string& shape_and_space, const std::string& types,
                        const Form& form) { table.add(operation + layout + shape_and_space + types, form); };
   const auto add_in = [&](const std::string& space, Class load, Class store) {
-    const Form loads{"", load, access_matrix<false>, build_access_matrix<false>};
-    const Form stores{"", store, access_matrix<true>, build_access_matrix<true>};
+    const Form loads{"", load, handle_together<every_lane<AccessMatrix>, access_matrix<false>>,
+                     build_access_matrix<false>};
+    const Form stores{"", store, handle_together<every_lane<AccessMatrix>, access_matrix<true>>,
+                      build_access_matrix<true>};
     add("wmma.load.{a,b}", shapes + space, ".{f16,bf16}", loads);
     add("wmma.load.{a,b}", "m16n16k8" + space, ".tf32", loads);
     add("wmma.load.c", shapes + space, ".{f16,f32}", loads);

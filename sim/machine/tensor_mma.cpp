@@ -1,7 +1,7 @@
 /// mma, wmma.mma and movmatrix: what tensor cores compute, and the one instruction that turns a fragment over (PTX ISA
 /// 9.7.14). All of it is made of m16n8 products; a wmma is two of them, as in the machine code.
-#include "front/decode.h"
 #include "machine/block.h"
+#include "machine/decode.h"
 #include "machine/forms.h"
 #include "machine/tensor.h"
 
@@ -9,19 +9,15 @@ namespace sim {
 
 bool whole_warp(Warp& warp) {
   if (warp.exec == all_lanes) return true;
-  if (warp.exec == 0 || !warp.gather(all_lanes)) return false;
-  if (warp.exec == all_lanes) return true;
   Block& block = warp.block;
   const uint32_t absent = first_lane(~warp.exec);
   const char* const why = !(warp.started >> absent & 1) ? " does not exist"
                           : warp.live >> absent & 1     ? " waits elsewhere"
                                                         : " has ended";
-  block.report(Finding::divergent_barrier, warp.here(), Block::nowhere, [&] {
+  block.give_up(warp, Finding::divergent_barrier, [&] {
     return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) +
            " is executed by part of a warp only: " + block.thread(warp, absent) + why;
   });
-  block.launch.given_up = true;
-  warp.state = Warp::State::done;
   return false;
 }
 
@@ -57,8 +53,13 @@ struct Multiplication {
   }
 };
 
+/// Registers of D, A, B and C, in Program::operand_lists.
+struct Lists {
+  uint32_t first;
+};
+
 template <Multiplication what>
-void execute(Warp& warp, const Instruction& instruction) {
+void execute(Warp& warp, const Lists& lists) {
   if (!whole_warp(warp)) return;
   constexpr Registers registers = what.registers();
   constexpr uint32_t matrix_depth = 16 / what.element_bytes();  // elements of k in one register
@@ -66,7 +67,7 @@ void execute(Warp& warp, const Instruction& instruction) {
   constexpr uint32_t parts = what.parts(), sum_registers = registers.d / parts;
   constexpr bool tall = what.shape.m == 32 || what.turned();  // the parts lie one below the other, not side by side
 
-  const uint32_t* const d = warp.block.program.operand_lists.data() + instruction.operand[0];
+  const uint32_t* const d = warp.block.program.operand_lists.data() + lists.first;
   const uint32_t* const c = d + registers.d + registers.a + registers.b;
   const uint32_t* a = d + registers.d;
   const uint32_t* b = a + registers.a;
@@ -125,7 +126,7 @@ void build(Builder& builder) {
   const auto& operands = builder.operands();
   if (operands.size() != 4) builder.refuse("four lists of registers are needed");
   auto& lists = builder.program().operand_lists;
-  builder.made().operand[0] = static_cast<uint32_t>(lists.size());
+  builder.made<Lists>().first = static_cast<uint32_t>(lists.size());
   for (size_t i = 0; i < 4; ++i) {
     if (operands[i].kind != ptx::Operand::Kind::vector || operands[i].parts.size() != counts[i])
       builder.refuse("list " + std::to_string(i + 1) + " has to be of " + std::to_string(counts[i]) + " registers");
@@ -136,7 +137,7 @@ void build(Builder& builder) {
 
 template <Multiplication what>
 void add_multiplication(Table& table, const std::string& opcode) {
-  table.add(opcode, {"", Class::tensor, execute<what>, build<what>});
+  table.add(opcode, {"", Class::tensor, handle_together<every_lane<Lists>, execute<what>>, build<what>});
 }
 
 constexpr MmaShape m16n8k8{16, 8, 8}, m16n8k16{16, 8, 16};
@@ -151,15 +152,16 @@ void add_wmma(Table& table, const std::string& name) {
 }
 
 /// movmatrix: operand 0 the destination, 1 the source.
-void move_matrix(Warp& warp, const Instruction& instruction) {
+void move_matrix(Warp& warp, const Operands& operands) {
   if (!whole_warp(warp)) return;
-  transpose(*warp.lanes<const Matrix>(instruction.operand[1]), *warp.lanes<Matrix>(instruction.operand[0]));
+  transpose(*warp.lanes<const Matrix>(operands.at[1]), *warp.lanes<Matrix>(operands.at[0]));
 }
 
 void build_move_matrix(Builder& builder) {
   if (builder.operands().size() != 2) builder.refuse("two registers are needed");
-  builder.made().operand[0] = builder.destination(builder.operands()[0], ptx::Width::b32);
-  builder.made().operand[1] = builder.source(builder.operands()[1], ptx::Width::b32);
+  Operands& made = builder.made<Operands>();
+  made.at[0] = builder.destination(builder.operands()[0], ptx::Width::b32);
+  made.at[1] = builder.source(builder.operands()[1], ptx::Width::b32);
 }
 
 }  // namespace
@@ -185,7 +187,8 @@ void add_tensor(Table& table) {
   add_wmma<m8n32k16>(table, "m8n32k16");
   add_multiplication<Multiplication{m16n16k8, Input::tf32, Sum::f32, true}>(
       table, "wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32");
-  table.add("movmatrix.sync.aligned.m8n8.trans.b16", {"", Class::shuffle, move_matrix, build_move_matrix});
+  table.add("movmatrix.sync.aligned.m8n8.trans.b16",
+            {"", Class::shuffle, handle_together<every_lane<Operands>, move_matrix>, build_move_matrix});
 }
 
 }  // namespace sim

@@ -6,34 +6,81 @@
 
 namespace sim {
 
+namespace {
+
+constexpr uint64_t polling_turn = 64;         ///< instructions left in a turn once a lane has polled
+constexpr uint64_t lane_patience = 1u << 20;  ///< instructions after which lanes no longer wait for those behind them
+constexpr uint64_t polling_costs = 1u << 14;  ///< what a turn that polls takes of it
+
+}  // namespace
+
 void Warp::start(uint32_t lanes) {
   started = live = active = lanes;
   pc = 0;
   parked_.clear();
   rejoin_ = ~0u;
+  out_of_order_ = false;
   state = State::running;
-  budget = block.launch.options.max_instructions;
+  budget_ = block.launch.options.max_instructions;
+  patience_ = lane_patience;
 }
 
-void Warp::run() {
+void Warp::run(uint64_t instructions) {
   const Instruction* const code = block.program.code.data();
   uint64_t* const executed = block.tallies.executed.data();
+  polled_ = false;
+  left_ = std::min(instructions, budget_);
+  budget_ -= left_;
   while (state == State::running) {
     if (pc >= rejoin_) regroup();
-    if (budget-- == 0) {
-      block.report(Finding::endless, pc, Block::nowhere, [&] {
-        return "a warp has executed " + std::to_string(block.launch.options.max_instructions) +
-               " instructions and is still at " + block.where(pc) + ": endless, or raise GEMM_SIM_MAX_INSTRUCTIONS";
-      });
-      block.launch.given_up = true;
-      return;
-    }
+    if (left_ == 0) return end_turn(instructions);
+    --left_;
     const Instruction& instruction = code[pc];
     ++executed[pc];
     ++pc;
     exec = active & (predicate(instruction.guard) ^ instruction.guard_flip);
     instruction.run(*this, instruction);
   }
+  budget_ += left_;
+}
+
+void Warp::poll() {
+  polled_ = true;
+  if (left_ <= polling_turn) return;
+  budget_ += left_ - polling_turn;
+  left_ = polling_turn;
+}
+
+void Warp::end_turn(uint64_t instructions) {
+  if (budget_ == 0) {
+    block.report(Finding::endless, pc, Block::nowhere, [&] {
+      return "a warp has executed " + std::to_string(block.launch.options.max_instructions) +
+             " instructions and is still at " + block.where(pc) + ": endless, or raise GEMM_SIM_MAX_INSTRUCTIONS";
+    });
+    block.launch.given_up = true;
+    return;
+  }
+  if (out_of_order_) return regroup();
+  if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; })) {
+    patience_ = lane_patience;
+    return;
+  }
+  const uint64_t cost = polled_ ? polling_costs : instructions;
+  patience_ -= std::min(patience_, cost);
+  if (patience_ == 0) let_others_pass();
+}
+
+/// The lanes with the least pc may be waiting for lanes that wait to be caught up with: these get a turn.
+void Warp::let_others_pass() {
+  patience_ = lane_patience;
+  const auto next = std::find_if(parked_.begin(), parked_.end(), [](const Group& group) { return !group.waits; });
+  const Group group = *next;
+  parked_.erase(next);
+  parked_.push_back({pc, active, false});
+  pc = group.pc;
+  active = group.lanes;
+  rejoin_ = ~0u;
+  out_of_order_ = true;
 }
 
 void Warp::branch(uint32_t target) {
@@ -45,12 +92,13 @@ void Warp::branch(uint32_t target) {
   ++block.tallies.of[here()].divergent;
   parked_.push_back({target, exec, false});
   active &= ~exec;
-  rejoin_ = std::min(rejoin_, target);
+  if (!out_of_order_) rejoin_ = std::min(rejoin_, target);
 }
 
 /// The lanes with the least pc run: those that are ahead wait for them to catch up, and the paths of a branch meet
 /// again.
 void Warp::regroup() {
+  out_of_order_ = false;
   if (active != 0) parked_.push_back({pc, active, false});
   active = 0;
   uint32_t least = ~0u;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/types.h"
 #include "machine/program.h"
-#include "machine/types.h"
 
 namespace sim {
 
@@ -14,7 +14,12 @@ class Block;
 
 class Warp {
  public:
-  enum class State : uint8_t { running, at_barrier, done };
+  enum class State : uint8_t { running, waiting, done };
+
+  /// What a waiting warp waits for.
+  struct Wait {
+    uint32_t barrier;  ///< its number
+  };
 
   /// Registers live in memory that the worker keeps from block to block.
   Warp(Block& block, uint32_t index, std::byte* registers) : block(block), index(index), registers(registers) {}
@@ -22,8 +27,14 @@ class Warp {
   /// Puts every lane of `lanes` at the first instruction.
   void start(uint32_t lanes);
 
-  /// Runs until the warp waits at a barrier, ends, or the launch is given up.
-  void run();
+  /// Runs for a turn: until so many instructions are executed, the warp waits or ends, or the launch is given up.
+  void run(uint64_t instructions);
+
+  /// Called for an access that looks at what others may change. A turn in which lanes look ends soon, since whoever is
+  /// looked for may need a turn, too.
+  void poll();
+  /// Whether all that the last turn is known to have done is to look.
+  bool only_polled() const { return polled_ && left_ == 0 && state == State::running; }
 
   /// The 32 lanes of a register.
   template <class T>
@@ -38,8 +49,9 @@ class Warp {
   void branch(uint32_t target);
   void exit();
 
-  /// Lets other lanes of the warp come to this instruction before it is executed. False when the caller must return at
-  /// once and will be called again; true when `needed` lanes (or all that are left) are here, or can never be.
+  /// Lets other lanes of the warp come to this instruction before it is executed: for handle_together, which see. False
+  /// when the caller must return at once and will be called again; true when `needed` lanes (or all that are left) are
+  /// here, or can never be.
   bool gather(uint32_t needed);
 
   Block& block;
@@ -52,7 +64,7 @@ class Warp {
   uint32_t started = 0;  ///< lanes that exist
   uint32_t pc = 0;       ///< already moved on while an instruction is executed
   State state = State::done;
-  uint64_t budget = 0;  ///< instructions left before the launch is called endless
+  Wait waits_for{};
 
  private:
   /// Lanes that are elsewhere than `active`.
@@ -64,9 +76,16 @@ class Warp {
 
   void regroup();
   bool resume_another();
+  void end_turn(uint64_t instructions);
+  void let_others_pass();
 
   std::vector<Group> parked_;
-  uint32_t rejoin_ = ~0u;  ///< lowest pc of a parked group that does not wait: the least pc runs first
+  uint32_t rejoin_ = ~0u;      ///< lowest pc of a parked group that does not wait: the least pc runs first
+  bool out_of_order_ = false;  ///< the active lanes are not those with the least pc
+  bool polled_ = false;        ///< in this turn
+  uint64_t left_ = 0;          ///< instructions of this turn
+  uint64_t budget_ = 0;        ///< instructions after this turn before the launch is called endless
+  uint64_t patience_ = 0;      ///< of lanes that could run, but are not at the least pc
 };
 
 }  // namespace sim

@@ -12,12 +12,12 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<cudaError_t> sticky = cudaSuccess;
 
-struct Known {
+struct ErrorText {
   cudaError_t error;
   const char* name;
   const char* text;
 };
-constexpr Known known[] = {
+constexpr ErrorText known[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
@@ -41,8 +41,8 @@ constexpr Known known[] = {
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
-const Known* find(cudaError_t error) {
-  for (const Known& each : known) {
+const ErrorText* find(cudaError_t error) {
+  for (const ErrorText& each : known) {
     if (each.error == error) return &each;
   }
   return nullptr;
@@ -79,12 +79,12 @@ cudaError_t cudaGetLastError(void) {
 cudaError_t cudaPeekAtLastError(void) { return sim::last_error != cudaSuccess ? sim::last_error : sim::device_state(); }
 
 const char* cudaGetErrorName(cudaError_t error) {
-  const sim::Known* const found = sim::find(error);
+  const sim::ErrorText* const found = sim::find(error);
   return found ? found->name : "unrecognized error code";
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
-  const sim::Known* const found = sim::find(error);
+  const sim::ErrorText* const found = sim::find(error);
   return found ? found->text : "unrecognized error code";
 }
 }

@@ -30,7 +30,7 @@ struct FatBinaryWrapper {
 /// A process that has reports which nobody asked for says so and fails.
 void report_at_exit() {
   Simulator& simulator = Simulator::instance();
-  if (simulator.reports.all().size() <= simulator.told) return;
+  if (simulator.reports.all().size() <= simulator.reports_given) return;
   std::fflush(nullptr);
   std::fputs(simulator.report_text().c_str(), stderr);
   std::fflush(nullptr);

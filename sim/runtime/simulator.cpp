@@ -9,9 +9,9 @@
 #include <cstring>
 #include <thread>
 
-#include "front/decode.h"
 #include "front/fatbin.h"
 #include "front/parse.h"
+#include "machine/decode.h"
 
 namespace sim {
 namespace {
@@ -118,6 +118,7 @@ Simulator& Simulator::instance() {
 Simulator::Simulator() {
   options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
   options.max_seconds = static_cast<double>(setting("GEMM_SIM_MAX_SECONDS", 600));
+  options.seed = setting("GEMM_SIM_SEED", 0, 0);
   options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
   multiprocessors =
       static_cast<int>(std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", Device::multiprocessors), 1024));
@@ -132,7 +133,7 @@ Module* Simulator::add_module(const void* fat_binary) {
 
 void Simulator::remove_module(Module* module) {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(ran_, [&](const auto& ran) { return ran.first->module == module; });
+  std::erase_if(totals_, [&](const auto& totals) { return totals.first->module == module; });
   std::erase_if(kernels_, [&](const auto& kernel) { return kernel.second.module == module; });
   std::erase_if(variables_, [&](const auto& variable) { return variable.second.first == module; });
   std::erase_if(modules_, [&](const auto& each) { return each.get() == module; });
@@ -141,7 +142,7 @@ void Simulator::remove_module(Module* module) {
 void Simulator::add_kernel(Module* module, const void* host_function, std::string name) {
   const std::scoped_lock lock(mutex_);
   Kernel& kernel = kernels_[host_function];
-  ran_.erase(&kernel);
+  totals_.erase(&kernel);
   kernel = {};
   kernel.module = module;
   kernel.name = std::move(name);
@@ -196,23 +197,23 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                 .options = options};
   const auto begun = std::chrono::steady_clock::now();
   Tallies tallies = run(launch);
-  Ran& ran = ran_[&kernel];
-  ++ran.launches;
-  ran.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  ran.grid = grid;
-  ran.block = block;
-  if (ran.tallies)
-    *ran.tallies += tallies;
+  LaunchTotals& totals = totals_[&kernel];
+  ++totals.launches;
+  totals.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  totals.grid = grid;
+  totals.block = block;
+  if (totals.tallies)
+    *totals.tallies += tallies;
   else
-    ran.tallies = std::move(tallies);
+    totals.tallies = std::move(tallies);
   return launch.given_up ? LaunchResult::failed : LaunchResult::done;
 }
 
 void Simulator::reset() {
   const std::scoped_lock lock(mutex_);
-  ran_.clear();
+  totals_.clear();
   reports.clear();
-  told = 0;
+  reports_given = 0;
 }
 
 std::string Simulator::report_text() const {

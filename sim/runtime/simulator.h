@@ -68,7 +68,7 @@ struct Kernel {
 };
 
 /// What a kernel's launches added up to.
-struct Ran {
+struct LaunchTotals {
   uint64_t launches = 0;
   double seconds = 0;  ///< of the host
   Dim3 grid, block;
@@ -100,7 +100,7 @@ class Simulator {
   Reports reports;
   Options options;
   int multiprocessors = Device::multiprocessors;  ///< that programs are told of; blocks run side by side as they may
-  size_t told = 0;                                ///< reports that gemmSimReport has handed out
+  size_t reports_given = 0;                       ///< reports that gemmSimReport has handed out
 
  private:
   Simulator();
@@ -109,7 +109,7 @@ class Simulator {
   std::vector<std::unique_ptr<Module>> modules_;
   std::unordered_map<const void*, Kernel> kernels_;
   std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
-  std::map<const Kernel*, Ran> ran_;
+  std::map<const Kernel*, LaunchTotals> totals_;
 };
 
 /// "gemm_kernel<128, 128>" for the mangled name.

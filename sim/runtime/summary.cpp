@@ -64,20 +64,20 @@ std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Locatio
   return elsewhere ? std::pair{location.caller_file, location.caller_line} : std::pair{location.file, location.line};
 }
 
-json kernel_json(const Kernel& kernel, const Ran& ran) {
+json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
   const Program& program = *kernel.program;
   Counts total;
   std::map<std::pair<uint32_t, uint32_t>, Counts> lines;
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Site& site = program.sites[i];
-    const uint64_t executed = ran.tallies->executed[i];
+    const uint64_t executed = totals.tallies->executed[i];
     if (executed == 0) continue;
     const Class counted_as = site.counted_as;
     const bool stores =
         counted_as == Class::store_global || counted_as == Class::store_shared || counted_as == Class::atomic;
     const bool copies = site.text.find(".shared") != std::string::npos;
-    total.add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
-    lines[line_of(program, site.location)].add(site.counted_as, executed, ran.tallies->of[i], copies, stores);
+    total.add(site.counted_as, executed, totals.tallies->of[i], copies, stores);
+    lines[line_of(program, site.location)].add(site.counted_as, executed, totals.tallies->of[i], copies, stores);
   }
   json by_line = json::array();
   for (const auto& [place, counts] : lines) {
@@ -88,10 +88,10 @@ json kernel_json(const Kernel& kernel, const Ran& ran) {
   }
   return {{"name", readable(kernel.name)},
           {"symbol", kernel.name},
-          {"launches", ran.launches},
-          {"seconds", ran.seconds},
-          {"grid", {ran.grid.x, ran.grid.y, ran.grid.z}},
-          {"block", {ran.block.x, ran.block.y, ran.block.z}},
+          {"launches", totals.launches},
+          {"seconds", totals.seconds},
+          {"grid", {totals.grid.x, totals.grid.y, totals.grid.z}},
+          {"block", {totals.block.x, totals.block.y, totals.block.z}},
           {"counts", total.to_json()},
           {"lines", by_line}};
 }
@@ -101,14 +101,14 @@ json kernel_json(const Kernel& kernel, const Ran& ran) {
 std::string Simulator::summary() {
   const std::scoped_lock lock(mutex_);
   std::map<std::string, json> kernels;  // by name, so that the order does not depend on where the linker put them
-  for (const auto& [kernel, ran] : ran_) kernels[kernel->name] = kernel_json(*kernel, ran);
+  for (const auto& [kernel, totals] : totals_) kernels[kernel->name] = kernel_json(*kernel, totals);
   json result{{"kernels", json::array()}, {"reports", json::array()}};
   for (const auto& [name, kernel] : kernels) result["kernels"].push_back(kernel);
   for (const Report& report : reports.all()) {
     result["reports"].push_back(
         {{"kind", name(report.kind)}, {"kernel", readable(report.kernel)}, {"message", report.message}});
   }
-  told = result["reports"].size();
+  reports_given = result["reports"].size();
   return result.dump();
 }
 

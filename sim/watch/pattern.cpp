@@ -77,6 +77,7 @@ void Pattern::learn(const Lanes& lanes) {
   mask_ = lanes.mask;
   const uint64_t base = lanes.address[first_lane(mask_)];
   phase_ = base;
+  phase_mask_ = std::max(lanes.bytes, bank_bytes) - 1;
   low_ = 0, high_ = lanes.bytes;
   aligned_ = true;
   std::vector<Run> pieces;

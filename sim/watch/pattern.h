@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/types.h"
+#include "base/types.h"
 
 namespace sim {
 
@@ -36,11 +36,11 @@ Wavefronts wavefronts(const Lanes& lanes, bool store);
 /// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.
 class Pattern {
  public:
-  /// Whether `lanes` is this pattern, moved by a multiple of a lane's bytes.
+  /// Whether `lanes` is this pattern, moved by a multiple of a lane's bytes and of a bank's.
   bool matches(const Lanes& lanes) const {
     if (lanes.mask != mask_) return false;
     const uint64_t base = lanes.address[first_lane(mask_)];
-    uint64_t different = (base ^ phase_) & (lanes.bytes - 1);
+    uint64_t different = (base ^ phase_) & phase_mask_;
     for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (lanes.address[lane] - base) ^ offset_[lane];
     return different == 0;
   }
@@ -73,7 +73,7 @@ class Pattern {
   void learn(const Lanes& lanes);
 
   uint32_t mask_ = 0;
-  uint64_t phase_ = 0;
+  uint64_t phase_ = 0, phase_mask_ = 0;  ///< where in a lane's bytes, or in a bank, the first lane begins
   std::array<uint64_t, warp_size> offset_{};
   int64_t low_ = 0, high_ = 0;
   bool aligned_ = false;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "front/decode.h"
 #include "front/parse.h"
+#include "machine/decode.h"
 #include "machine/launch.h"
 
 namespace sim::testing {
@@ -63,6 +63,7 @@ struct LaunchShape {
   uint32_t dynamic_shared_bytes = 0;
   uint64_t max_instructions = 100000;
   double max_seconds = 600;
+  uint64_t seed = 0;
 };
 
 // Launches the module's only kernel; the arrays are its parameters and all the memory there is.
@@ -82,16 +83,18 @@ Ran run(const std::string& text, const LaunchShape& setup, Arrays&... arrays) {
     at += 8;
   };
   (add(arrays), ...);
-  Launch launch{
-      .program = ran.program,
-      .grid = setup.grid,
-      .block = setup.block,
-      .dynamic_shared_bytes = setup.dynamic_shared_bytes,
-      .parameters = parameters,
-      .allocations = allocations,
-      .reports = reports,
-      .options = {
-          .watch = true, .max_instructions = setup.max_instructions, .max_seconds = setup.max_seconds, .threads = 1}};
+  Launch launch{.program = ran.program,
+                .grid = setup.grid,
+                .block = setup.block,
+                .dynamic_shared_bytes = setup.dynamic_shared_bytes,
+                .parameters = parameters,
+                .allocations = allocations,
+                .reports = reports,
+                .options = {.watch = true,
+                            .max_instructions = setup.max_instructions,
+                            .max_seconds = setup.max_seconds,
+                            .threads = 1,
+                            .seed = setup.seed}};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
   ran.given_up = launch.given_up;

@@ -147,5 +147,29 @@ TEST(Counting, RequestsAndSectorsOfAKernel) {
   EXPECT_EQ(tally(9).global_sectors, 4u);
 }
 
+// Lane i stores 16 bits at 66·i: at base 0 each in a bank of its own; at base 2 lane 31's word is one further, in the
+// bank of lane 0. One instruction that does both in a loop is counted for what it does each time.
+TEST(Counting, TheBankOfASixteenBitAccessDependsOnItsHalfOfTheWord) {
+  const auto stores = [](uint32_t base) {
+    return wavefronts(lanes(2, [=](uint32_t i) { return 66 * i + base; }), true).count;
+  };
+  EXPECT_EQ(stores(0), 1u);
+  EXPECT_EQ(stores(2), 2u);
+  const auto counted = [](const std::string& base, const std::string& times) {
+    std::array<uint32_t, 1> unused{};
+    return run(kernel(".shared .align 4 .b8 tile[2304];\nmov.u32 %r1, %tid.x;\nmad.lo.u32 %r2, %r1, 66, " + base +
+                      ";\nmov.u32 %r3, 0;\ncvt.u16.u32 %h1, %r1;\nagain:\nst.shared.u16 [%r2], %h1;\nadd.u32 %r2, "
+                      "%r2, 2;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, " +
+                      times + ";\n@%p1 bra again;\n"),
+               {}, unused)
+        .total()
+        .shared_wavefronts;
+  };
+  EXPECT_EQ(counted("0", "1"), 1u);
+  EXPECT_EQ(counted("2", "1"), 2u);
+  EXPECT_EQ(counted("0", "2"), 3u);
+  EXPECT_EQ(counted("0", "4"), 6u);
+}
+
 }  // namespace
 }  // namespace sim::testing

@@ -1,6 +1,8 @@
-#include "front/decode.h"
+#include "machine/decode.h"
 
 #include <algorithm>
+
+#include "machine/address.h"
 
 namespace sim {
 namespace {
@@ -173,11 +175,11 @@ uint32_t Builder::source(const Operand& operand, Width width) {
       return constant(width, variable_address(operand.index) + (parameter ? param_window : 0));
     }
     case Operand::Kind::integer: return constant(width, operand.value);
-    case Operand::Kind::single:
+    case Operand::Kind::float32:
       if (width != Width::b32)
         refuse("a constant of 32 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
       return constant(width, operand.value);
-    case Operand::Kind::twofold:
+    case Operand::Kind::float64:
       if (width != Width::b64)
         refuse("a constant of 64 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
       return constant(width, operand.value);
@@ -276,10 +278,11 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
   if (form->build) {
     form->build(*this);
   } else {
+    Operands& made = this->made<Operands>();
     for (size_t i = 0; i < form->operands.size(); ++i) {
       const char letter = form->operands[i];
-      made_.operand[i] = letter < 'a' ? destination(instruction.operands[i], width_of_letter(letter))
-                                      : source(instruction.operands[i], width_of_letter(letter));
+      made.at[i] = letter < 'a' ? destination(instruction.operands[i], width_of_letter(letter))
+                                : source(instruction.operands[i], width_of_letter(letter));
     }
   }
   program_.code.push_back(made_);

@@ -19,10 +19,6 @@ using AddressOf = std::function<uint64_t(const std::string& name)>;
 /// hold.
 Program decode(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of);
 
-/// Generic addresses that are not global: no host address has these top bytes.
-constexpr uint64_t shared_window = uint64_t{1} << 56, local_window = uint64_t{2} << 56,
-                   param_window = uint64_t{3} << 56;
-
 /// What a form's `build` may use: the instruction as written, and the registers of the program.
 class Builder {
  public:
@@ -30,7 +26,13 @@ class Builder {
 
   const ptx::Instruction& written() const { return *written_; }
   const std::vector<Operand>& operands() const { return written_->operands; }
-  Instruction& made() { return made_; }
+  /// The payload of the instruction that is made: the struct that its handler takes.
+  template <class Payload>
+  Payload& made() {
+    return made_.make<Payload>();
+  }
+  /// Picks the handler, where the form does not.
+  void run_by(Handler handler) { made_.run = handler; }
   Program& program() { return program_; }
 
   /// Whether the opcode has this modifier (without its dot).
@@ -60,7 +62,9 @@ class Builder {
   size_t parameter_count() const { return kernel_.parameter_count; }
 
   /// A number for the instruction's memo of address patterns.
-  uint32_t memo() { return program_.memos++; }
+  uint32_t memo() { return memos(1); }
+  /// The first of several in a row.
+  uint32_t memos(uint32_t count) { return (program_.memos += count) - count; }
 
   [[noreturn]] void refuse(const std::string& why) const;
 
