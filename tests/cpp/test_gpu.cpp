@@ -44,15 +44,17 @@ Gpu of_capability(const char* name, int capability) {
 }
 
 TEST(Architecture, RunsOnItsGpuAndOnNewerOnes) {
-  for (const int capability : {80, 86, 90, 100, 121}) EXPECT_NO_THROW(require_runs(of_capability("", capability), "80"));
+  for (const int capability : {80, 86, 90, 100, 121})
+    EXPECT_NO_THROW(require_runs(of_capability("", capability), "80"));
   for (const int capability : {90, 100}) EXPECT_NO_THROW(require_runs(of_capability("", capability), "90"));
   EXPECT_NO_THROW(require_runs(of_capability("", 90), "90a"));
 }
 
 TEST(Architecture, IsRefusedOnAnOlderGpuWithWhatWouldWork) {
-  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA A100-SXM4-80GB", 80), "90"); }),
-            "this step needs a GPU of compute capability 9.0 or newer, and NVIDIA A100-SXM4-80GB has 8.0; with --sim it "
-            "runs in the simulator");
+  EXPECT_EQ(
+      refusal([] { require_runs(of_capability("NVIDIA A100-SXM4-80GB", 80), "90"); }),
+      "this step needs a GPU of compute capability 9.0 or newer, and NVIDIA A100-SXM4-80GB has 8.0; with --sim it "
+      "runs in the simulator");
   EXPECT_EQ(refusal([] { require_runs(of_capability("Tesla T4", 75), "80"); }),
             "this step needs a GPU of compute capability 8.0 or newer, and Tesla T4 has 7.5; with --sim it runs in the "
             "simulator");
