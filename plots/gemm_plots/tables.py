@@ -34,7 +34,7 @@ class Page:
     def of(self, baseline: str) -> str:
         """The head of a column of ratios."""
         name = BASELINES[baseline](self.language)
-        return self.say(f"of {name}", f"相对 {name}")
+        return self.say(f"of {name}", f"相对 {name}" if name[0].isascii() else f"相对{name}")
 
     def link(self, step: Step) -> str:
         """A step's name, linked to its chapter."""
