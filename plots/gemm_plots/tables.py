@@ -409,7 +409,7 @@ COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("wavefronts of asynchronous copies", "异步拷贝的波前", _counter("cp_async_shared_wavefronts")),
     ("barriers (warps arriving)", "屏障（到达的 warp 数）", _counter("barriers")),
     ("tensor-core operations", "Tensor Core 操作次数", _counter("tensor_ops")),
-    ("divergent branches", "分歧的分支", _counter("divergent_branches")),
+    ("divergent branches", "发散的分支", _counter("divergent_branches")),
 )
 
 
