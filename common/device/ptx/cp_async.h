@@ -3,12 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
-/// A pointer into shared memory as the 32-bit address that PTX instructions take.
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
+#include "common/device/ptx/shared_address.h"
 
 /// Start a copy of 4 bytes; both addresses are multiples of 4. Through L1: 4-byte copies exist only as .ca.
 __device__ __forceinline__ void cp_async_4(void* shared, const void* global) {

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-#include "common/device/ptx/cp_async.h"
+#include "common/device/ptx/shared_address.h"
 
 /// to[0 … 3] = the four floats in shared memory at `from`, which is 16-byte aligned. `to`: an array kept in registers.
 /// "memory": the load stays behind the barrier that makes its tile complete.

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "common/device/ptx/cp_async.h"
+#include "common/device/ptx/shared_address.h"
 
 /// A's 16×8 TF32 fragment of a product m16n16k8, row-major; pitch in elements from row to row, a multiple of 4.
 __device__ __forceinline__ void wmma_load_a_tf32(uint32_t (&a)[4], const void* shared, int pitch) {
