@@ -70,6 +70,11 @@ class Variant {
     block_m = bm, block_n = bn, block_k = bk;
     return *this;
   }
+  /// C's columns must be a multiple of so many: what a store moves at once.
+  Variant& columns_in(int count) {
+    multiple_n = count;
+    return *this;
+  }
   /// Blocks are numbered along the grid's first axis alone, so that there may be 2^31 - 1 of them. Without this and
   /// `columns_on_y`, rows of blocks are on the second axis, which ends at 65535.
   Variant& flat_grid() {

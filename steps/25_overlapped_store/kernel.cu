@@ -11,7 +11,7 @@
 //
 // Against step 24: the loops over tiles, the place in the ring that outlives a tile, the store. One
 // stage of the ring is given up for the sums. TMA fills what lies outside A and B with zeros and
-// leaves out what lies outside C, so any size is right.
+// leaves out what lies outside C, 16 bytes at a time: any M, any K, and N in multiples of 8.
 //
 // Source: CUTLASS's persistent kernels; the order of fence, barrier and store as in DeepGEMM
 // (2025).
@@ -92,6 +92,25 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (lane == 0) barrier_arrive(&empty[stage]);
     };
     float acc[BN / 2];  // 64×BN of the warpgroup, 16×BN of a warp
+    const auto store = [&](int index, float beta) {
+      const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
+      const int row = tile.x * BM + warpgroup * MMA_M, warp_row = row + warp % 4 * 16;
+#pragma unroll
+      for (int piece = 0; piece < PIECES; ++piece) {
+        const int col = tile.y * BN + piece * ROW;
+        char* const box = Cs + piece * PIECE_BYTES;
+        if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read the tile before
+        named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
+        stage_sums<AB>(box, acc + piece * ROW / 2, g.alpha, beta,
+                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+        fence_for_async_reads();                       // the engine will see what this thread wrote
+        named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
+        if (first_thread) {
+          tma_store(c_map, col, row, box);
+          tma_store_commit();
+        }
+      }
+    };
 
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
       int stage_before = 0;
@@ -113,23 +132,10 @@ __global__ void __launch_bounds__(THREADS, 1)
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
 
-      const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
-      const int row = tile.x * BM + warpgroup * MMA_M, warp_row = row + warp % 4 * 16;
-#pragma unroll
-      for (int piece = 0; piece < PIECES; ++piece) {
-        const int col = tile.y * BN + piece * ROW;
-        char* const box = Cs + piece * PIECE_BYTES;
-        if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read the tile before
-        named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
-        stage_sums<AB>(box, acc + piece * ROW / 2, g.alpha, g.beta,
-                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-        fence_for_async_reads();                       // the engine will see what this thread wrote
-        named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
-        if (first_thread) {
-          tma_store(c_map, col, row, box);
-          tma_store_commit();
-        }
-      }
+      if (g.beta == 0.0f)
+        store(index, 0.0f);  // a literal: no branches, no loads of C
+      else
+        store(index, g.beta);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }
@@ -153,7 +159,8 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
 template <class AB, Major B_MAJOR>
 Variant variant(const char* name) {
   Variant v(name, launch<AB, B_MAJOR>);
-  v.any_size(BM, BN, BK).aligned_ld(8, 8, 8).flat_grid().in_bands().on_tensor_cores();
+  v.any_size(BM, BN, BK).columns_in(8).aligned_ld(8, 8, 8);
+  v.flat_grid().in_bands().on_tensor_cores();
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 

@@ -104,6 +104,26 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);
     };
     float acc[MMAS_M][BN / 2];  // 64×BN of the warpgroup each, 16×BN of a warp
+    const auto store = [&](int2 tile, float beta) {
+#pragma unroll
+      for (int i = 0; i < MMAS_M; ++i)
+#pragma unroll
+        for (int j = 0; j < BN / ROW; ++j) {
+          const int row = tile.x + warpgroup * WM + i * MMA_M, warp_row = row + warp % 4 * 16;
+          const int col = tile.y + j * ROW;
+          char* const box = Cs + (i * (BN / ROW) + j) % PIECES * PIECE_BYTES;
+          if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read what was here
+          named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
+          stage_sums<AB>(box, acc[i] + j * ROW / 2, g.alpha, beta,
+                         {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+          fence_for_async_reads();                       // the engine will see what was written
+          named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
+          if (first_thread) {
+            tma_store(c_map, col, row, box);
+            tma_store_commit();
+          }
+        }
+    };
 
     for (int pair = first_pair; pair < pairs; pair += step) {
       int stage_before = 0;
@@ -127,25 +147,10 @@ __global__ void __launch_bounds__(THREADS, 1)
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
 
-      const int2 tile = place_of(pair);
-#pragma unroll
-      for (int i = 0; i < MMAS_M; ++i)
-#pragma unroll
-        for (int j = 0; j < BN / ROW; ++j) {
-          const int row = tile.x + warpgroup * WM + i * MMA_M, warp_row = row + warp % 4 * 16;
-          const int col = tile.y + j * ROW;
-          char* const box = Cs + (i * (BN / ROW) + j) % PIECES * PIECE_BYTES;
-          if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read what was here
-          named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
-          stage_sums<AB>(box, acc[i] + j * ROW / 2, g.alpha, g.beta,
-                         {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-          fence_for_async_reads();  // the engine will see what this thread wrote
-          named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
-          if (first_thread) {
-            tma_store(c_map, col, row, box);
-            tma_store_commit();
-          }
-        }
+      if (g.beta == 0.0f)
+        store(place_of(pair), 0.0f);  // a literal: no branches, no loads of C
+      else
+        store(place_of(pair), g.beta);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }
@@ -170,7 +175,8 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
 template <class AB, Major B_MAJOR>
 Variant variant(const char* name) {
   Variant v(name, launch<AB, B_MAJOR>);
-  v.any_size(BM, CLUSTER * BN, BK).aligned_ld(8, 8, 8).flat_grid().in_bands().on_tensor_cores();
+  v.any_size(BM, CLUSTER * BN, BK).columns_in(8).aligned_ld(8, 8, 8);
+  v.flat_grid().in_bands().on_tensor_cores();
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 

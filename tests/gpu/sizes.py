@@ -30,7 +30,7 @@ def simulated_cases(variant: Variant) -> list[Case]:
     the others each number of slices on one tile, tiles beside and above each other, and wide rows with scaling."""
     few = size_of(variant)
     runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
-    if variant.default or variant.any_size:
+    if variant.default or variant.has_edges:
         runs += [*_plain(variant), *_scaled(variant, few), *_strides(variant, few)]
     else:
         runs += [_plain(variant)[1], (few, (*wide_rows(variant, few), *SCALED)), *_strides(variant, few)[-1:]]
@@ -45,7 +45,7 @@ def few_multiprocessors_cases(variant: Variant) -> list[Case]:
 def sanitized_cases(variant: Variant, slices: int) -> list[Case]:
     """The smallest size; one that no tile divides, too, where the variant takes it: that is where edges are."""
     size = size_of(variant, slices)
-    return _unique(variant, [(size, ()), *(_one_less(variant, size) if variant.any_size else [])])
+    return _unique(variant, [(size, ()), *(_one_less(variant, size) if variant.has_edges else [])])
 
 
 def size_of(variant: Variant, slices: int = 3, tiles: tuple[int, int] = (2, 2)) -> Size:
@@ -96,19 +96,18 @@ def _strides(variant: Variant, size: Size) -> list[Run]:
 def _several_tiles(variant: Variant, tiles: tuple[int, int], slices: tuple[int, ...]) -> list[Run]:
     """So many tiles, with fewer slices than a pipeline has stages, and with more."""
     sizes = [size_of(variant, count, tiles) for count in slices]
-    return [*((size, ()) for size in sizes), *(_one_less(variant, sizes[-1]) if variant.any_size else [])]
+    return [*((size, ()) for size in sizes), *(_one_less(variant, sizes[-1]) if variant.has_edges else [])]
 
 
 def _one_less(variant: Variant, size: Size) -> list[Run]:
-    """One less in each direction, so that no tile divides it, with rows as wide as the variant needs."""
-    m, n, k = size
-    less = m - 1, n - 1, max(1, k - 1)
+    """A little less in each direction, so that no tile divides it, with rows as wide as the variant needs."""
+    less = tuple(max(edge - multiple, multiple) for edge, multiple in zip(size, variant.multiples, strict=True))
     return [(less, wide_rows(variant, less))]
 
 
 def _ragged(variant: Variant) -> list[Run]:
     """Sizes that no tile divides, down to a single element, each also with scaling and wide rows."""
-    if not variant.any_size:
+    if not variant.has_edges:
         return []
     bm, bn, bk = (max(LEAST_RAGGED, edge) for edge in variant.block)
     sizes = [
@@ -123,15 +122,17 @@ def _ragged(variant: Variant) -> list[Run]:
         (2 * bm + 1, 2 * bn, 2 * bk),
         (2 * bm, 2 * bn + 1, 2 * bk),
     ]
+    sizes = [variant.taken(size) for size in sizes]
     return [(size, options) for size in sizes for options in ((), (*wide_rows(variant, size), *SCALED))]
 
 
 def _longest(variant: Variant) -> list[Run]:
     """As many rows or columns of blocks as the grid takes along its second axis, where C may be as narrow as one."""
     rows, columns = (most * edge for most, edge in zip(variant.most_blocks, variant.block[:2], strict=True))
-    if not variant.any_size:
+    if not variant.has_edges:
         return []
-    return [(size, ()) for size, limit in (((rows, 1, 3), rows), ((1, columns, 3), columns)) if limit < LARGEST // 8]
+    longest = (((rows, 1, 3), rows), ((1, columns, 3), columns))
+    return [(variant.taken(size), ()) for size, limit in longest if limit < LARGEST // 8]
 
 
 def _refused_sizes(variant: Variant, fine: Size) -> Iterable[Case]:

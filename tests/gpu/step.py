@@ -63,9 +63,15 @@ class Variant:
     takes_stride: bool
 
     @property
-    def any_size(self) -> bool:
-        """Does it take every m, n, k?"""
-        return self.multiples == (1, 1, 1)
+    def has_edges(self) -> bool:
+        """Does it take sizes that its tile does not divide?"""
+        return self.multiples == (1, 1, 1) or any(
+            multiple < edge for multiple, edge in zip(self.multiples, self.block, strict=True)
+        )
+
+    def taken(self, size: tuple[int, ...]) -> tuple[int, ...]:
+        """The size, each of its edges rounded up to one that it takes."""
+        return tuple(-(-edge // multiple) * multiple for edge, multiple in zip(size, self.multiples, strict=True))
 
     def k_of(self, slices: int) -> int:
         """The K of so many slices."""

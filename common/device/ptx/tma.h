@@ -35,8 +35,9 @@ __device__ __forceinline__ void tma_load_multicast(void* shared, const CUtensorM
       : "memory");
 }
 
-/// Starts to store the box at (x, y) from shared memory; what lies outside the matrix is left out. Belongs to the
-/// group that this thread commits next.
+/// Starts to store the box at (x, y) from shared memory. Rows outside the matrix are left out, and columns in chunks of
+/// 16 bytes: the matrix's columns should be a multiple of that, or the rest of the last chunk is written, too. Belongs
+/// to the group that this thread commits next.
 __device__ __forceinline__ void tma_store(const CUtensorMap& map, int x, int y, const void* shared) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n" ::"l"(&map), "r"(x),
                "r"(y), "r"(shared_address(shared))
