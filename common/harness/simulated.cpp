@@ -200,7 +200,7 @@ void print(std::ostream& out, const Outcome& outcome) {
   print_table(out, outcome.counts);
   const double rate = outcome.counts.at("instructions").get<double>() / outcome.seconds * 1e-6;
   out << std::fixed << std::setprecision(3) << "  simulated in " << outcome.seconds << " s, " << std::setprecision(1)
-      << rate << " million warp instructions a second\n";
+      << rate << " million warp instructions per second\n";
   print_lines(out, outcome.lines);
 }
 
