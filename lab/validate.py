@@ -49,7 +49,7 @@ METRICS = sorted({term.removeprefix("-") for terms in COUNTERS.values() for term
 # A row besides: the hash of C's bits, of steps whose arithmetic is defined to the bit.
 BITS = "result_bits"
 BIT_EXACT_LADDERS = ("fp32", "fp16")
-# Sectors a request, from the two above.
+# Sectors per request, from the two above.
 RATIOS = {
     "global_load_sectors_per_request": ("global_load_sectors", "global_load_requests"),
     "global_store_sectors_per_request": ("global_store_sectors", "global_store_requests"),

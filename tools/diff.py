@@ -105,7 +105,7 @@ def interesting(every_row: Sequence[Row]) -> list[Row | None]:
 
 
 def picture(chosen: Sequence[Row | None], half: int, colour: bool) -> list[str]:
-    """The rows as lines of text, `half` columns a side; long lines go on below themselves."""
+    """The rows as lines of text, `half` columns per side; long lines go on below themselves."""
     lines = []
     for row in chosen:
         if row is None:

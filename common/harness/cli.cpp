@@ -148,7 +148,7 @@ void add_problem(CLI::App& app, Options& options) {
 CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--warmup", options.timing.warmup, "untimed calls first (default 2)")->check(whole(0, 1000));
   auto* min_time = app.add_option("--min-time", options.timing.min_seconds,
-                                  "seconds a side and round (default 0.1; 0.5 for tensor cores)")
+                                  "seconds per side and round (default 0.1; 0.5 for tensor cores)")
                        ->check(seconds());
   app.add_option("--rounds", options.timing.rounds, "rounds of kernel and baseline in turn (default 3)")
       ->check(whole(1, 1000));

@@ -40,7 +40,7 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-// "2.00 a request", where there are requests.
+// "2.00 per request", where there are requests.
 std::string each(std::uint64_t number, std::uint64_t requests, const char* unit) {
   if (requests == 0) return "";
   std::ostringstream text;
@@ -75,7 +75,7 @@ void print_table(std::ostream& out, const nlohmann::json& counts) {
     if (of(requests) == 0) return;
     rows.push_back({what + " requests", of(requests), ""});
     for (const auto& [unit, key] : amounts)
-      rows.push_back({what + " " + unit, of(key), each(of(key), of(requests), "a request")});
+      rows.push_back({what + " " + unit, of(key), each(of(key), of(requests), "per request")});
   };
   const auto conflicts = [&](const char* what, const char* key) {
     if (of(key) != 0) rows.push_back({std::string(what) + " bank conflicts", of(key), ""});
@@ -110,7 +110,8 @@ const std::vector<std::string>& source(const std::string& file) {
   return entry->second;
 }
 
-// What a line costs, in the order of the columns: instructions, global sectors a request, shared wavefronts a request.
+// What a line costs, in the order of the columns: instructions, global sectors per request,
+// shared wavefronts per request.
 void print_lines(std::ostream& out, const nlohmann::json& lines) {
   std::string file;
   for (const auto& line : lines) {
@@ -199,7 +200,7 @@ void print(std::ostream& out, const Outcome& outcome) {
   print_table(out, outcome.counts);
   const double rate = outcome.counts.at("instructions").get<double>() / outcome.seconds * 1e-6;
   out << std::fixed << std::setprecision(3) << "  simulated in " << outcome.seconds << " s, " << std::setprecision(1)
-      << rate << " million warp instructions a second\n";
+      << rate << " million warp instructions per second\n";
   print_lines(out, outcome.lines);
 }
 

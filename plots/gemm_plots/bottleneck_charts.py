@@ -46,9 +46,10 @@ class LeftOut:
 
 
 def full_kernel(records: Records, gpu: str, record: Record) -> Record | None:
-    """The kernel that a record leaves work out of: a variant named after that work, else `complete`, else the default.
+    """The kernel that a record leaves work out of: `complete`, else a variant named after that work, else the default.
 
-    `complete` is the default once more, built and timed as those that leave work out.
+    `complete` is the default once more, built and timed as those that leave work out. A step that has it leaves out
+    everything from it, whatever else is named like the work (`branchy_store` is not what `no_store` lacks).
     """
     work = record["variant"].removeprefix("no_")
     size = (record["m"], record["n"], record["k"])
@@ -56,7 +57,7 @@ def full_kernel(records: Records, gpu: str, record: Record) -> Record | None:
     rows = [r for r in rows if not r.get("options") and kind(r) == kind(record)]
     named = [r for r in rows if r["variant"].endswith(work)]
     complete = [r for r in rows if r["variant"] == COMPLETE]
-    return next(iter([*named, *complete, *(r for r in rows if r.get("default"))]), None)
+    return next(iter([*complete, *named, *(r for r in rows if r.get("default"))]), None)
 
 
 def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:

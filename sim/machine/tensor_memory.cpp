@@ -2,7 +2,7 @@
 ///
 /// What wmma asks of memory PTX does not say. It is modelled as the machine code that ptxas makes for sm_80 to sm_90:
 /// f16 and bf16 of A and B from `.shared` by ldmatrix, two or four matrices at a time; everything else by loads and
-/// stores of 4 bytes a lane, or of 8 where the two elements of a 32-bit accumulator lie side by side. Matrices whose
+/// stores of 4 bytes per lane, or of 8 where the two elements of a 32-bit accumulator lie side by side. Matrices whose
 /// lines lie across memory's are turned over between registers.
 #include <cstring>
 

@@ -1,14 +1,14 @@
 // Step 13: every half of A stored twice, so that HFMA2 runs in both pipes; two buffers, 16×16
 // results per thread.
 //
-// The idea: HFMA2 runs in two pipes, and each takes an instruction of a warp every other cycle. The
-// form that picks one half of an operand, as step 12 does with a, exists in one of them only. With
-// every element of A in both halves of a register nothing has to be picked, and the compiler lets
-// the pipes take turns. The wider fragments need a larger thread tile: 16×16.
+// The idea: HFMA2 runs in two pipes of a scheduler, and each starts one warp-wide instruction per
+// two cycles. The form that picks one half of an operand, as step 12 does with a, exists in one of
+// them only. With every element of A in both halves of a register nothing has to be picked, and the
+// compiler lets the pipes take turns. The wider fragments need a larger thread tile: 16×16.
 //
 // What changed against step 12: A as half2 in shared memory and in registers, 16×16 results per
-// thread; and what steps 09 to 11 brought: a second buffer, B by cp.async, fragments a k ahead, the
-// FMAs in a serpentine. Built with ptxas -O1 (steps/meson.build), as step 11.
+// thread; and what steps 09 to 11 brought: a second buffer, B by cp.async, fragments one k ahead,
+// the FMAs in a serpentine. Built with ptxas -O1 (steps/meson.build), as step 11.
 //
 // Source: hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf_async and its kin (LeetCUDA; also/published.cu)
 // for the buffers. The doubled operand is our answer to the pipes; also/picked.cu does without.

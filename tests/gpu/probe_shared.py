@@ -110,7 +110,7 @@ def cases() -> list[Case]:
     ask("ld.shared.64 st.shared.64", "8*i; 16*i; 8*(i//2); 128*(i//2)", halves_and_quarters)
     ask("ld.shared.128 st.shared.128", "16*i; 32*i; 16*(i//2); 128*(i//2)", halves_and_quarters)
     ask("ld.shared.32 st.shared.32", "4*i; 8*i; 128*i", (0xFFFF, 0x55555555, 0x1))
-    # Matrices: a row of 16 bytes a lane.
+    # Matrices: a row of 16 bytes per lane.
     rows = "16*i; 32*i; 64*i; 80*i; 128*i; 144*i; 128*i^16*(i%8); 64*i^16*(i//2%4); 256*(i%16)+16*(i//16)"
     ask("ldmatrix.x4 ldmatrix.x4.trans", rows)
     ask("ldmatrix.x2 ldmatrix.x1", "16*i; 32*i; 128*i; 128*i^16*(i%8)")

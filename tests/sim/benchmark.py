@@ -1,6 +1,6 @@
 """How fast the simulator is, and what counting and checking cost: every step's default variant at 256×256×256.
 
-`python tests/sim/benchmark.py build` prints seconds and warp instructions a second, with all checks and without; exit
+`python tests/sim/benchmark.py build` prints seconds and warp instructions per second, with all checks and without; exit
 code 1 where a step takes longer than it may, or the checks cost more than they may.
 """
 
@@ -16,11 +16,11 @@ SIZE = "256"
 MOST_SECONDS = 0.5  # on two cores, with all checks
 MOST_COST = 4.0  # with all checks, against the execution alone
 RUNS = 3
-RESULT = re.compile(r"simulated in ([\d.]+) s, ([\d.]+) million warp instructions a second")
+RESULT = re.compile(r"simulated in ([\d.]+) s, ([\d.]+) million warp instructions per second")
 
 
 def measure(step: Path, watch: bool) -> tuple[float, float]:
-    """Median seconds of a launch, and million warp instructions a second."""
+    """Median seconds of a launch, and million warp instructions per second."""
     runs = []
     for _ in range(RUNS):
         environment = {**os.environ, "GEMM_SIM_WATCH": str(int(watch))}

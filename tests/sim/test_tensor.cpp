@@ -664,7 +664,7 @@ Ran access_fragment(const std::string& opcode, uint32_t registers, uint32_t offs
   return run(kernel(body), {.dynamic_shared_bytes = shared_bytes}, fill);
 }
 
-// The machine code's own requests: ldmatrix for 16-bit operands, 4 or 8 bytes a lane for accumulators.
+// The machine code's own requests: ldmatrix for 16-bit operands, 4 or 8 bytes per lane for accumulators.
 TEST(Wmma, AsksForWhatTheMachineCodeAsks) {
   const struct {
     std::string opcode;

@@ -50,7 +50,7 @@ def groups(addresses: Sequence[int], size: int, matrix: bool = False) -> tuple[t
 
 
 def serve(addresses: Sequence[int], size: int, matrix: bool = False) -> Served:
-    """How a warp's access of `size` bytes a lane at the given byte addresses is served."""
+    """How a warp's access of `size` bytes per lane at the given byte addresses is served."""
     together = groups(addresses, size, matrix)
     return Served(together, tuple(_most_words_in_a_bank([addresses[i] for i in group], size) for group in together))
 

@@ -17,7 +17,7 @@ Cell = tuple[int, int]  # row and column inside a tile
 
 @dataclass(frozen=True)
 class SharedAccess:
-    """One kind of access to shared memory: what it is, bytes a lane, byte address by thread."""
+    """One kind of access to shared memory: what it is, bytes per lane, byte address by thread."""
 
     what: Words
     operand: str  # A or B
@@ -184,7 +184,7 @@ def smem_padding() -> Kernel:
 
 
 def vector_load() -> Kernel:
-    """Step 05: float4 copies, four columns a thread, lanes in pairs that share their columns."""
+    """Step 05: float4 copies, four columns per thread, lanes in pairs that share their columns."""
     row = lambda t: t // 32 * 4 + t // 16 % 2 * 2 + t % 2  # noqa: E731
     quad = lambda t: t // 2 % 8  # noqa: E731
     a, b = _float4_copies(32, 32, 32, 256)

@@ -239,7 +239,7 @@ def smem_padding_idea(language: str) -> Canvas:
 
 
 def vector_load_idea(language: str) -> Canvas:
-    """Step 05: one 16-byte access instead of four, four results a thread."""
+    """Step 05: one 16-byte access instead of four, four results per thread."""
     canvas = parts.of_step("05_vector_load", 372, language, ("one instruction moves 16 bytes", "一条指令搬 16 字节"))
     parts.card(canvas, 24, 62, 440, 140, say(language, "step 04: one float per load", "步骤 04：一次读一个 float"))
     parts.card(canvas, 496, 62, 440, 140, say(language, "step 05: one float4 per load", "步骤 05：一次读一个 float4"))

@@ -1,6 +1,6 @@
 // Step 13, also: every half of A once. The product picks a half of a register, or is a float's.
 //
-// Buffers, turned rows, fragments a k ahead and the serpentine are kernel.cu's. t16x16_picked has
+// Buffers, turned rows, fragments one k ahead and the serpentine are kernel.cu's. t16x16_picked has
 // its tile, too, so the two differ in nothing but A's doubling: one pipe instead of two.
 // fp32_accumulate converts both factors to float and adds in float.
 

@@ -5,7 +5,7 @@
 // and the stores of A conflict. k16_dbuf_offset pads A's rows by 8 halves, which changes no count:
 // a warp stores at k and k + 8, and 8 rows of any multiple of 16 bytes are a multiple of all banks.
 // The published kernels take the last slice from buffer 1, which needs an even number of slices;
-// here it comes from the buffer in which it is. Fragments a k ahead and the order of the FMAs are
+// here it comes from the buffer in which it is. Fragments one k ahead and the order of the FMAs are
 // kernel.cu's.
 //
 // Source: hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf(_async) and its kin (LeetCUDA).

@@ -3,8 +3,8 @@
 //
 // The results are wrong on purpose: such a variant is timed and never verified. The kernel is
 // kernel.cu's, for its largest tile and FP16; `Parts` says what it does. `complete` does
-// everything. `branchy_store` does, too, but has one store for every beta, which it has to test
-// before each access: what the store was before kernel.cu gave beta = 0 its own.
+// everything. `branchy_store` does, too, but has one store for every beta: the compiled kernel
+// branches on beta eight times per tile. That was the store before kernel.cu gave beta = 0 its own.
 //
 // How to read the figures: docs/bottlenecks.md.
 
