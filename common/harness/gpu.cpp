@@ -55,6 +55,12 @@ std::string peak_key(const Variant& variant) {
   return half_on_cuda_cores ? "f16_cuda_cores" : name_of(variant.ab);
 }
 
+// 90 as 9.0.
+std::string spoken(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
+
+// Instructions of an architecture with an `a` exist on that GPU alone.
+bool runs_nowhere_else(const std::string& arch) { return arch.back() == 'a'; }
+
 }  // namespace
 
 double Gpu::peak_tflops(const Variant& variant) const {
@@ -64,6 +70,18 @@ double Gpu::peak_tflops(const Variant& variant) const {
     if (this_one && gpu.at("sms") == multiprocessors) return gpu.at("peak_tflops").value(peak_key(variant), 0.0);
   }
   return 0;
+}
+
+std::string needed_gpu(const std::string& arch) {
+  return "a GPU of compute capability " + spoken(std::stoi(arch)) +
+         (runs_nowhere_else(arch) ? " and of no other (sm_" + arch + ")" : " or newer");
+}
+
+void require_runs(const Gpu& gpu, const std::string& arch) {
+  const int needed = std::stoi(arch);
+  if (runs_nowhere_else(arch) ? gpu.capability == needed : gpu.capability >= needed) return;
+  throw BadInput("this step needs " + needed_gpu(arch) + ", and " + gpu.name + " has " + spoken(gpu.capability) +
+                 "; with --sim it runs in the simulator");
 }
 
 Gpu current_gpu() {
@@ -77,6 +95,7 @@ Gpu current_gpu() {
   gpu.cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
   gpu.multiprocessors = properties.multiProcessorCount;
   gpu.l2_bytes = properties.l2CacheSize;
+  gpu.capability = properties.major * 10 + properties.minor;
   std::array<char, 96> version{};
   if (nvml().ready && nvml().call<NvmlDriverVersion>("nvmlSystemGetDriverVersion", version.data(), version.size()))
     gpu.driver = version.data();

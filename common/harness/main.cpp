@@ -21,8 +21,10 @@ int list(const Session& session) {
     return 0;
   }
   std::vector<nlohmann::ordered_json> records;
-  for (const Variant& variant : session.variants)
+  for (const Variant& variant : session.variants) {
     records.push_back(variant_record(session.step, variant, session.is_default(variant)));
+    records.back()["arch"] = step_arch();
+  }
   merge_records(session.options.json, records);
   return 0;
 }
@@ -32,8 +34,9 @@ void enter_simulator(const Session& session, char** argv) {
   const bool asked = session.options.simulate;
   if (!simulated::library())
     throw BadInput(asked ? "the simulator is not built; run: meson compile -C build"
-                         : "no CUDA GPU was found, and the simulator is not built; run on a machine with an NVIDIA GPU "
-                           "and its driver, or build the simulator: meson compile -C build");
+                         : "no CUDA GPU was found, and the simulator is not built; run on a machine with " +
+                               needed_gpu(step_arch()) +
+                               " and its driver, or build the simulator: meson compile -C build");
   if (!asked) std::cout << "no CUDA GPU was found: running in the simulator\n" << std::flush;
   simulated::restart_in_simulator(argv);
 }
@@ -51,6 +54,7 @@ int run(int argc, char** argv) {
   if (in_simulator && !simulated::active()) enter_simulator(session, argv);
   if (!in_simulator) {
     session.gpu = current_gpu();
+    require_runs(session.gpu, step_arch());
     CUDA_CHECK(cudaStreamCreate(&session.stream));
   }
 
