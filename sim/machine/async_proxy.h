@@ -47,10 +47,10 @@ struct AsyncTransfer {
     uint32_t bytes;
   };
 
-  std::vector<Part> reads, writes;
-  std::optional<Signal> signal;
+  std::vector<Part> reads = {}, writes = {};
+  std::optional<Signal> signal = {};
   AsyncKind kind = AsyncKind::bulk;  ///< of the group, where there is no signal
-  std::function<void()> move;
+  std::function<void()> move = {};
 };
 
 /// A cluster's transfers.
