@@ -16,6 +16,7 @@ const Table& Table::instance() {
     add_asynchronous(filled);
     add_tensor(filled);
     add_tensor_memory(filled);
+    add_store_matrix(filled);
     add_calls(filled);
     return filled;
   }();

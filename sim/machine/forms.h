@@ -160,6 +160,7 @@ void add_memory(Table& table);
 void add_asynchronous(Table& table);
 void add_tensor(Table& table);
 void add_tensor_memory(Table& table);
+void add_store_matrix(Table& table);
 void add_calls(Table& table);
 
 }  // namespace sim
