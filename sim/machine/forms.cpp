@@ -17,6 +17,8 @@ const Table& Table::instance() {
     add_tensor(filled);
     add_tensor_memory(filled);
     add_store_matrix(filled);
+    add_bulk_copies(filled);
+    add_tensor_copies(filled);
     add_calls(filled);
     return filled;
   }();

@@ -161,6 +161,8 @@ void add_asynchronous(Table& table);
 void add_tensor(Table& table);
 void add_tensor_memory(Table& table);
 void add_store_matrix(Table& table);
+void add_bulk_copies(Table& table);
+void add_tensor_copies(Table& table);
 void add_calls(Table& table);
 
 }  // namespace sim
