@@ -19,6 +19,9 @@ const Table& Table::instance() {
     add_store_matrix(filled);
     add_bulk_copies(filled);
     add_tensor_copies(filled);
+    add_cluster(filled);
+    add_mbarrier(filled);
+    add_registers(filled);
     add_calls(filled);
     return filled;
   }();

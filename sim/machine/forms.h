@@ -163,6 +163,9 @@ void add_tensor_memory(Table& table);
 void add_store_matrix(Table& table);
 void add_bulk_copies(Table& table);
 void add_tensor_copies(Table& table);
+void add_cluster(Table& table);
+void add_mbarrier(Table& table);
+void add_registers(Table& table);
 void add_calls(Table& table);
 
 }  // namespace sim

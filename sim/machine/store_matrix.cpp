@@ -26,7 +26,8 @@ void store_matrix(Warp& warp, const StoreMatrix& store) {
   Lanes lanes;
   read_addresses(warp, naming, store.address, lanes);
   if (store.address.place == Place::generic) {
-    for (uint64_t& address : lanes.address) address -= shared_window;  // what is not there is out of bounds
+    const uint64_t own = shared_window + block.shared_base();
+    for (uint64_t& address : lanes.address) address -= own;  // what is not there is out of bounds
   }
   lanes.bytes = 16;
   lanes.rows = true;

@@ -24,6 +24,13 @@ enum class Finding : uint8_t {
   failed_assertion,
   trap,
   tensor_map,
+  mbarrier,
+  transaction_count,
+  wrong_parity,
+  unfenced,
+  exited_block,
+  registers,
+  bad_launch,
   unsupported,
 };
 /// The name under which a finding is reported.
