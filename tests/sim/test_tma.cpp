@@ -137,16 +137,17 @@ TEST(Tma, FillsWithNaN) {
 TEST(Tma, IsWrittenInSeveralWays) {
   Tensor<uint16_t> tensor = numbered();
   const Maps maps = stored(tiled(tensor, TensorType::u16));
-  for (const std::string& written :
-       {"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%d1, {%r5, %r6}], "
-        "[full];\n",
-        "mov.b64 %d9, 1364590687093260288;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
-        "bytes.L2::cache_hint [tile], [%d1, {%r5, %r6}], [full], %d9;\n",
-        "mov.u32 %r10, tile;\nmov.u32 %r11, full;\ncp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::"
-        "bytes [%r10], [%d1, {%r5, 3}], [%r11];\n",
-        "mov.b16 %h1, 1;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
-        "cluster [tile], [%d1, {%r5, %r6}], [full], %h1;\n",
-        "prefetch.tensormap [%d1];\ncp.async.bulk.prefetch.tensor.2d.L2.global [%d1, {%r5, %r6}];\n" + load}) {
+  for (
+      const std::string& written : std::initializer_list<std::string>{
+          "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%d1, {%r5, %r6}], "
+          "[full];\n",
+          "mov.b64 %d9, 1364590687093260288;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
+          "bytes.L2::cache_hint [tile], [%d1, {%r5, %r6}], [full], %d9;\n",
+          "mov.u32 %r10, tile;\nmov.u32 %r11, full;\ncp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::"
+          "bytes [%r10], [%d1, {%r5, 3}], [%r11];\n",
+          "mov.b16 %h1, 1;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+          "cluster [tile], [%d1, {%r5, %r6}], [full], %h1;\n",
+          "prefetch.tensormap [%d1];\ncp.async.bulk.prefetch.tensor.2d.L2.global [%d1, {%r5, %r6}];\n" + load}) {
     const Loaded result = loaded(loading(expect + written, wait + keep), maps, tensor, {8, 3});
     EXPECT_TRUE(result.reports.empty()) << result.text() << written;
     EXPECT_EQ(result.tile[0], 3 * width + 8 + 1);
