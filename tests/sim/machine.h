@@ -64,7 +64,7 @@ struct LaunchShape {
   uint64_t max_instructions = 100000;
   double max_seconds = 600;
   uint64_t seed = 0;
-  Dim3 cluster{1, 1, 1};
+  Dim3 cluster{};
 };
 
 // Launches the module's only kernel; the arrays are its parameters and all the memory there is.
