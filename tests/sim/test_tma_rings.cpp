@@ -1,5 +1,7 @@
 // The ring that every Hopper kernel turns: a producer fills slots by TMA, consumers empty them, mbarriers say which is
 // full and which is empty. Alone, and with the tiles shared between the two blocks of a cluster.
+#include <optional>
+
 #include "machine.h"
 #include "machine/tensor_map.h"
 
@@ -135,13 +137,18 @@ TEST(TmaRing, IsSilentAndRightUnderEverySchedule) {
 
 // Every mistake is reported, whatever the schedule.
 TEST(TmaRing, ReportsEveryMistake) {
-  const auto expect_report = [](const char* what, const Ring& ring) {
-    for (uint64_t seed = 0; seed < 6; ++seed) EXPECT_GE(ran(ring, seed).reports.size(), 1u) << what << " " << seed;
+  const auto expect_report = [](const char* what, const Ring& ring, std::optional<Finding> finding = {}) {
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      const Result result = ran(ring, seed);
+      EXPECT_GE(finding ? result.count(*finding) : static_cast<int>(result.reports.size()), 1)
+          << what << " " << seed << "\n"
+          << result.text();
+    }
   };
   for (const Ring& right : {Ring{}, of_two_blocks()}) {
     Ring ring = right;
     ring.wait_for_empty.clear();
-    expect_report("a slot filled before it was released", ring);
+    expect_report("a slot filled before it was released", ring, Finding::mbarrier);
 
     ring = right;
     ring.wait_for_full.clear();
@@ -149,7 +156,7 @@ TEST(TmaRing, ReportsEveryMistake) {
 
     ring = right;
     std::swap(ring.read, ring.release);
-    expect_report("a slot released before it was read", ring);
+    expect_report("a slot released before it was read", ring, Finding::race);
 
     ring = right;
     ring.wait_for_full.replace(ring.wait_for_full.find("%r15"), 4, "%r14");
@@ -157,7 +164,7 @@ TEST(TmaRing, ReportsEveryMistake) {
 
     ring = right;
     ring.wait_for_empty.replace(ring.wait_for_empty.find("%r14"), 4, "%r15");
-    expect_report("the producer's parity", ring);
+    expect_report("the producer's parity", ring, Finding::wrong_parity);
 
     ring = right;
     ring.expect = "mbarrier.arrive.shared::cta.b64 %d9, [%r13];\n";
@@ -166,10 +173,10 @@ TEST(TmaRing, ReportsEveryMistake) {
   Ring ring = of_two_blocks();
   ring.consumers = 1;
   ring.release = Ring{}.release;
-  expect_report("released by the own consumer only", ring);
+  expect_report("released by the own consumer only", ring, Finding::race);
   ring = of_two_blocks();
   ring.end.clear();
-  expect_report("a block that may end while the other still writes into it", ring);
+  expect_report("a block that may end while the other still writes into it", ring, Finding::exited_block);
   ring = of_two_blocks();
   ring.expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r13], 256;\n";
   expect_report("the own half expected only", ring);
