@@ -49,7 +49,10 @@ class AsyncProxyTest : public ::testing::Test {
       for (Warp& warp : block(rank).warps()) cluster_.clocks.release(warp.agent, clock);
     }
     for (uint32_t rank : {0u, 1u}) {
-      for (Warp& warp : block(rank).warps()) cluster_.clocks.acquire(warp.agent, clock);
+      for (Warp& warp : block(rank).warps()) {
+        cluster_.clocks.acquire(warp.agent, clock);
+        cluster_.clocks.warp_met(warp.agent);
+      }
     }
   }
   int count(Finding kind) {
@@ -156,6 +159,7 @@ TEST_F(AsyncProxyTest, NothingIsWrittenWhileItIsRead) {
 TEST_F(AsyncProxyTest, ABlockThatEndsTooEarly) {
   touch(Touch::write, warp(0, 0), block(0), 0);
   cluster_.clocks.fence_proxy(warp(0, 0).agent);
+  all_meet();
   cluster_.async.issue(warp(0, 0), 0, {.reads = {{&block(0), {0, 128}}}, .move = [] {}});
   block(1).end_warp();
   block(1).end_warp();

@@ -122,9 +122,9 @@ TEST(Mbarrier, ElectSyncAsOnAnH200) {
 
 // 64 threads: %r1 the thread, %r2 the address of its word of a tile of 128, %r3 that of the thread 32 away; two mbarriers.
 const std::string prologue =
-    "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\nmov.u32 %r4, tile;\n"
-    "shl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r3, %r3, %r4;\n"
-    ".shared .align 16 .b8 tile[512];\n.shared .align 8 .b64 full;\n.shared .align 8 .b64 empty;\n"
+    "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n.shared .align 16 .b8 "
+    "tile[512];\nmov.u32 %r4, tile;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r3, %r3, %r4;\n"
+    ".shared .align 8 .b64 full;\n.shared .align 8 .b64 empty;\n"
     "setp.lt.u32 %p1, %r1, 32;\nsetp.eq.u32 %p2, %r1, 0;\nmov.u32 %r10, 0;\nmov.u32 %r11, 0;\n";
 
 std::string with_mbarriers(const std::string& full, const std::string& empty) {
@@ -231,9 +231,9 @@ TEST(Mbarrier, ASlotFilledBeforeItWasReleased) {
 TEST(Mbarrier, AWrongParity) {
   expect(Finding::wrong_parity, ring("0", give_back), "for phase 0 (parity 0) of the mbarrier at shared address 0x208");
   // Waits for the phase after the one that was complete.
-  expect(Finding::wrong_parity, with_mbarriers("32", "1") + roles(write + arrive, wait("full", "1") + wait("full", "1", 2) +
-                                                                                      read + wait("full", "1", 3)),
-         "warp 1 waits at");
+  const std::string late = with_mbarriers("32", "1") +
+                           roles(write + arrive + "bar.sync 1, 64;\n", "bar.sync 1, 64;\n" + wait("full", "1") + read);
+  expect(Finding::wrong_parity, late, "warp 1 waits at");
 }
 
 TEST(Mbarrier, ATransactionCountThatNeverBalances) {
@@ -254,10 +254,12 @@ TEST(Mbarrier, ATransactionCountThatNeverBalances) {
 TEST(Mbarrier, TooManyArrivals) {
   expect(Finding::mbarrier, with_mbarriers("2", "1") + "@%p2 mbarrier.arrive.shared.b64 _, [full], 3;\n",
          "3 arrivals where 2 of 2 are missing");
-  // One expected, 32 come: 32 phases pass while the other warp waits for the first.
-  const std::string many = with_mbarriers("1", "1") + roles("bar.sync 1, 64;\n" + arrive,
-                                                            "mbarrier.arrive.shared.b64 %d6, [full];\nbar.sync 1, 64;\n");
-  EXPECT_FALSE(ran(many).reports.empty() && ran(many).given_up);
+  // One is expected and two come: two phases pass while the other warp waits for the first.
+  const std::string sleep = "nap:\nnanosleep.u32 100;\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p4, %r10, 100;\n@%p4 bra nap;\n";
+  const std::string twice = with_mbarriers("1", "1") + "setp.eq.u32 %p3, %r1, 32;\n" +
+                            roles(wait("full", "0"), sleep + "@%p3 " + arrive + "@%p3 " + arrive);
+  EXPECT_NE(ran(twice).text().find("the next has passed as well"), std::string::npos) << ran(twice).text();
+  for (const uint64_t seed : seeds) EXPECT_FALSE(ran(twice, seed).reports.empty()) << seed;
   expect(Finding::mbarrier,
          with_mbarriers("2", "1") + "@%p2 mbarrier.arrive.noComplete.shared.b64 %d5, [full], 2;\n",
          "may not complete the phase");
@@ -270,10 +272,12 @@ TEST(Mbarrier, OneThatIsNotThere) {
   expect(Finding::mbarrier, with_mbarriers("1", "1") + "@%p2 st.shared.u32 [full], 0;\n@%p2 " + arrive, "overwritten");
   expect(Finding::mbarrier, prologue + "@%p2 mbarrier.init.shared.b64 [full], 0;\n", "for 0 arrivals");
   expect(Finding::misaligned, prologue + "@%p2 mbarrier.init.shared.b64 [full+4], 1;\n", "multiple of 8");
-  // Initialised, but not before the other warp's use for all that this one knows.
-  expect(Finding::race, prologue + "@%p2 mbarrier.init.shared.b64 [full], 33;\nsetp.eq.u32 %p3, %r1, 0;\n@%p1 bra "
-                                   "late;\nbra.uni end;\nlate:\nend:\nbar.arrive 1, 64;\nbar.arrive 1, 64;\n@!%p1 "
-                                   "mbarrier.arrive.shared.b64 _, [full];\n");
+  // Initialised, as a flag says that nobody has released.
+  const std::string flag = "@%p2 st.shared.u32 [tile], 0;\nbar.sync 0;\n";
+  const std::string told = "told:\nld.volatile.shared.u32 %r4, [tile];\nsetp.eq.u32 %p3, %r4, 0;\n@%p3 bra told;\n"
+                           "setp.eq.u32 %p3, %r1, 32;\n@%p3 " + arrive;
+  const std::string init = "@%p2 mbarrier.init.shared.b64 [full], 1;\n@%p2 st.";
+  expect(Finding::race, prologue + flag + roles(init + "volatile.shared.u32 [tile], 1;\n", told), "uses the mbarrier");
 }
 
 TEST(Mbarrier, ADeadlockNamesAllThatWait) {
@@ -287,9 +291,8 @@ TEST(Mbarrier, ADeadlockNamesAllThatWait) {
 
 // Lanes of one warp may wait for each other: the one that waits lets those pass that are ahead of it.
 TEST(Mbarrier, LanesThatWaitForEachOther) {
-  const std::string body = with_mbarriers("1", "1") + "setp.eq.u32 %p3, %r1, 1;\n@!%p2 bra other;\n" +
-                           wait("full", "0") + "bra end;\nother:\n@%p3 " + arrive + "end:\n";
-  expect_silent(body);
+  expect_silent(with_mbarriers("1", "1") + "setp.eq.u32 %p3, %r1, 1;\n@!%p2 bra other;\n" + wait("full", "0") +
+                "bra end;\nother:\n@%p3 " + arrive + "end:\n");
 }
 
 }  // namespace
