@@ -263,6 +263,18 @@ TEST(TmaChecks, BytesThatAreNotExpected) {
   EXPECT_GE(with("mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 1024;\n").count(Finding::transaction_count), 1);
 }
 
+// Each lane that executes the instruction asks for a copy: a warp that elects none of them asks for 32.
+TEST(TmaChecks, AWarpThatElectsNobody) {
+  Tensor<uint16_t> tensor = numbered();
+  const std::string all = start + "@!%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 512;\n" +
+                          "setp.ge.u32 %p4, %r1, 32;\n@%p4 bra issued;\n" + load + "issued:\n" + wait + keep;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const Loaded result = loaded(all, stored(tiled(tensor, TensorType::u16)), tensor, {0, 0}, seed);
+    EXPECT_GE(result.reports.size(), 1u);
+    EXPECT_EQ(result.total().bulk_requests, 32u);
+  }
+}
+
 // One change of a kernel that is right, and the report that it must bring.
 struct Mistake {
   const char* what;
