@@ -60,7 +60,10 @@ def plan(arguments: argparse.Namespace) -> Plan:
     if file and (file.is_dir() or not os.access(file.parent, os.W_OK)):
         raise UserError(f"--json {shown(file)} cannot be written: name a file in a folder that is there")
     here = gpu.detect()
-    return Plan(ladder, not asked, arguments.sim or isinstance(here, gpu.NoGpu), here, options, file)
+    chosen = Plan(ladder, not asked, arguments.sim or isinstance(here, gpu.NoGpu), here, options, file)
+    if chosen.whole_ladder and chosen.given("trace") is not None:
+        raise UserError("--trace writes one step's trace: name the step")
+    return chosen
 
 
 def run(chosen: Plan, setup: bool) -> None:

@@ -10,6 +10,7 @@
 #include "watch/allocations.h"
 #include "watch/reports.h"
 #include "watch/tally.h"
+#include "watch/trace.h"
 
 namespace sim {
 
@@ -34,6 +35,7 @@ struct Launch {
   const Allocations& allocations;
   Reports& reports;
   Options options;
+  Trace* trace = nullptr;  ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_block = 0;
   std::atomic<uint64_t> done_blocks = 0;

@@ -11,6 +11,7 @@
 namespace sim {
 
 class Block;
+class Trace;
 
 class Warp {
  public:
@@ -45,6 +46,8 @@ class Warp {
 
   /// Number of the instruction being executed.
   uint32_t here() const { return pc - 1; }
+  /// How often this worker's warps have executed it, this time included.
+  uint64_t executions() const;
 
   void branch(uint32_t target);
   void exit();
@@ -65,6 +68,7 @@ class Warp {
   uint32_t pc = 0;       ///< already moved on while an instruction is executed
   State state = State::done;
   Wait waits_for{};
+  Trace* trace = nullptr;  ///< where what this warp does is written down; null for all warps but one, if that
 
  private:
   /// Lanes that are elsewhere than `active`.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "front/fatbin.h"
@@ -124,6 +125,36 @@ Simulator::Simulator() {
       static_cast<int>(std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", Device::multiprocessors), 1024));
   options.threads = static_cast<unsigned>(
       std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
+  if (const char* const file = std::getenv("GEMM_SIM_TRACE")) {
+    const std::string why = options.watch ? why_not_writable(file) : "GEMM_SIM_WATCH=0 leaves nothing to trace";
+    if (!why.empty()) {
+      std::fprintf(stderr, "simulator: no trace can be written to GEMM_SIM_TRACE=%s: %s\n", file, why.c_str());
+      std::_Exit(2);
+    }
+    trace_file_ = std::filesystem::absolute(file);  // the program may go to another folder
+    trace(true);
+  }
+}
+
+void Simulator::trace(bool on) {
+  constexpr uint64_t most_warps = Device::threads_per_block / warp_size, usual_requests = 8, most_requests = 1 << 20;
+  const std::scoped_lock lock(mutex_);
+  traces_.reset();
+  if (!on) return;
+  const uint64_t warp = std::min(setting("GEMM_SIM_TRACE_WARP", 0, 0), most_warps - 1);
+  const uint64_t requests = std::min(setting("GEMM_SIM_TRACE_REQUESTS", usual_requests), most_requests);
+  traces_ = std::make_unique<Traces>(static_cast<uint32_t>(warp), static_cast<uint32_t>(requests));
+}
+
+std::string Simulator::trace_json() {
+  const std::scoped_lock lock(mutex_);
+  return (traces_ ? *traces_ : Traces(0, 0)).text();
+}
+
+void Simulator::write_trace() {
+  if (trace_file_.empty()) return;
+  const std::string why = write_whole(trace_file_, trace_json());
+  if (!why.empty()) std::fprintf(stderr, "simulator: no trace was written to %s: %s\n", trace_file_.c_str(), why.c_str());
 }
 
 Module* Simulator::add_module(const void* fat_binary) {
@@ -195,8 +226,11 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                 .allocations = allocations,
                 .reports = reports,
                 .options = options};
+  const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(*program) : nullptr;
+  launch.trace = trace.get();
   const auto begun = std::chrono::steady_clock::now();
   Tallies tallies = run(launch);
+  if (trace) traces_->add(launch, *trace);
   LaunchTotals& totals = totals_[&kernel];
   ++totals.launches;
   totals.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
