@@ -31,12 +31,16 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 
 }  // namespace
 
-std::string readable(const std::string& mangled) {
+std::string demangled(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                     std::free);
-  if (status != 0) return mangled;
-  std::string text = name.get();
+  return status == 0 ? text.get() : name;
+}
+
+std::string readable(const std::string& mangled) {
+  std::string text = demangled(mangled);
+  if (text == mangled) return mangled;
   if (text.starts_with("void ")) text.erase(0, 5);
   for (size_t cast; (cast = text.find("(int)")) != std::string::npos;) text.erase(cast, 5);
   // Without the parameters: the last parenthesis that is outside of the template's angle brackets.

@@ -125,6 +125,9 @@ class Simulator {
 /// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location);
 
+/// What c++filt prints; the name itself where it is not mangled.
+std::string demangled(const std::string& name);
+
 /// "gemm_kernel<128, 128>" for the mangled name.
 std::string readable(const std::string& mangled);
 

@@ -87,6 +87,19 @@ json shared_json(const Lanes& lanes, bool store) {
           {"conflicts", served.conflicts}};
 }
 
+/// The kernel's variables in shared memory. What is declared in its body has a mangled name; of that the last part counts.
+json shared_variables_json(const Launch& launch) {
+  json all = json::array();
+  for (const auto& [mangled, offset, bytes] : launch.program.shared_variables) {
+    const std::string name = demangled(mangled);
+    const size_t scope = name.rfind("::");
+    all.push_back({{"name", scope == std::string::npos ? name : name.substr(scope + 2)},
+                   {"offset", offset},
+                   {"bytes", bytes != 0 ? bytes : launch.shared_bytes() - offset}});
+  }
+  return all;
+}
+
 /// "load", "store", "atomic", or the instruction's own name where it does more than that.
 std::string kind(const std::string& opcode) {
   const auto begins = [&](std::string_view with) { return opcode.starts_with(with); };
@@ -167,6 +180,7 @@ void Traces::add(const Launch& launch, const Trace& trace) {
                   {"block", {launch.block.x, launch.block.y, launch.block.z}},
                   {"warp", trace.warp},
                   {"allocations", allocations.to_json()},
+                  {"shared_variables", shared_variables_json(launch)},
                   {"instructions", instructions}};
   write(made, kernels_.emplace_back(), "  ");
   for (const auto& [name, fragment] : trace.fragments()) fragments_.try_emplace(name, fragment);
