@@ -13,7 +13,6 @@ import argparse
 import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -113,7 +112,9 @@ def kept_of(instruction: Trace, recording: Recording, warp: int, found: Trace) -
     file = Path(instruction["file"]).resolve()
     lines = file.read_text(encoding="utf-8").splitlines()
     named = {"file": str(file.relative_to(ROOT)), "source": lines[instruction["line"] - 1].strip()}
-    requests = [one for one in instruction["requests"] if may_be_drawn(one, instruction["kind"], recording, warp, found)]
+    requests = [
+        one for one in instruction["requests"] if may_be_drawn(one, instruction["kind"], recording, warp, found)
+    ]
     for place in (one[space] for one in requests for space in ("global", "shared") if space in one):
         place.pop("sector", None), place.pop("bank", None)  # they follow from the addresses
     return {**instruction, **named, "requests": requests}
@@ -168,10 +169,11 @@ def text_of(trace: Trace) -> str:
 def essence(trace: Trace) -> list[str]:
     """What a recorded trace says of memory and fragments, whatever instructions the compiler makes of it."""
     lines = [json.dumps(fragment) for fragment in trace["fragments"]]
-    for kernel, each in ((kernel, each) for kernel in trace["kernels"] for each in kernel["instructions"]):
-        for request in each["requests"]:
-            access = {key: request[key] for key in ("global", "shared") if key in request}
-            lines.append(f"{kernel['warp']} {each['source']} {each['kind']} {json.dumps(access)}")
+    for kernel in trace["kernels"]:
+        for each in kernel["instructions"]:
+            for request in each["requests"]:
+                access = {key: request[key] for key in ("global", "shared") if key in request}
+                lines.append(f"{kernel['warp']} {each['source']} {each['kind']} {json.dumps(access)}")
     return sorted(lines)
 
 
@@ -202,7 +204,8 @@ def main() -> int:
         return 2
     try:
         if asked.check:
-            return 0 if all([compare(one) for one in chosen]) else 1
+            same = [compare(one) for one in chosen]  # all of them, whether one differs or not
+            return 0 if all(same) else 1
         FOLDER.mkdir(parents=True, exist_ok=True)
         for one in chosen:
             text = text_of(recorded(one))

@@ -121,8 +121,8 @@ TEST_F(Runtime, TracesTheFirstLaunchOfAKernel) {
   EXPECT_EQ(kernel.at("name"), "k");
   EXPECT_EQ(kernel.at("block"), (std::vector<int>{32, 1, 1})) << "the first of the launches";
   EXPECT_EQ(kernel.at("allocations"), nlohmann::json::parse(R"([{"origin":"cudaMalloc","bytes":256,"parameter":0}])"));
-  EXPECT_EQ(kernel.at("shared_variables"), nlohmann::json::parse(R"([{"name":"dynamic","offset":16,"bytes":0},
-                                                                     {"name":"tile","offset":0,"bytes":16}])"));
+  EXPECT_EQ(kernel.at("shared_variables"), nlohmann::json::parse(R"([{"name":"tile","offset":0,"bytes":16},
+                                                                     {"name":"dynamic","offset":16,"bytes":0}])"));
   ASSERT_EQ(kernel.at("instructions").size(), 1u);
   const auto& store = kernel.at("instructions")[0];
   EXPECT_EQ(store.at("line"), 5);

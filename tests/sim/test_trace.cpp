@@ -51,7 +51,7 @@ TEST(Trace, AColumnOf32WordsTakes32WavefrontsAndAHalfWarpOf64BitsOne) {
   Trace trace(0, 8);
   const std::string body =
       "mov.u32 %r1, %tid.x;\nmul.lo.u32 %r2, %r1, 128;\nst.shared.u32 [%r2], %r1;\n"
-      "mul.lo.u32 %r3, %r1, 8;\nst.shared.v2.u32 [%r3], {%r1, %r1};\n";
+      "bar.sync 0;\nmul.lo.u32 %r3, %r1, 8;\nst.shared.v2.u32 [%r3], {%r1, %r1};\n";
   const Ran ran = run(kernel(body), {.dynamic_shared_bytes = 4096, .trace = &trace}, array);
   ASSERT_TRUE(ran.reports.empty()) << ran.text();
   const auto stores = traced(ran, trace, "st.shared");

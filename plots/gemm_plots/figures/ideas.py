@@ -131,7 +131,9 @@ def coalesced_idea(language: str) -> Canvas:
         "02_coalesced", 384, language, ("turn the warp from a column to a row", "把 warp 从列转到行")
     )
     _turn_card(canvas, 24, traced("01_naive"), say(language, "01: lanes down a column", "01：lane 沿列向下"), language)
-    _turn_card(canvas, 496, traced("02_coalesced"), say(language, "02: lanes along a row", "02：lane 沿行排开"), language)
+    _turn_card(
+        canvas, 496, traced("02_coalesced"), say(language, "02: lanes along a row", "02：lane 沿行排开"), language
+    )
     canvas.arrow(468, 212, 492, 212, INK, 2.4)
     return canvas
 

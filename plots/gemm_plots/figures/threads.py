@@ -171,7 +171,11 @@ def _notes(canvas: Canvas, kernel: Kernel, first_a: list[list[Cell]], first_b: l
         ordered = [found[key] for key in sorted(found)]
         y = parts.sector_strip(canvas, NOTES, y - 4, ordered, tone) + 14
     canvas.text(
-        NOTES, y, say(language, f"leading dimensions {kernel.leading}", f"leading dimension 取 {kernel.leading}"), 11, parts.MUTED
+        NOTES,
+        y,
+        say(language, f"leading dimensions {kernel.leading}", f"leading dimension 取 {kernel.leading}"),
+        11,
+        parts.MUTED,
     )
 
 
