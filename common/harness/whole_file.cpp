@@ -33,8 +33,7 @@ void require_writable(const fs::path& file, const std::string& option) {
     if (!fs::is_regular_file(file, ignored)) refuse(file, ": it is not an ordinary file", option);
     if (access(file.c_str(), W_OK) != 0) refuse(file, ": it is write-protected", option);
   }
-  if (access(folder_of(behind_links(file)).c_str(), W_OK) != 0)
-    refuse(file, ": its folder is write-protected", option);
+  if (access(folder_of(behind_links(file)).c_str(), W_OK) != 0) refuse(file, ": its folder is write-protected", option);
 }
 
 void write_whole(const fs::path& file, const std::string& text, const std::string& option) {

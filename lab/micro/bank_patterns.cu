@@ -1,5 +1,5 @@
-// Accesses to shared memory, one per line, by one warp: the pictures of docs/bank-conflicts and docs/swizzle that show no
-// step's own access are drawn from this program's trace.
+// Accesses to shared memory, one per line, by one warp: the pictures of docs/bank-conflicts and docs/swizzle that show
+// no step's own access are drawn from this program's trace.
 //
 //   GEMM_SIM_TRACE=patterns.json LD_LIBRARY_PATH=build/sim build/lab/micro/bank_patterns
 //

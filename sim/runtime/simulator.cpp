@@ -158,7 +158,8 @@ std::string Simulator::trace_json() {
 void Simulator::write_trace() {
   if (trace_file_.empty()) return;
   const std::string why = write_whole(trace_file_, trace_json());
-  if (!why.empty()) std::fprintf(stderr, "simulator: no trace was written to %s: %s\n", trace_file_.c_str(), why.c_str());
+  if (!why.empty())
+    std::fprintf(stderr, "simulator: no trace was written to %s: %s\n", trace_file_.c_str(), why.c_str());
 }
 
 Module* Simulator::add_module(const void* fat_binary) {

@@ -77,7 +77,8 @@ json global_json(const Lanes& lanes, Numbered& allocations) {
 
 json shared_json(const Lanes& lanes, bool store) {
   json groups = json::array();
-  for (const LaneGroup& group : lane_groups(lanes, store)) groups.push_back({group.first, group.last, group.wavefronts});
+  for (const LaneGroup& group : lane_groups(lanes, store))
+    groups.push_back({group.first, group.last, group.wavefronts});
   const Wavefronts served = wavefronts(lanes, store);
   return {{"bytes", lanes.bytes},
           {"address", by_lane(lanes, [](uint64_t address) { return address; })},
@@ -87,7 +88,8 @@ json shared_json(const Lanes& lanes, bool store) {
           {"conflicts", served.conflicts}};
 }
 
-/// The kernel's variables in shared memory. What is declared in its body has a mangled name; of that the last part counts.
+/// The kernel's variables in shared memory. What is declared in its body has a mangled name; of that the last part
+/// counts.
 json shared_variables_json(const Launch& launch) {
   json all = json::array();
   for (const auto& [mangled, offset, bytes] : launch.program.shared_variables) {
@@ -112,8 +114,7 @@ std::string kind(const std::string& opcode) {
   return opcode.substr(0, opcode.find('.'));
 }
 
-json instruction_json(const Program& program, uint32_t number, const TracedInstruction& traced,
-                      Numbered& allocations) {
+json instruction_json(const Program& program, uint32_t number, const TracedInstruction& traced, Numbered& allocations) {
   const Site& site = program.sites[number];
   const auto [file, line] = line_of(program, site.location);
   json requests = json::array();

@@ -27,8 +27,8 @@ class Traces {
 
  private:
   const uint32_t warp_, most_requests_;
-  std::set<std::string> begun_;                       ///< kernels
-  std::vector<std::string> kernels_;                  ///< a JSON object each
+  std::set<std::string> begun_;       ///< kernels
+  std::vector<std::string> kernels_;  ///< a JSON object each
   std::map<std::string, TracedFragment> fragments_;
 };
 

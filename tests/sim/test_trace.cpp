@@ -37,8 +37,7 @@ TEST(Trace, NeighbouringLanesLoadFourSectors) {
 TEST(Trace, LanesThatDoNotTakePartAreLeftOut) {
   std::array<uint32_t, 32> array{};
   Trace trace(0, 8);
-  const std::string body =
-      std::string(thread_address) + "setp.lt.u32 %p1, %r1, 3;\n@%p1 st.global.u32 [%d2], %r1;\n";
+  const std::string body = std::string(thread_address) + "setp.lt.u32 %p1, %r1, 3;\n@%p1 st.global.u32 [%d2], %r1;\n";
   const Ran ran = run(kernel(body), {.trace = &trace}, array);
   const auto stores = traced(ran, trace, "st.global");
   ASSERT_EQ(stores.size(), 1u);
@@ -147,9 +146,9 @@ TEST(Trace, SaysWhichElementsALaneHolds) {
   const auto products = traced(ran, trace, "mma");
   ASSERT_EQ(products.size(), 1u);
   EXPECT_TRUE(products[0].requests.empty());
-  EXPECT_EQ(products[0].fragments, (std::map<std::string, std::string>{{"a", "mma.m16n8k16.a.16"},
-                                                                      {"b", "mma.m16n8k16.b.16"},
-                                                                      {"c", "mma.m16n8k16.c.16"}}));
+  EXPECT_EQ(products[0].fragments,
+            (std::map<std::string, std::string>{
+                {"a", "mma.m16n8k16.a.16"}, {"b", "mma.m16n8k16.b.16"}, {"c", "mma.m16n8k16.c.16"}}));
   const TracedFragment& a = trace.fragments().at("mma.m16n8k16.a.16");
   EXPECT_EQ(a.rows, 16u);
   EXPECT_EQ(a.cols, 16u);
