@@ -26,7 +26,7 @@ from tools.paths import BUILD, DATA, ROOT, SIMULATOR, shown
 
 FOLDER = DATA / "simulator" / "traces"
 LEADING = 4096  # elements from row to row: the sectors of a request are those of a large matrix
-SIZE = ("--m", "256", "--n", "256", "--k", "128", *(word for ld in "abc" for word in (f"--ld{ld}", str(LEADING))))
+SIZE = ("--m", "256", "--n", "256", *(word for ld in "abc" for word in (f"--ld{ld}", str(LEADING))))
 A, B = 0, 1  # allocations, numbered as the kernels' parameters name them
 ELEMENT_BYTES = {"f32": 4, "f16": 2}
 
@@ -41,6 +41,8 @@ class Recording:
     variant: str = ""  # the default where none is named
     maps: bool = False  # what each thread copies and computes is drawn, too
     warps: int = 1  # of more than the first, what they compute
+    k: int = 128
+    every_slice: bool = False  # the first copy and the first read of each slice, not of the first slice alone
 
     @property
     def name(self) -> str:
@@ -59,6 +61,7 @@ RECORDINGS = (
     Recording("05_vector_load", "unpaired_lanes"),
     Recording("08_conflict_free", "no_offset"),
     Recording("15_wmma_tiled"),
+    Recording("17_wmma_stages", k=512, every_slice=True),
     Recording("18_mma_naive"),
     Recording("18_mma_naive", "unpadded"),
     Recording("19_mma_stages"),
@@ -74,7 +77,7 @@ def simulated(recording: Recording, warp: int) -> Trace:
     if not program.is_file() or not SIMULATOR.is_file():
         absent = program if SIMULATOR.is_file() else SIMULATOR
         raise UserError(f"{shown(absent)} is not built: meson compile -C {shown(BUILD)} {absent.name}")
-    words = [] if recording.step == "bank_patterns" else [*SIZE]
+    words = [] if recording.step == "bank_patterns" else [*SIZE, "--k", str(recording.k)]
     words += ["--variant", recording.variant] if recording.variant else []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
@@ -101,7 +104,7 @@ def recorded(recording: Recording) -> Trace:
         trace = simulated(recording, warp)
         for kernel in trace["kernels"]:
             kept = [kept_of(each, recording, warp, found) for each in kernel["instructions"]]
-            kernel["instructions"] = trimmed(kept, recording.maps)
+            kernel["instructions"] = slice_by_slice(kept) if recording.every_slice else trimmed(kept, recording.maps)
             found["kernels"].append(kernel)
         found["fragments"] = trace["fragments"]
     return found
@@ -151,6 +154,19 @@ def trimmed(instructions: list[Trace], maps: bool) -> list[Trace]:
         if requests or is_product:
             kept.append({**each, "requests": requests})
     return kept
+
+
+def slice_by_slice(instructions: list[Trace]) -> list[Trace]:
+    """Of the copies those that begin in the first row of A, of the reads those of the instruction that comes first."""
+    copies = [each for each in instructions if each["kind"] == "cp.async"]
+    for each in copies:
+        each["requests"] = [
+            one
+            for one in each["requests"]
+            if one["global"]["allocation"] == A and one["global"]["address"][0] < LEADING  # bytes: half a row
+        ]
+    reads = [each for each in instructions if each["kind"] == "wmma.load"]
+    return [*(each for each in copies if each["requests"]), min(reads, key=lambda one: one["requests"][0]["order"])]
 
 
 def text_of(trace: Trace) -> str:

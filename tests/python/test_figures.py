@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gemm_plots import markers  # noqa: E402
-from gemm_plots.figures import gallery, geometry, traces  # noqa: E402
+from gemm_plots.figures import gallery, geometry, serpentine, traces  # noqa: E402
 from gemm_plots.figures.svg import Canvas  # noqa: E402
 from gemm_plots.figures.text import LANGUAGES  # noqa: E402
 
@@ -96,6 +96,20 @@ def test_a_formula_finds_the_traced_addresses(kernel, shared):
     assert len(pitches) <= 1
     pitch = min(pitches, default=0)
     assert offsets == [pitch * (row - places[0][0]) + 4 * (col - places[0][1]) for row, col in places]
+
+
+def test_the_ring_of_step_17_fills_the_stage_that_was_read_last():
+    read, copies = traces.stages("17_wmma_stages")
+    assert read == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert [stage for stage, _ in copies] == read  # slice by slice
+    assert [turn for _, turn in copies] == [-1, -1, 0, 1, 2, 3, 4, 5]  # two slices ahead
+    assert all(stage == read[turn - 1] for stage, turn in copies if turn > 0)
+
+
+def test_the_serpentine_keeps_an_operand_at_every_move():
+    walks = [serpentine.walk(16, 8, back) for back in (False, True)]
+    assert sorted(walks[0]) == sorted(walks[1]) == [(row, col) for row in range(16) for col in range(8)]
+    assert [serpentine.kept(walk) for walk in walks] == [(112, 0, 15), (112, 15, 0)]
 
 
 def test_a_line_that_is_not_in_the_trace_is_named():

@@ -3,6 +3,7 @@
 plots/data/simulator/traces holds the traces; `python -m lab.traces` records them, docs/simulator.md describes them.
 """
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,3 +98,23 @@ def fragment(name: str, layout: str) -> dict[Cell, Place]:
         for lane, elements in enumerate(held["elements"])
         for number, (row, col) in enumerate(elements)
     }
+
+
+def stages(name: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """A ring of stages, as traced: by slice, the stage that is read, and (stage, turn) of its copy.
+
+    Turn 0 is that in which slice 0 is read; copies that begin before it have turn -1.
+    """
+    events = sorted(
+        (request["order"], each["kind"] == "cp.async", request["shared"]["address"][0])
+        for each in _instructions(name)
+        for request in each["requests"]
+    )
+    starts = sorted({address for _, _, address in events})
+    read = [starts.index(address) for _, is_copy, address in events if not is_copy]
+    copies, turn = [], -1
+    for (_, is_copy, address), (_, copy_is_next, _) in itertools.pairwise([*events, (0, False, 0)]):
+        if is_copy:
+            turn += not copy_is_next  # the last copy before a read is of that read's turn
+            copies.append((starts.index(address), turn))
+    return read, copies
