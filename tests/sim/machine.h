@@ -64,6 +64,7 @@ struct LaunchShape {
   uint64_t max_instructions = 100000;
   double max_seconds = 600;
   uint64_t seed = 0;
+  Dim3 cluster{};
   Trace* trace = nullptr;
 };
 
@@ -96,6 +97,7 @@ Ran run(const std::string& text, const LaunchShape& setup, Arrays&... arrays) {
                             .max_seconds = setup.max_seconds,
                             .threads = 1,
                             .seed = setup.seed},
+                .cluster = setup.cluster,
                 .trace = setup.trace};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
