@@ -25,6 +25,7 @@ from tools.errors import UserError
 from tools.paths import BUILD, DATA, ROOT, SIMULATOR, shown
 
 FOLDER = DATA / "simulator" / "traces"
+PATTERNS = "bank_patterns"  # of lab/micro
 LEADING = 4096  # elements from row to row: the sectors of a request are those of a large matrix
 SIZE = ("--m", "256", "--n", "256", *(word for ld in "abc" for word in (f"--ld{ld}", str(LEADING))))
 A, B = 0, 1  # allocations, numbered as the kernels' parameters name them
@@ -49,6 +50,11 @@ class Recording:
         """The file's name without its ending."""
         return f"{self.step}-{self.variant}" if self.variant else self.step
 
+    @property
+    def is_step(self) -> bool:
+        """Is it a step, and not a program without options?"""
+        return self.step != PATTERNS
+
 
 MAPPED = (
     *("01_naive", "02_coalesced", "03_smem_tiling", "04_smem_padding", "05_vector_load", "06_thread_tile_4x4"),
@@ -67,17 +73,17 @@ RECORDINGS = (
     Recording("19_mma_stages"),
     Recording("19_mma_stages", "wide_stages3"),
     Recording("20_mma_warp_swizzle"),
-    Recording("bank_patterns"),
+    Recording(PATTERNS),
 )
 
 
 def simulated(recording: Recording, warp: int) -> Trace:
     """The whole trace of one warp."""
-    program = BUILD / ("lab/micro" if recording.step == "bank_patterns" else "steps") / recording.step
+    program = BUILD / ("steps" if recording.is_step else "lab/micro") / recording.step
     if not program.is_file() or not SIMULATOR.is_file():
         absent = program if SIMULATOR.is_file() else SIMULATOR
         raise UserError(f"{shown(absent)} is not built: meson compile -C {shown(BUILD)} {absent.name}")
-    words = [] if recording.step == "bank_patterns" else [*SIZE, "--k", str(recording.k)]
+    words = [*SIZE, "--k", str(recording.k)] if recording.is_step else []
     words += ["--variant", recording.variant] if recording.variant else []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
@@ -94,7 +100,7 @@ def simulated(recording: Recording, warp: int) -> Trace:
 def recorded(recording: Recording) -> Trace:
     """What is kept of a step's traces."""
     found: Trace = {"step": recording.step}
-    if recording.step != "bank_patterns":
+    if recording.is_step:
         variants = build.variants(f"steps/{recording.step}")
         variant = next(one for one in variants if one["variant"] == (recording.variant or variants[0]["variant"]))
         found |= {"variant": variant["variant"], "tile": variant["block"], "leading": LEADING}
