@@ -25,6 +25,13 @@ const char* gemmSimReport(void);
 /// all.
 void gemmSimWatch(int on);
 
+/// Traces what the first requests of a warp touch, in the first launch of each kernel from now on (1), or nothing more
+/// (0, as at the start). What was traced before is forgotten. Needs counting on.
+void gemmSimTrace(int on);
+
+/// What was traced, as JSON (docs/simulator.md); valid until the next call.
+const char* gemmSimTraceText(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,7 +66,10 @@ def plan(arguments: argparse.Namespace) -> Plan:
         ladder, left_out = registry.runnable(ladder, here.capability)
         if not ladder:
             raise UserError(f"{left_out}; with --sim they run in the simulator")
-    return Plan(ladder, not asked, simulate, here, options, file, left_out)
+    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out)
+    if chosen.whole_ladder and chosen.given("trace") is not None:
+        raise UserError("--trace writes one step's trace: name the step")
+    return chosen
 
 
 def run(chosen: Plan, setup: bool) -> None:

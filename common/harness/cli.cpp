@@ -168,6 +168,9 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--check", options.check, "verify the cases of this JSON Lines file, time nothing (tests/gpu/step.py)")
       ->check(something());
   app.add_flag("--sim", options.simulate, "run in the simulator and print what it counts")->disable_flag_override();
+  app.add_option("--trace", options.trace,
+                 "with --sim: write which lane touches which address to this JSON file (docs/simulator.md)")
+      ->check(something());
   return min_time;
 }
 

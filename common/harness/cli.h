@@ -20,7 +20,7 @@ struct Options {
   bool min_time_given = false;
   BaselineChoice baseline = BaselineChoice::standard;
   VerifyMode verify = VerifyMode::standard;
-  std::string json, check;  // files; empty: none
+  std::string json, check, trace;  // files; empty: none
   std::uint64_t seed = 1;
   double cooldown_seconds = 0;
   std::vector<int> swizzle_strides;  // each is measured; empty: the step's own

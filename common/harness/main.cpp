@@ -7,6 +7,7 @@
 #include "common/harness/record.h"
 #include "common/harness/report.h"
 #include "common/harness/simulated.h"
+#include "common/harness/whole_file.h"
 
 namespace {
 
@@ -41,11 +42,19 @@ void enter_simulator(const Session& session, char** argv) {
   simulated::restart_in_simulator(argv);
 }
 
+// Throws BadInput where a trace could not be written, before anything runs.
+void require_traceable(const Options& options) {
+  if (!options.simulate && !simulated::active())
+    throw BadInput("--trace needs --sim: only the simulator sees what each lane touches");
+  require_writable(options.trace, "--trace");
+}
+
 int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
   Session session{step_name(argv[0]), std::move(*options), all_variants()};
   if (!session.options.json.empty()) require_writable(session.options.json);
+  if (!session.options.trace.empty()) require_traceable(session.options);
   if (session.options.list) return list(session);
 
   const bool in_simulator = simulated::active() || session.options.simulate || !gpu_present();
@@ -58,6 +67,8 @@ int run(int argc, char** argv) {
     CUDA_CHECK(cudaStreamCreate(&session.stream));
   }
 
+  const bool traced = in_simulator && !session.options.trace.empty();
+  if (traced) simulated::begin_trace();
   bool fine = !cases || check_cases(session);
   ResultTable table(std::cout, session.step, session.gpu);
   for (const Work& work : all) {
@@ -68,6 +79,7 @@ int run(int argc, char** argv) {
                                                      : measure(session, table, work);
     fine = right && fine;
   }
+  if (traced) write_whole(session.options.trace, simulated::trace(), "--trace");
   return fine ? 0 : EXIT_CHECK_FAILED;
 }
 

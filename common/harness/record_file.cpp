@@ -1,16 +1,17 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>
 
 #include "common/device/check.h"
 #include "common/harness/record.h"
+#include "common/harness/whole_file.h"
 
 namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
+
+constexpr const char* OPTION = "--json";  // that names such files
 
 // Two records with the same values of these are of the same measurement.
 constexpr std::array IDENTITY = {
@@ -21,19 +22,6 @@ bool same_measurement(const ordered_json& x, const ordered_json& y) {
   return std::all_of(IDENTITY.begin(), IDENTITY.end(),
                      [&](const char* key) { return x.value(key, ordered_json()) == y.value(key, ordered_json()); });
 }
-
-[[noreturn]] void refuse(const fs::path& file, const std::string& why) {
-  throw BadInput("cannot write " + file.string() + why + "; choose another --json file");
-}
-
-// The file itself where `file` is a link to one, so that renaming does not replace the link.
-fs::path behind_links(const fs::path& file) {
-  std::error_code failed;
-  const fs::path target = fs::canonical(file, failed);
-  return failed ? file : target;
-}
-
-fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
 
 }  // namespace
 
@@ -66,26 +54,12 @@ void merge_records(const fs::path& file, const std::vector<ordered_json>& record
       *old = record;
     }
   }
-  const fs::path target = behind_links(file);
-  const fs::path temporary = target.string() + ".part" + std::to_string(getpid());
-  std::ofstream out(temporary);
-  for (const ordered_json& record : all) out << record.dump() << '\n';
-  out.close();
-  std::error_code failed, ignored;
-  if (out) fs::rename(temporary, target, failed);
-  if (out && !failed) return;
-  fs::remove(temporary, ignored);
-  refuse(file, "");
+  std::string text;
+  for (const ordered_json& record : all) text += record.dump() + '\n';
+  write_whole(file, text, OPTION);
 }
 
 void require_writable(const fs::path& file) {
-  std::error_code ignored;
-  const fs::path folder = folder_of(file);
-  if (!fs::is_directory(folder, ignored)) refuse(file, ": there is no folder " + folder.string());
-  if (fs::exists(file, ignored)) {
-    if (!fs::is_regular_file(file, ignored)) refuse(file, ": it is not an ordinary file");
-    if (access(file.c_str(), W_OK) != 0) refuse(file, ": it is write-protected");
-  }
-  if (access(folder_of(behind_links(file)).c_str(), W_OK) != 0) refuse(file, ": its folder is write-protected");
+  require_writable(file, OPTION);
   read_records(file);  // a corrupt file is found now, not after the timing
 }

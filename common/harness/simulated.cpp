@@ -12,6 +12,7 @@
 #include <map>
 #include <ostream>
 #include <sstream>
+#include <stdexcept>
 
 namespace simulated {
 namespace {
@@ -209,6 +210,16 @@ Outcome end() {
     outcome.reports.push_back(entry.at("kind").get<std::string>() + " in " + entry.at("kernel").get<std::string>() +
                               ": " + entry.at("message").get<std::string>());
   return outcome;
+}
+
+void begin_trace() {
+  if (auto* const trace = find<void(int)>("gemmSimTrace")) trace(1);
+}
+
+std::string trace() {
+  auto* const text = find<const char*()>("gemmSimTraceText");
+  if (!text) throw std::runtime_error("this simulator has no traces; build it again: meson compile -C build");
+  return text();
 }
 
 void print(std::ostream& out, const Outcome& outcome) {

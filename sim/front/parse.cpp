@@ -233,7 +233,7 @@ class Parser {
     lexer_.take();
     function_ = Function{};
     scopes_.assign(1, Scope{});
-    places_.clear();
+    called_from_.clear();
     location_ = {};
     function_.name = word();
     if (lexer_.accept('(')) {
@@ -249,7 +249,6 @@ class Parser {
     lexer_.expect('{');
     while (!lexer_.accept('}')) statement();
     close_scope();
-    trace_callers();
     module_.kernels.push_back(std::move(function_));
   }
 
@@ -343,6 +342,19 @@ class Parser {
     return {file, line, static_cast<uint32_t>(integer())};
   }
 
+  /// Follows calls inlined into calls until the kernel's own file is reached. What stands at a place was called from
+  /// where the last `.loc` of that place said: one helper may be called from many lines.
+  Place kernels_own(Place caller, const Place& here) {
+    called_from_[here] = caller;
+    const uint32_t own = function_.location.line == 0 ? std::get<0>(here) : function_.location.file;
+    for (int depth = 0; depth < 16 && std::get<0>(caller) != own; ++depth) {
+      const auto outer = called_from_.find(caller);
+      if (outer == called_from_.end()) break;
+      caller = outer->second;
+    }
+    return caller;
+  }
+
   /// `.loc 2 449 9, function_name $L__info_string0, inlined_at 1 42 3`. Line 0 is code that no line wrote: it stays
   /// with the last.
   void loc() {
@@ -355,30 +367,13 @@ class Parser {
       if (lexer_.accept('+')) integer();
       lexer_.expect(',');
       if (word() != "inlined_at") lexer_.fail("expected inlined_at before this");
-      const Place caller = place();
-      places_[here] = caller;
+      const Place caller = kernels_own(place(), here);
       location.caller_file = std::get<0>(caller);
       location.caller_line = std::get<1>(caller);
     }
     if (location.line == 0) return;
     location_ = location;
     if (function_.location.line == 0) function_.location = location;
-  }
-
-  /// Follows calls inlined into calls until the kernel's own file is reached.
-  void trace_callers() {
-    std::map<std::pair<uint32_t, uint32_t>, Place> callers;
-    for (const auto& [inner, outer] : places_) callers[{std::get<0>(inner), std::get<1>(inner)}] = outer;
-    for (Instruction& instruction : function_.instructions) {
-      Location& location = instruction.location;
-      for (int depth = 0; depth < 16 && location.caller_file != 0 && location.caller_file != function_.location.file;
-           ++depth) {
-        const auto outer = callers.find({location.caller_file, location.caller_line});
-        if (outer == callers.end()) break;
-        location.caller_file = std::get<0>(outer->second);
-        location.caller_line = std::get<1>(outer->second);
-      }
-    }
   }
 
   // --- instructions -------------------------------------------------------------------------------------------------
@@ -532,7 +527,7 @@ class Parser {
 
   Function function_;
   std::vector<Scope> scopes_;
-  std::map<Place, Place> places_;  ///< inlined code: where it stands, from where it was called
+  std::map<Place, Place> called_from_;  ///< of inlined code, as the last `.loc` of a place said
   Location location_;
 };
 

@@ -110,6 +110,8 @@ void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   Tally& tally = warp.block.tallies.of[warp.here()];
   ++tally.global_requests;
   tally.global_sectors += pattern.sectors(lanes);
+  if (warp.trace != nullptr) [[unlikely]]
+    warp.trace->global(warp.here(), warp.executions(), lanes, store);
 }
 
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
@@ -136,6 +138,8 @@ void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
   ++tally.shared_requests;
   tally.shared_wavefronts += pattern.wavefronts().count;
   tally.shared_conflicts += pattern.wavefronts().conflicts;
+  if (warp.trace != nullptr) [[unlikely]]
+    warp.trace->shared(warp.here(), warp.executions(), lanes, store);
   block.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
                      [&](const Objection& objection) { report_objection(warp, block, objection); });
 }

@@ -93,6 +93,8 @@ void copy_async(Warp& warp, const CopyAsync& copy) {
     Tally& tally = block.tallies.of[warp.here()];
     tally.shared_wavefronts += pattern.wavefronts().count;
     tally.shared_conflicts += pattern.wavefronts().conflicts;
+    if (warp.trace != nullptr) [[unlikely]]
+      warp.trace->shared(warp.here(), warp.executions(), to, true);
     block.shadow.begin_copy(warp.agent, warp.here(), to, pattern,
                             [&](const Objection& objection) { report_objection(warp, block, objection); });
   }

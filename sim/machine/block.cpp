@@ -134,6 +134,7 @@ void Block::start(Dim3 index, bool stamps_begin_anew) {
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
+    warp.trace = number == 0 && launch.trace != nullptr && launch.trace->warp == warp.index ? launch.trace : nullptr;
     warp.start(count == warp_size ? all_lanes : (1u << count) - 1);
   }
 }

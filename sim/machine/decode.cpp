@@ -126,6 +126,11 @@ void Builder::place_variables(const AddressOf& address_of) {
     if (kernel_.variables[i].space == Space::shared && kernel_.variables[i].dynamic)
       places_[i] = dynamic_start, dynamic = true;
   }
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const ptx::Variable& variable = kernel_.variables[i];
+    if (variable.space == Space::shared)
+      program_.shared_variables.push_back({variable.name, places_[i], variable.dynamic ? 0 : variable.bytes});
+  }
   if (shared > (1u << 20) || local > (1u << 24) || param > 32764) {
     throw Refused("kernel " + kernel_.name + ": more shared, local or parameter memory than any GPU has");
   }

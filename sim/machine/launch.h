@@ -11,6 +11,7 @@
 #include "watch/allocations.h"
 #include "watch/reports.h"
 #include "watch/tally.h"
+#include "watch/trace.h"
 
 namespace sim {
 
@@ -37,6 +38,7 @@ struct Launch {
   Options options;
   Dim3 cluster{};  ///< blocks of one
   bool is_explicit_cluster = false;
+  Trace* trace = nullptr;  ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;

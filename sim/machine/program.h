@@ -134,6 +134,12 @@ struct Program {
     Special which;
   };
 
+  struct SharedVariable {
+    std::string name;  ///< as mangled
+    uint64_t offset;
+    uint64_t bytes;  ///< 0 for one that is as long as the launch says
+  };
+
   std::string name;  ///< as mangled
   std::vector<Instruction> code;
   std::vector<Site> sites;  ///< one for each instruction
@@ -150,6 +156,7 @@ struct Program {
   uint32_t parameter_bytes = 0;
   std::vector<std::pair<uint32_t, uint32_t>> parameters;  ///< offset and bytes of each
   uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned
+  std::vector<SharedVariable> shared_variables;
   uint32_t dynamic_shared_align = 16;
   uint32_t local_bytes = 0;           ///< of one lane
   uint32_t max_threads = 0;           ///< `.maxntid`

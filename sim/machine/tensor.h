@@ -11,6 +11,12 @@ namespace sim {
 /// True when all 32 lanes execute the instruction, as `.sync.aligned` asks. Otherwise some will never come: a report.
 bool whole_warp(Warp& warp);
 
+/// For a warp that is traced: writes down who holds what of an operand of the instruction being executed. `family`: mma
+/// or wmma. C and D are laid out alike, as Role::c.
+void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint8_t element_bytes);
+/// The same for the 8×8 matrices of ldmatrix, one register each.
+void trace_matrix(Warp& warp, bool transposed);
+
 /// A warp's register as an 8×8 matrix of 16-bit elements.
 struct Matrix {
   uint16_t at[8][8];

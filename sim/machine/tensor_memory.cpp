@@ -42,6 +42,8 @@ struct LoadMatrix {
 
 void load_matrix(Warp& warp, const LoadMatrix& load) {
   if (!whole_warp(warp)) return;
+  if (warp.trace != nullptr) [[unlikely]]
+    trace_matrix(warp, load.transposed);
   Lanes lanes;
   // Only the lanes that name a row: 8 for each matrix.
   const uint32_t naming = load.count == 4 ? all_lanes : (1u << 8 * load.count) - 1;
@@ -193,7 +195,10 @@ template <bool store>
 void access_matrix(Warp& warp, const AccessMatrix& access) {
   if (!whole_warp(warp)) return;
   Block& block = warp.block;
-  const Plan& plan = plans()[access.plan].plan;
+  const PlanFor& planned = plans()[access.plan];
+  const Plan& plan = planned.plan;
+  if (warp.trace != nullptr) [[unlikely]]
+    trace_fragment(warp, "wmma", planned.shape, planned.role, planned.element_bytes);
   const uint32_t* const registers = block.program.operand_lists.data() + access.first_register;
 
   Lanes base;

@@ -59,8 +59,16 @@ struct Lists {
 };
 
 template <Multiplication what>
+void trace(Warp& warp) {
+  for (const Role role : {Role::a, Role::b, Role::c})
+    trace_fragment(warp, what.wmma ? "wmma" : "mma", what.shape, role, what.of(role).element_bytes);
+}
+
+template <Multiplication what>
 void execute(Warp& warp, const Lists& lists) {
   if (!whole_warp(warp)) return;
+  if (warp.trace != nullptr) [[unlikely]]
+    trace<what>(warp);
   constexpr Registers registers = what.registers();
   constexpr uint32_t matrix_depth = 16 / what.element_bytes();  // elements of k in one register
   constexpr uint32_t depths = what.shape.k / matrix_depth;

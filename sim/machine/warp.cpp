@@ -46,6 +46,8 @@ void Warp::run(uint64_t instructions) {
   budget_ += left_;
 }
 
+uint64_t Warp::executions() const { return block.tallies.executed[here()]; }
+
 void Warp::poll() {
   polled_ = true;
   if (left_ <= polling_turn) return;

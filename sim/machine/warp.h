@@ -11,6 +11,7 @@
 namespace sim {
 
 class Block;
+class Trace;
 
 class Warp {
  public:
@@ -54,6 +55,8 @@ class Warp {
 
   /// Number of the instruction being executed.
   uint32_t here() const { return pc - 1; }
+  /// How often this worker's warps have executed it, this time included.
+  uint64_t executions() const;
 
   /// The current instruction cannot go on: the warp stops running until Cluster::wake, and executes it again. Until
   /// then nothing may have been done.
@@ -84,6 +87,7 @@ class Warp {
   bool timed_out = false;                ///< its next try_wait returns, though the phase is not complete
   uint32_t came_to_cluster_barrier = 0;  ///< lanes that have not waited since
   uint64_t cluster_phase = 0;            ///< at which they came
+  Trace* trace = nullptr;  ///< where what this warp does is written down; null for all warps but one, if that
 
  private:
   /// Lanes that are elsewhere than `active`.

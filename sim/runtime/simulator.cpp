@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "front/fatbin.h"
@@ -30,12 +31,16 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 
 }  // namespace
 
-std::string readable(const std::string& mangled) {
+std::string demangled(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                     std::free);
-  if (status != 0) return mangled;
-  std::string text = name.get();
+  return status == 0 ? text.get() : name;
+}
+
+std::string readable(const std::string& mangled) {
+  std::string text = demangled(mangled);
+  if (text == mangled) return mangled;
   if (text.starts_with("void ")) text.erase(0, 5);
   for (size_t cast; (cast = text.find("(int)")) != std::string::npos;) text.erase(cast, 5);
   // Without the parameters: the last parenthesis that is outside of the template's angle brackets.
@@ -134,6 +139,37 @@ Simulator::Simulator() {
       static_cast<int>(std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", Device::multiprocessors), 1024));
   options.threads = static_cast<unsigned>(
       std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
+  if (const char* const file = std::getenv("GEMM_SIM_TRACE")) {
+    const std::string why = options.watch ? why_not_writable(file) : "GEMM_SIM_WATCH=0 leaves nothing to trace";
+    if (!why.empty()) {
+      std::fprintf(stderr, "simulator: no trace can be written to GEMM_SIM_TRACE=%s: %s\n", file, why.c_str());
+      std::_Exit(2);
+    }
+    trace_file_ = std::filesystem::absolute(file);  // the program may go to another folder
+    trace(true);
+  }
+}
+
+void Simulator::trace(bool on) {
+  constexpr uint64_t most_warps = Device::threads_per_block / warp_size, usual_requests = 8, most_requests = 1 << 20;
+  const std::scoped_lock lock(mutex_);
+  traces_.reset();
+  if (!on) return;
+  const uint64_t warp = std::min(setting("GEMM_SIM_TRACE_WARP", 0, 0), most_warps - 1);
+  const uint64_t requests = std::min(setting("GEMM_SIM_TRACE_REQUESTS", usual_requests), most_requests);
+  traces_ = std::make_unique<Traces>(static_cast<uint32_t>(warp), static_cast<uint32_t>(requests));
+}
+
+std::string Simulator::trace_json() {
+  const std::scoped_lock lock(mutex_);
+  return (traces_ ? *traces_ : Traces(0, 0)).text();
+}
+
+void Simulator::write_trace() {
+  if (trace_file_.empty()) return;
+  const std::string why = write_whole(trace_file_, trace_json());
+  if (!why.empty())
+    std::fprintf(stderr, "simulator: no trace was written to %s: %s\n", trace_file_.c_str(), why.c_str());
 }
 
 Module* Simulator::add_module(const void* fat_binary) {
@@ -218,8 +254,11 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                 .options = options,
                 .cluster = cluster,
                 .is_explicit_cluster = required || asked_cluster.has_value()};
+  const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(*program) : nullptr;
+  launch.trace = trace.get();
   const auto begun = std::chrono::steady_clock::now();
   Tallies tallies = run(launch);
+  if (trace) traces_->add(launch, *trace);
   LaunchTotals& totals = totals_[&kernel];
   ++totals.launches;
   totals.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

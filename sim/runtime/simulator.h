@@ -12,6 +12,7 @@
 
 #include "front/syntax.h"
 #include "machine/launch.h"
+#include "runtime/traces.h"
 
 namespace sim {
 
@@ -100,6 +101,13 @@ class Simulator {
   /// The reports as text, for a process that nobody asked.
   std::string report_text() const;
 
+  /// Traces the first launch of each kernel from now on, or none; what was traced before is forgotten.
+  void trace(bool on);
+  /// The JSON of gemmSimTraceText.
+  std::string trace_json();
+  /// Writes the trace where the environment asks for it; says why where that is impossible.
+  void write_trace();
+
   Allocations allocations;
   Reports reports;
   Options options;
@@ -114,7 +122,15 @@ class Simulator {
   std::unordered_map<const void*, Kernel> kernels_;
   std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
   std::map<const Kernel*, LaunchTotals> totals_;
+  std::unique_ptr<Traces> traces_;
+  std::string trace_file_;  ///< that the environment names
 };
+
+/// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.
+std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location);
+
+/// What c++filt prints; the name itself where it is not mangled.
+std::string demangled(const std::string& name);
 
 /// "gemm_kernel<128, 128>" for the mangled name.
 std::string readable(const std::string& mangled);

@@ -83,12 +83,6 @@ struct Counts {
   }
 };
 
-/// The line that a reader of the kernel's file would name: where code inlined from elsewhere was called.
-std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location) {
-  const bool elsewhere = location.file != program.location.file && location.caller_file != 0;
-  return elsewhere ? std::pair{location.caller_file, location.caller_line} : std::pair{location.file, location.line};
-}
-
 json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
   const Program& program = *kernel.program;
   Counts total;
@@ -119,6 +113,11 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
 
 }  // namespace
 
+std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location) {
+  const bool elsewhere = location.file != program.location.file && location.caller_file != 0;
+  return elsewhere ? std::pair{location.caller_file, location.caller_line} : std::pair{location.file, location.line};
+}
+
 std::string Simulator::summary() {
   const std::scoped_lock lock(mutex_);
   std::map<std::string, json> kernels;  // by name, so that the order does not depend on where the linker put them
@@ -148,4 +147,12 @@ const char* gemmSimReport(void) {
 }
 
 void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
+
+void gemmSimTrace(int on) { sim::Simulator::instance().trace(on != 0); }
+
+const char* gemmSimTraceText(void) {
+  static thread_local std::string text;
+  text = sim::Simulator::instance().trace_json();
+  return text.c_str();
+}
 }

@@ -51,8 +51,11 @@ uint32_t sectors(const Lanes& lanes) {
   return count;
 }
 
-Wavefronts wavefronts(const Lanes& lanes, bool store) {
-  if (lanes.mask == 0) return {};
+namespace {
+
+/// Calls body(first lane, last lane, active lanes) for each group of lanes that go together.
+template <class Body>
+void for_groups(const Lanes& lanes, bool store, Body body) {
   const uint32_t parts = std::max(1u, lanes.bytes / bank_bytes);  // 1, 2 or 4
   const uint32_t part_lanes = warp_size / parts;
   const bool merges =
@@ -60,17 +63,32 @@ Wavefronts wavefronts(const Lanes& lanes, bool store) {
 
   // What goes together: two neighbouring parts where they merge, else each part alone.
   const uint32_t group_lanes = merges ? 2 * part_lanes : part_lanes;
-  Wavefronts result;
-  uint32_t ideal = 0;
   for (uint32_t from = 0; from < warp_size; from += group_lanes) {
     const uint32_t group = static_cast<uint32_t>(((uint64_t{1} << group_lanes) - 1) << from) & lanes.mask;
-    if (group == 0) continue;
+    if (group != 0) body(from, from + group_lanes - 1, group);
+  }
+}
+
+}  // namespace
+
+Wavefronts wavefronts(const Lanes& lanes, bool store) {
+  Wavefronts result;
+  uint32_t ideal = 0;
+  for_groups(lanes, store, [&](uint32_t, uint32_t, uint32_t group) {
     result.count += passes(lanes, group);
     ++ideal;
-  }
+  });
   // A pattern that repeats between parts without merging still takes a pass for each of them: those are not conflicts.
   result.conflicts = result.count - ideal;
   return result;
+}
+
+std::vector<LaneGroup> lane_groups(const Lanes& lanes, bool store) {
+  std::vector<LaneGroup> groups;
+  for_groups(lanes, store, [&](uint32_t first, uint32_t last, uint32_t group) {
+    groups.push_back({first, last, passes(lanes, group)});
+  });
+  return groups;
 }
 
 void Pattern::learn(const Lanes& lanes) {

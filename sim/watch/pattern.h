@@ -33,6 +33,14 @@ struct Wavefronts {
 /// matrices of ldmatrix go one by one.
 Wavefronts wavefronts(const Lanes& lanes, bool store);
 
+/// Lanes that are served together, and in how many wavefronts.
+struct LaneGroup {
+  uint32_t first, last;  ///< lanes, both included
+  uint32_t wavefronts;
+};
+/// The groups of an access to shared memory, those without an active lane left out.
+std::vector<LaneGroup> lane_groups(const Lanes& lanes, bool store);
+
 /// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.
 class Pattern {
  public:

@@ -46,7 +46,7 @@ TEST(CommandLine, TakesEveryOption) {
       "--m 3 --n 4 --k 5 --lda 6 --ldb 7 --ldc 8 --variant all --alpha -0.5 --beta 2 --warmup 0 --min-time 0 --rounds "
       "1 "
       "--baseline none --verify sample --json x.jsonl --seed 9 --show-matrix --cooldown 1.5 --swizzle-stride 2048 "
-      "--sim "
+      "--sim --trace t.json "
       "--list --fingerprint");
   ASSERT_EQ(options.shapes.size(), 1u);
   EXPECT_EQ(options.shapes[0].m, 3);
@@ -65,6 +65,7 @@ TEST(CommandLine, TakesEveryOption) {
   EXPECT_EQ(options.baseline, BaselineChoice::none);
   EXPECT_EQ(options.verify, VerifyMode::sample);
   EXPECT_EQ(options.json, "x.jsonl");
+  EXPECT_EQ(options.trace, "t.json");
   EXPECT_EQ(options.seed, 9u);
   EXPECT_EQ(options.cooldown_seconds, 1.5);
   EXPECT_EQ(options.swizzle_strides, std::vector{2048});
@@ -134,7 +135,7 @@ TEST(CommandLine, PrintsHelpAndStops) {
                              "--ldc",  "--variant", "--list",        "--sweep",       "--part",     "--alpha",
                              "--beta", "--warmup",  "--min-time",    "--rounds",      "--baseline", "--verify",
                              "--json", "--seed",    "--show-matrix", "--fingerprint", "--cooldown", "--swizzle-stride",
-                             "--sim"})
+                             "--sim",  "--trace"})
     EXPECT_NE(help.find(option), std::string::npos) << option;
 }
 

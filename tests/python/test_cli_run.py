@@ -169,6 +169,13 @@ def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
     assert (tmp_path / "counts.jsonl").exists()
 
 
+def test_a_trace_is_of_one_step(course, capfd):
+    start("01", "--sim", "--trace", "t.json")
+    assert "01_naive --trace t.json --sim" in capfd.readouterr().out
+    with pytest.raises(UserError, match="name the step"):
+        start("--sim", "--trace", "t.json")
+
+
 def test_options_that_a_step_refuses_cost_the_building_of_one_step(course):
     course.make({1: 2})
     with pytest.raises(UserError):

@@ -1,5 +1,6 @@
 """The pictures: the geometry they show is the kernels', every text is legible, and each is on some page."""
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -10,15 +11,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gemm_plots import markers, records  # noqa: E402
-from gemm_plots.figures import banks, gallery, geometry  # noqa: E402
+from gemm_plots import markers  # noqa: E402
+from gemm_plots.figures import gallery, geometry, serpentine, traces  # noqa: E402
 from gemm_plots.figures.svg import Canvas  # noqa: E402
 from gemm_plots.figures.text import LANGUAGES  # noqa: E402
 
 KERNELS = {kernel.name: kernel for kernel in geometry.kernels()}
-ALL = [*KERNELS.values(), geometry.warp_tiling(small=True)]  # what step 11's default chooses where C is small
 DRAWINGS = dict(gallery.drawings())
-COUNTS = records.load(ROOT / "plots" / "data", ROOT).counts
 
 
 @cache
@@ -26,22 +25,22 @@ def drawing(name: str, language: str) -> Canvas:
     return DRAWINGS[name](language)
 
 
-def label(kernel: geometry.Kernel) -> str:
-    return f"{kernel.name}-{kernel.variant}".strip("-")
+@pytest.mark.parametrize(
+    ("step", "rows", "cols"),
+    [("01_naive", 1, 1), ("06_thread_tile_4x4", 4, 4), ("08_conflict_free", 8, 8), ("11_warp_tiling", 16, 8)],
+)
+def test_each_lane_of_a_warp_computes_a_tile_of_its_own(step, rows, cols):
+    warp = KERNELS[step].computes[:32]
+    for cells in warp:
+        assert (len({row for row, _ in cells}), len({col for _, col in cells})) == (rows, cols)
+        assert len(cells) == rows * cols
+    assert len({cell for cells in warp for cell in cells}) == 32 * rows * cols
 
 
-@pytest.mark.parametrize("kernel", ALL, ids=label)
-def test_the_threads_of_a_block_compute_each_element_once(kernel):
-    cells = sorted(cell for t in range(kernel.threads) for cell in kernel.computes(t))
-    assert cells == geometry.block(range(kernel.bm), range(kernel.bn))
-
-
-@pytest.mark.parametrize("kernel", [k for k in ALL if k.bk > 1], ids=label)
-def test_the_threads_of_a_block_copy_each_float_once(kernel):
-    a = sorted(cell for t in range(kernel.threads) for request in kernel.reads_a(t) for cell in request)
-    b = sorted(cell for t in range(kernel.threads) for request in kernel.reads_b(t) for cell in request)
-    assert a == geometry.block(range(kernel.bm), range(kernel.bk))
-    assert b == geometry.block(range(kernel.bk), range(kernel.bn))
+def test_the_warps_of_step_11_compute_the_block_tile():
+    kernel = KERNELS["11_warp_tiling"]
+    cells = sorted(cell for cells in kernel.computes for cell in cells)
+    assert cells == [(row, col) for row in range(kernel.bm) for col in range(kernel.bn)]
 
 
 @pytest.mark.parametrize(
@@ -55,24 +54,67 @@ def test_the_threads_of_a_block_copy_each_float_once(kernel):
     ],
 )
 def test_sectors_of_a_warps_request(step, a, b):
-    kernel = KERNELS[step]
-    assert len(geometry.sectors([kernel.reads_a(t)[0] for t in range(32)])) == a
-    assert len(geometry.sectors([kernel.reads_b(t)[0] for t in range(32)])) == b
+    for matrix, expected in ((traces.A, a), (traces.B, b)):
+        counted, lanes = traces.requests(step, matrix)[0]
+        assert counted == len(geometry.sectors(lanes, KERNELS[step].leading)) == expected
 
 
 @pytest.mark.parametrize(
     ("step", "wavefronts"),
     [
-        ("03_smem_tiling", [1, 1, 1, 1]),
         ("04_smem_padding", [32, 1, 1, 1]),  # unpadded store, padded store, the reads
         ("07_thread_tile_8x8", [1, 4, 2, 8]),  # the read of Bs at stride 8: twice its 4
         ("08_conflict_free", [2, 1, 8, 4]),  # without and with the pad; as in step 07 and split 4 + 4
-        ("10_cp_async", [1, 4, 2, 2]),
         ("11_warp_tiling", [2, 4, 2, 2]),
     ],
 )
 def test_wavefronts_of_a_steps_accesses(step, wavefronts):
-    assert [banks.serve(x.addresses(), x.size).wavefronts for x in KERNELS[step].shared] == wavefronts
+    assert [one.access.wavefronts for one in KERNELS[step].shared] == wavefronts
+
+
+def formulas():
+    """The accesses whose formula names nothing but the thread, by step."""
+    for kernel in KERNELS.values():
+        for one in kernel.shared:
+            indices = re.findall(r"\[([^]]*)\]", one.formula)
+            if all(re.fullmatch(r"t[xy]|k|st|[t\d%/*]+", index) for index in indices):
+                yield pytest.param(kernel, one, id=f"{kernel.name}-{one.formula}-{one.access.addresses[1]}")
+
+
+@pytest.mark.parametrize(("kernel", "shared"), list(formulas()))
+def test_a_formula_finds_the_traced_addresses(kernel, shared):
+    """The pitch of a row is not in the formula: it is the one that fits the first lane in another row."""
+    indices = re.findall(r"\[([^]]*)\]", shared.formula)[-2:]
+    code = [index.replace("/", "//") for index in indices]
+    places = [tuple(eval(each, {"t": t, "tx": t % 32, "ty": t // 32, "k": 0}) for each in code) for t in range(32)]
+    offsets = [address - shared.access.addresses[0] for address in shared.access.addresses]
+    pitches = {
+        (offset - 4 * (col - places[0][1])) / (row - places[0][0])
+        for offset, (row, col) in zip(offsets, places, strict=True)
+        if row != places[0][0]
+    }
+    assert len(pitches) <= 1
+    pitch = min(pitches, default=0)
+    assert offsets == [pitch * (row - places[0][0]) + 4 * (col - places[0][1]) for row, col in places]
+
+
+def test_the_ring_of_step_17_fills_the_stage_that_was_read_last():
+    read, copies = traces.stages("17_wmma_stages")
+    assert read == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert [stage for stage, _ in copies] == read  # slice by slice
+    assert [turn for _, turn in copies] == [-1, -1, 0, 1, 2, 3, 4, 5]  # two slices ahead
+    assert all(stage == read[turn - 1] for stage, turn in copies if turn > 0)
+
+
+def test_the_serpentine_keeps_an_operand_at_every_move():
+    walks = [serpentine.walk(16, 8, back) for back in (False, True)]
+    assert sorted(walks[0]) == sorted(walks[1]) == [(row, col) for row in range(16) for col in range(8)]
+    assert [serpentine.kept(walk) for walk in walks] == [(112, 0, 15), (112, 15, 0)]
+
+
+def test_a_line_that_is_not_in_the_trace_is_named():
+    with pytest.raises(LookupError, match=r"no line of 08_conflict_free that contains 'Cs\['"):
+        traces.shared("08_conflict_free", "Cs[")
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -91,24 +133,6 @@ def test_both_languages_draw_the_same_picture(name):
     assert (english.width, english.height) == (chinese.width, chinese.height)
     assert any(ord(char) > 0x2E7F for box in chinese.boxes for char in box.text)
     assert not any(ord(char) > 0x2E7F for box in english.boxes for char in box.text)
-
-
-@pytest.mark.parametrize("kernel", ALL, ids=label)
-def test_the_geometry_reads_the_sectors_that_the_simulator_counted(kernel):
-    rows = [row for row in COUNTS if row["step"] == kernel.name]
-    rows = [row for row in rows if (row["variant"] == kernel.variant if kernel.variant else row["default"])]
-    rows = [row for row in rows if row["m"] == row["n"] == row["k"] == 256]
-    if not rows:
-        pytest.skip(f"no counts of {kernel.name} at 256 are recorded")
-    sectors = 0
-    for warp in range(kernel.threads // 32):
-        lanes = range(32 * warp, 32 * warp + 32)
-        for reads in (kernel.reads_a, kernel.reads_b):
-            for request in range(len(reads(0))):
-                sectors += len(geometry.sectors([reads(t)[request] for t in lanes], 256))
-    times = (256 // kernel.bm) * (256 // kernel.bn) * (256 // kernel.bk)
-    counted = rows[0]["counts"]
-    assert sectors * times == counted["global_load_sectors"] + counted.get("cp_async_global_sectors", 0)
 
 
 def test_every_step_has_the_picture_of_its_idea():

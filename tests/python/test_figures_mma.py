@@ -1,6 +1,5 @@
-"""The pictures of steps 18 and 19 show the layouts that the simulator computes with, and the wavefronts that follow."""
+"""The pictures of steps 18 to 21: fragments, wavefronts of matrices and copies, bands."""
 
-import csv
 import sys
 from pathlib import Path
 
@@ -9,36 +8,38 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gemm_plots.figures import banks, mma  # noqa: E402
+from gemm_plots.figures import mma, traces  # noqa: E402
 
 
-@pytest.mark.parametrize("operand", ["a", "b", "c"])
-def test_a_lane_holds_what_the_fragments_table_says(operand):
-    with (ROOT / "tests" / "sim" / "fragments.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["instruction"] == "mma.m16n8k16" and row["bits"] == "16"]
-    rows = [row for row in rows if row["operand"] == operand]
-    assert rows
-    for row in rows:
-        cell = mma.held(operand, int(row["lane"]))[int(row["register"])][int(row["half"])]
-        assert cell == (int(row["row"]), int(row["col"]))
+def test_lane_5_holds_what_the_isa_says():
+    """PTX ISA, "Matrix Fragments for mma.m16n8k16": lane 5 is in group 1, second of four."""
+    assert mma.held("a", 5) == [((1, 2), (1, 3)), ((9, 2), (9, 3)), ((1, 10), (1, 11)), ((9, 10), (9, 11))]
+    assert mma.held("b", 5) == [((2, 1), (3, 1)), ((10, 1), (11, 1))]
+    assert mma.held("c", 5) == [((1, 2), (1, 3)), ((9, 2), (9, 3))]
 
 
-@pytest.mark.parametrize(("pitch", "wavefronts"), [(32, 8), (48, 4), (80, 4), (144, 4), (256, 32), (272, 4), (528, 4)])
-def test_wavefronts_of_four_matrices_with_a_pitch(pitch, wavefronts):
-    addresses = [address for _ in range(4) for address in mma.matrix_rows(pitch)]
-    assert banks.serve(addresses, mma.ROW_BYTES, matrix=True).wavefronts == wavefronts
+@pytest.mark.parametrize(
+    ("trace", "source", "pitch", "per_matrix"),
+    [
+        ("18_mma_naive-unpadded", "ldmatrix_x4(a_frag", 32, 2),
+        ("18_mma_naive", "ldmatrix_x4(a_frag", 48, 1),
+        ("18_mma_naive-unpadded", "ldmatrix_x2_trans(b_frag", 256, 8),
+        ("18_mma_naive", "ldmatrix_x2_trans(b_frag", 272, 1),
+        ("19_mma_stages", "ldmatrix_x4(a_frag", 144, 1),
+        ("19_mma_stages", "ldmatrix_x4_trans(b_frag", 528, 1),
+    ],
+)
+def test_wavefronts_of_a_matrix_whose_rows_have_this_pitch(trace, source, pitch, per_matrix):
+    access = traces.shared(trace, source)
+    assert access.addresses[1] - access.addresses[0] == pitch
+    assert {group.wavefronts for group in access.groups} == {per_matrix}
 
 
-@pytest.mark.parametrize("chunks", [2, 4, 8, 16, 32])
-def test_rows_are_dealt_so_that_a_copy_has_no_conflict(chunks):
-    dealt = mma.copy_lanes(chunks, dealt=True)
-    assert sorted(dealt) == sorted(mma.copy_lanes(chunks, dealt=False))
-    assert banks.serve(mma.copy_addresses(chunks, dealt=True), mma.ROW_BYTES).wavefronts == 4
-
-
-@pytest.mark.parametrize(("chunks", "wavefronts"), [(2, 8), (4, 8), (8, 4)])
-def test_rows_in_turn_conflict_where_eight_lanes_take_several(chunks, wavefronts):
-    assert banks.serve(mma.copy_addresses(chunks, dealt=False), mma.ROW_BYTES).wavefronts == wavefronts
+def test_rows_that_step_19_deals_to_its_lanes_have_no_conflict():
+    dealt = traces.shared("19_mma_stages-wide_stages3", "cp_async_16(to")
+    in_turn = traces.shared("bank_patterns", "store_16_bytes(start + 80 * row + 16 * chunk)")
+    assert sorted(dealt.addresses) == sorted(in_turn.addresses)
+    assert (dealt.wavefronts, in_turn.wavefronts) == (4, 8)
 
 
 def test_bands_cover_every_tile_once():

@@ -1,24 +1,38 @@
 """The layouts that the pictures of tensor cores and of the swizzle show: each element once, and no bank conflict."""
 
 import pytest
-from gemm_plots.figures import banks, fragments, mma, swizzle
+from gemm_plots.figures import swizzle, traces
+
+LAYOUTS = [
+    *(("18_mma_naive", name) for name in ("ldmatrix", "ldmatrix.trans")),
+    *(("18_mma_naive", f"mma.m16n8k16.{operand}.16") for operand in "abc"),
+    *(("15_wmma_tiled", f"wmma.m16n16k16.{operand}.16") for operand in "abc"),
+]
 
 
-@pytest.mark.parametrize("key", fragments.layouts(), ids=lambda key: "-".join(map(str, key)))
-def test_every_element_is_held_once(key):
-    layout = fragments.layouts()[key]
+@pytest.mark.parametrize(("trace", "name"), LAYOUTS)
+def test_every_element_is_held_once(trace, name):
+    layout = traces.fragment(trace, name)
     rows, cols = ({cell[i] for cell in layout} for i in (0, 1))
     assert set(layout) == {(row, col) for row in rows for col in cols}
     assert len(set(layout.values())) == len(layout)
     assert {lane for lane, _, _ in layout.values()} == set(range(32))
 
 
-@pytest.mark.parametrize(("operand", "lane"), [(operand, lane) for operand in "abc" for lane in (0, 5, 31)])
-def test_step_18s_picture_shows_the_same_layout(operand, lane):
-    layout = fragments.layouts()["mma.m16n8k16", operand, 16]
-    for register, cells in enumerate(mma.held(operand, lane)):
-        for half, cell in enumerate(cells):
-            assert layout[cell] == (lane, register, half)
+def test_the_swizzle_of_128_byte_rows_is_that_of_step_20():
+    matrices = traces.shared("20_mma_warp_swizzle", "ldmatrix_x4(a_frag")
+    for lane, address in enumerate(matrices.addresses):
+        assert divmod(address, 128) == (lane % 16, 16 * swizzle.place(lane % 16, lane // 16, 128))
+    copies = traces.shared("20_mma_warp_swizzle", "cp_async_16(to")
+    for lane, address in enumerate(copies.addresses):
+        assert divmod(address, 128) == (lane // 8, 16 * swizzle.place(lane // 8, lane % 8, 128))
+
+
+def test_the_swizzle_of_64_byte_rows_is_that_of_the_traced_pattern():
+    matrices = traces.shared("bank_patterns", "ldmatrix_x4(matrices, start + 64 * row + 16 * (chunk ^ (row / 2 % 4)))")
+    for lane, address in enumerate(matrices.addresses):
+        assert divmod(address, 64) == (lane % 16, 16 * swizzle.place(lane % 16, lane // 16, 64))
+    assert (matrices.wavefronts, matrices.conflicts) == (4, 0)
 
 
 @pytest.mark.parametrize("row_bytes", [32, 64, 128, 256, 512])
@@ -28,11 +42,11 @@ def test_the_swizzle_permutes_each_row_and_spreads_every_column(row_bytes):
         assert sorted(swizzle.place(row, chunk, row_bytes) for chunk in range(chunks)) == list(range(chunks))
     for first in range(0, 32, 8):
         for chunk in range(chunks):
-            eight = [swizzle.address(row, chunk, row_bytes) for row in range(first, first + 8)]
-            assert banks.serve(eight * 4, swizzle.CHUNK, matrix=True).per_group == (1, 1, 1, 1)
+            places = [row * chunks + swizzle.place(row, chunk, row_bytes) for row in range(first, first + 8)]
+            assert {place % 8 for place in places} == set(range(8))
 
 
 @pytest.mark.parametrize(("row_bytes", "wavefronts"), [(64, 16), (128, 32)])
 def test_without_it_eight_rows_meet(row_bytes, wavefronts):
-    rows = [row_bytes * (lane % 16) + 16 * (lane // 16) for lane in range(32)]
-    assert banks.serve(rows, swizzle.CHUNK, matrix=True).wavefronts == wavefronts
+    rows = traces.shared("bank_patterns", f"ldmatrix_x4(matrices, start + {row_bytes} * row + 16 * chunk)")
+    assert rows.wavefronts == wavefronts

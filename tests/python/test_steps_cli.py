@@ -100,6 +100,11 @@ def refused(program: Path, *arguments: object, **how) -> str:
             "cannot write /nowhere/x.jsonl: there is no folder /nowhere; choose another --json file",
         ),
         (["--json", "/dev/null"], "cannot write /dev/null: it is not an ordinary file; choose another --json file"),
+        (["--trace", "t.json"], "--trace needs --sim: only the simulator sees what each lane touches"),
+        (
+            ["--sim", "--trace", "/nowhere/t.json"],
+            "cannot write /nowhere/t.json: there is no folder /nowhere; choose another --trace file",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -240,6 +245,39 @@ def test_the_simulator_runs_a_step_and_records_its_counts(simulated, tmp_path):
     (record,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert (record["step"], record["m"], record["n"], record["k"]) == (simulated.name, 64, 64, 64)
     assert record["counts"]["global_load_requests"] > 0
+
+
+def test_a_trace_is_written_whole(simulated, tmp_path):
+    """Step 01's lanes walk down a column of A: one row of 256 bytes, and so one sector, for each of them."""
+    file = tmp_path / "t.json"
+    file.write_text("something older")
+    done = run(simulated, "--sim", "--size", 64, "--trace", file)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["t.json"], "a temporary file was left behind"
+    (kernel,) = json.loads(file.read_text(encoding="utf-8"))["kernels"]
+    assert [allocation["bytes"] for allocation in kernel["allocations"]] == [4 * 64 * 64] * 3
+    first = min(
+        (request for each in kernel["instructions"] for request in each["requests"]),
+        key=lambda request: (request["global"]["allocation"], request["order"]),
+    )["global"]
+    assert first["address"] == [256 * lane for lane in range(32)]
+    assert (first["bytes"], first["sectors"]) == (4, 32)
+
+
+def test_the_environment_asks_for_a_trace(simulated, tmp_path):
+    environment = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "GEMM_SIM_TRACE": "t.json"}
+    done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, "GEMM_SIM_TRACE_WARP": "1"})
+    assert done.returncode == 0, done.stderr
+    (kernel,) = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["kernels"]
+    assert kernel["warp"] == 1
+    for settings, why in (
+        ({"GEMM_SIM_TRACE": "/nowhere/t.json"}, "/nowhere/t.json: there is no folder /nowhere"),
+        ({"GEMM_SIM_WATCH": "0"}, "t.json: GEMM_SIM_WATCH=0 leaves nothing to trace"),
+    ):
+        done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, **settings})
+        assert done.returncode == BAD_INPUT
+        assert done.stderr == f"simulator: no trace can be written to GEMM_SIM_TRACE={why}\n"
+        assert done.stdout == ""
 
 
 def test_alpha_beta_and_leading_dimensions_are_right_in_the_simulator(simulated):

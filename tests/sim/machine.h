@@ -65,6 +65,7 @@ struct LaunchShape {
   double max_seconds = 600;
   uint64_t seed = 0;
   Dim3 cluster{};
+  Trace* trace = nullptr;
 };
 
 // Launches the module's only kernel; the arrays are its parameters and all the memory there is.
@@ -96,7 +97,8 @@ Ran run(const std::string& text, const LaunchShape& setup, Arrays&... arrays) {
                             .max_seconds = setup.max_seconds,
                             .threads = 1,
                             .seed = setup.seed},
-                .cluster = setup.cluster};
+                .cluster = setup.cluster,
+                .trace = setup.trace};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
   ran.given_up = launch.given_up;

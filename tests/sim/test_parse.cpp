@@ -90,6 +90,22 @@ TEST(Parse, TakesWhatNvccWrites) {
   EXPECT_EQ(k.instructions[4].location.caller_line, 20u);
 }
 
+// Line 28 of wmma.h is called from lines 87 and 90 of the kernel, and calls what stands in mma.hpp.
+TEST(Parse, AHelperCalledFromTwoLinesIsToldApart) {
+  const std::string text =
+      ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n.loc 1 80 1\n"
+      ".loc 5 28 3, function_name $L__info_string0, inlined_at 1 87 9\n"
+      ".loc 6 91 5, function_name $L__info_string1, inlined_at 5 28 3\nmov.u32 %r1, 1;\n"
+      ".loc 5 28 3, function_name $L__info_string2, inlined_at 1 90 9\n"
+      ".loc 6 91 5, function_name $L__info_string3, inlined_at 5 28 3\nmov.u32 %r2, 2;\nret;\n}\n"
+      ".file 1 \"kernel.cu\"\n.file 5 \"wmma.h\"\n.file 6 \"mma.hpp\"\n";
+  const ptx::Module module = ptx::parse(text);
+  const auto& instructions = module.kernels.at(0).instructions;
+  EXPECT_EQ(instructions.at(0).location.caller_file, 1u);
+  EXPECT_EQ(instructions.at(0).location.caller_line, 87u);
+  EXPECT_EQ(instructions.at(1).location.caller_line, 90u);
+}
+
 TEST(Parse, OneKernelOfSeveralIsParsedAndTheOthersBodiesArePassedOver) {
   const std::string others =
       ".version 9.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 g = 7;\n"

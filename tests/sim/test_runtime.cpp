@@ -138,6 +138,45 @@ TEST_F(Runtime, CountsBulkCopiesWhereThereAreAny) {
   cudaFree(out);
 }
 
+TEST_F(Runtime, TracesTheFirstLaunchOfAKernel) {
+  FatBinary binary(text());
+  use(binary);
+  uint32_t* out = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&out), 256), cudaSuccess);
+  const auto trace = [] { return nlohmann::json::parse(gemmSimTraceText()); };
+  ASSERT_EQ(launch(1, 32, out), cudaSuccess);
+  EXPECT_TRUE(trace().at("kernels").empty()) << "nobody had asked for it";
+  gemmSimTrace(1);
+  ASSERT_EQ(launch(1, 32, out + 8), cudaSuccess);
+  ASSERT_EQ(launch(1, 64, out), cudaSuccess);
+  const auto seen = trace();
+  gemmSimTrace(0);
+  EXPECT_TRUE(trace().at("kernels").empty());
+
+  EXPECT_EQ(seen.at("format"), 1);
+  ASSERT_EQ(seen.at("kernels").size(), 1u);
+  const auto& kernel = seen.at("kernels")[0];
+  EXPECT_EQ(kernel.at("name"), "k");
+  EXPECT_EQ(kernel.at("block"), (std::vector<int>{32, 1, 1})) << "the first of the launches";
+  EXPECT_EQ(kernel.at("allocations"), nlohmann::json::parse(R"([{"origin":"cudaMalloc","bytes":256,"parameter":0}])"));
+  EXPECT_EQ(kernel.at("shared_variables"), nlohmann::json::parse(R"([{"name":"tile","offset":0,"bytes":16},
+                                                                     {"name":"dynamic","offset":16,"bytes":0}])"));
+  ASSERT_EQ(kernel.at("instructions").size(), 1u);
+  const auto& store = kernel.at("instructions")[0];
+  EXPECT_EQ(store.at("line"), 5);
+  EXPECT_EQ(store.at("kind"), "store");
+  EXPECT_EQ(store.at("instruction"), "st.global.u32");
+  const auto& global = store.at("requests")[0].at("global");
+  EXPECT_EQ(global.at("allocation"), 0);
+  EXPECT_EQ(global.at("bytes"), 4);
+  EXPECT_EQ(global.at("sectors"), 4);
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(global.at("address")[lane], 32 + 4 * lane) << "from the allocation's first byte";
+    EXPECT_EQ(global.at("sector")[lane], 1 + lane / 8);
+  }
+  EXPECT_EQ(cudaFree(out), cudaSuccess);
+}
+
 TEST_F(Runtime, RefusesBadLaunches) {
   FatBinary binary(text());
   use(binary);

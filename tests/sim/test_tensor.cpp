@@ -6,8 +6,8 @@
 #include <random>
 #include <sstream>
 
-#include "fragments_csv.h"
 #include "machine.h"
+#include "machine/fragments.h"
 
 namespace sim::testing {
 namespace {
@@ -106,14 +106,6 @@ TEST(Fragments, HoldEveryElementOnce) {
       }
     }
   }
-}
-
-TEST(Fragments, TheTableForDrawingsIsUpToDate) {
-  std::ifstream file(FRAGMENTS_CSV);
-  ASSERT_TRUE(file) << FRAGMENTS_CSV;
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_EQ(text.str(), fragments_csv()) << "run build/tests/sim/print_fragments > tests/sim/fragments.csv";
 }
 
 // --- running one instruction

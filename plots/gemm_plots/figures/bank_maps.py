@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gemm_plots.figures import banks, parts
+from gemm_plots.figures import banks, parts, traces
 from gemm_plots.figures.geometry import (
     WARP,
     Kernel,
@@ -53,24 +53,37 @@ def sheet(heading: str, note: str, accesses: Sequence[SharedAccess], language: s
     return canvas
 
 
+def pattern(english: str, chinese: str, operand: str, formula: str, source: str) -> SharedAccess:
+    """An access of lab/micro/bank_patterns.cu, by the line that makes it."""
+    return SharedAccess(Words(english, chinese), operand, formula, traces.shared("bank_patterns", source))
+
+
 def basics(language: str) -> Canvas:
-    """What a bank conflict is: four patterns of 4-byte loads."""
+    """What a bank conflict is: six patterns of 4-byte loads."""
     accesses = [
-        SharedAccess(Words("neighbouring words", "相邻的字"), "A", "4·lane", 4, lambda i: 4 * i),
-        SharedAccess(Words("one word for all: broadcast", "所有 lane 同一个字：广播"), "A", "0", 4, lambda i: 0),
-        SharedAccess(Words("every other word", "隔一个字"), "A", "8·lane", 4, lambda i: 8 * i),
-        SharedAccess(
-            Words("down a column, 32 floats per row", "每行 32 个 float 的一列"), "A", "128·lane", 4, lambda i: 128 * i
+        pattern("neighbouring words", "相邻的字", "A", "4·lane", "load_4_bytes(start + 4 * lane)"),
+        pattern("one word for all: broadcast", "所有 lane 同一个字：广播", "A", "0", "load_4_bytes(start)"),
+        pattern("every other word", "隔一个字", "A", "8·lane", "load_4_bytes(start + 8 * lane)"),
+        pattern(
+            "down a column, 32 floats per row",
+            "每行 32 个 float 的一列",
+            "A",
+            "128·lane",
+            "load_4_bytes(start + 128 * lane)",
         ),
-        SharedAccess(
-            Words("down a column, 33 floats per row", "每行 33 个 float 的一列"), "A", "132·lane", 4, lambda i: 132 * i
+        pattern(
+            "down a column, 33 floats per row",
+            "每行 33 个 float 的一列",
+            "A",
+            "132·lane",
+            "load_4_bytes(start + 132 * lane)",
         ),
-        SharedAccess(
-            Words("two rows of 16 lanes, same words", "两排 16 个 lane，同样的字"),
+        pattern(
+            "two rows of 16 lanes, same words",
+            "两排 16 个 lane，同样的字",
             "A",
             "4·(lane % 16)",
-            4,
-            lambda i: 4 * (i % 16),
+            "load_4_bytes(start + 4 * (lane % 16))",
         ),
     ]
     heading = say(language, "Shared memory has 32 banks, each 4 bytes wide", "共享内存有 32 个 bank，各宽 4 字节")
@@ -85,31 +98,35 @@ def basics(language: str) -> Canvas:
 def rule(language: str) -> Canvas:
     """How 64- and 128-bit accesses are cut into groups of lanes, and when groups merge."""
     accesses = [
-        SharedAccess(Words("64 bits, neighbouring", "64 位，相邻"), "A", "8·lane", 8, lambda i: 8 * i),
-        SharedAccess(
-            Words("64 bits, lanes in pairs: halves merge", "64 位，lane 成对：两半合并"),
+        pattern("64 bits, neighbouring", "64 位，相邻", "A", "8·lane", "load_8_bytes(start + 8 * lane)"),
+        pattern(
+            "64 bits, lanes in pairs: halves merge",
+            "64 位，lane 成对：两半合并",
             "A",
             "8·(lane / 2)",
-            8,
-            lambda i: 8 * (i // 2),
+            "load_8_bytes(start + 8 * (lane / 2))",
         ),
-        SharedAccess(Words("128 bits, neighbouring", "128 位，相邻"), "B", "16·lane", 16, lambda i: 16 * i),
-        SharedAccess(
-            Words("128 bits, lanes in pairs: quarters merge", "128 位，lane 成对：四分之一两两合并"),
+        pattern("128 bits, neighbouring", "128 位，相邻", "B", "16·lane", "load_16_bytes(start + 16 * lane)"),
+        pattern(
+            "128 bits, lanes in pairs: quarters merge",
+            "128 位，lane 成对：四分之一两两合并",
             "B",
             "16·(lane / 2)",
-            16,
-            lambda i: 16 * (i // 2),
+            "load_16_bytes(start + 16 * (lane / 2))",
         ),
-        SharedAccess(
-            Words("128 bits, stride of 32 bytes", "128 位，步长 32 字节"), "B", "32·lane", 16, lambda i: 32 * i
+        pattern(
+            "128 bits, stride of 32 bytes",
+            "128 位，步长 32 字节",
+            "B",
+            "32·lane",
+            "load_16_bytes(start + 32 * lane)",
         ),
-        SharedAccess(
-            Words("128 bits, the same eight twice: no merging", "128 位，同样八个重复：不合并"),
+        pattern(
+            "128 bits, the same eight twice: no merging",
+            "128 位，同样八个重复：不合并",
             "B",
             "16·(lane % 8)",
-            16,
-            lambda i: 16 * (i % 8),
+            "load_16_bytes(start + 16 * (lane % 8))",
         ),
     ]
     heading = say(
@@ -141,13 +158,13 @@ def legend(canvas: Canvas, y: float, language: str) -> None:
 def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, language: str) -> None:
     """One map with its name above, its groups of lanes and wavefronts on the right."""
     tone = A if access.operand == "A" else B
-    addresses = access.addresses()
-    served = banks.serve(addresses, access.size)
+    served = access.access
+    addresses = served.addresses
     canvas.text(x, y + 16, access.what(language), 13, tone.ink, bold=True)
     canvas.text(
         x,
         y + 33,
-        f"{access.formula}  ·  {say(language, f'{access.size} bytes per lane', f'每 lane {access.size} 字节')}",
+        f"{access.formula}  ·  {say(language, f'{served.size} bytes per lane', f'每 lane {served.size} 字节')}",
         11.5,
         MUTED,
         mono=False,
@@ -155,11 +172,11 @@ def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, languag
     top = y + 44
     parts.grid(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
     for group in served.groups:
-        _group(canvas, x, top, [(lane, addresses[lane]) for lane in group], access.size, tone.strong)
+        _group(canvas, x, top, [(lane, addresses[lane]) for lane in group.lanes], served.size, tone.strong)
     parts.frame(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
     right = x + banks.BANKS * BANK
-    for group, count in zip(served.groups, served.per_group, strict=True):
-        first, last = group[0], group[-1]
+    for group in served.groups:
+        first, last, count = group.first, group.last, group.wavefronts
         if len(served.groups) > 1:
             canvas.line(x, top + (last + 1) * LANE, right + 8, top + (last + 1) * LANE, "#8793a3", 1)
             canvas.line(right + 8, top + first * LANE, right + 8, top + (last + 1) * LANE, "#8793a3", 1)
@@ -177,8 +194,8 @@ def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, languag
     )
     canvas.text(text_x, top + 58, conflicts, 12, RED if served.conflicts else C.ink, bold=True)
     if len(served.groups) > 1:
-        lanes = len(served.groups[0])
-        merged = access.size == 16 and lanes == 16
+        lanes = len(served.groups[0].lanes)
+        merged = served.size == 16 and lanes == 16
         canvas.lines(
             text_x,
             top + 84,

@@ -1,19 +1,15 @@
-"""Pictures of docs/tensor-cores: which lane holds which element, drawn from the simulator's own table of layouts."""
+"""Pictures of docs/tensor-cores: which lane holds which element, drawn from what the simulator traced."""
 
-import csv
 from collections.abc import Callable, Iterable
-from functools import cache
-from pathlib import Path
 
 from gemm_plots.figures import parts
-from gemm_plots.figures.geometry import Cell
 from gemm_plots.figures.palette import INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
+from gemm_plots.figures.traces import Cell, Place, fragment
 
-TABLE = Path(__file__).resolve().parents[3] / "tests" / "sim" / "fragments.csv"  # written by the layout functions
+MMA, WMMA = "18_mma_naive", "15_wmma_tiled"  # the steps whose traces have these instructions
 TINTS = ("#dfebf8", "#fcecd6", "#def2e8", "#ece6f8", "#f9dcda", "#d9f0f2", "#f3efcf", "#e8e3dc")  # by register
-Place = tuple[int, int, int]  # lane, register, half
 
 
 def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
@@ -21,18 +17,6 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
     yield "tensor-fragments", mma_fragments
     yield "ldmatrix", ldmatrix
     yield "wmma-fragments", wmma_fragments
-
-
-@cache
-def layouts() -> dict[tuple[str, str, int], dict[Cell, Place]]:
-    """By instruction, operand and bits an element: the lane, register and half that hold each element."""
-    found: dict[tuple[str, str, int], dict[Cell, Place]] = {}
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = (row["instruction"], row["operand"], int(row["bits"]))
-            cell = (int(row["row"]), int(row["col"]))
-            found.setdefault(key, {})[cell] = (int(row["lane"]), int(row["register"]), int(row["half"]))
-    return found
 
 
 def _matrix(canvas: Canvas, x: float, y: float, layout: dict[Cell, Place], unit: float, shown: int | None) -> None:
@@ -82,7 +66,7 @@ def mma_fragments(language: str) -> Canvas:
         (704.0, "c", say(language, "C, D  16×8 (row, column), FP16", "C、D  16×8（行，列），FP16"), C, "c", 2),
     ):
         canvas.text(x, y - 12, name, 13.5, tone.ink, bold=True)
-        _matrix(canvas, x, y, layouts()["mma.m16n8k16", operand, 16], unit, 5)
+        _matrix(canvas, x, y, fragment(MMA, f"mma.m16n8k16.{operand}.16"), unit, 5)
         _registers(canvas, x, y + 16 * unit + 24, count, letter)
     return canvas
 
@@ -110,9 +94,9 @@ def ldmatrix(language: str) -> Canvas:
         text = say(language, f"row {row}: 16 bytes", f"第 {row} 行：16 字节")
         canvas.text(60 + 4 * unit, y + (row + 0.5) * unit + 4, text, 12, A.ink, "middle")
     parts.frame(canvas, 60, y, 8, 8, unit, unit)
-    for x, name, key in ((364.0, "ldmatrix", "ldmatrix"), (664.0, "ldmatrix.trans", "ldmatrix.trans")):
+    for x, name in ((364.0, "ldmatrix"), (664.0, "ldmatrix.trans")):
         canvas.text(x, y - 16, name, 13.5, bold=True, mono=True)
-        _matrix(canvas, x, y, layouts()[key, "matrix", 16], unit, 5)
+        _matrix(canvas, x, y, fragment(MMA, name), unit, 5)
     canvas.text(
         936,
         384,
@@ -146,7 +130,7 @@ def wmma_fragments(language: str) -> Canvas:
         (648.0, "c", say(language, "accumulator, FP16", "accumulator，FP16"), C),
     ):
         canvas.text(x, y - 12, name, 13.5, tone.ink, bold=True, mono=operand != "c")
-        layout = layouts()["wmma.m16n16k16", operand, 16]
+        layout = fragment(WMMA, f"wmma.m16n16k16.{operand}.16")
         _matrix(canvas, x, y, layout, unit, 5)
         _registers(canvas, x, y + 16 * unit + 24, 1 + max(p[1] for p in layout.values()), "")
     return canvas

@@ -9,6 +9,8 @@ from gemm_plots.figures import (
     ideas,
     measuring,
     mma,
+    ring,
+    serpentine,
     swizzle,
     threads,
     tiling,
@@ -17,7 +19,21 @@ from gemm_plots.figures import (
 )
 from gemm_plots.figures.svg import Canvas
 
-FAMILIES = (ideas, threads, bank_maps, timelines, tiling, measuring, half, wmma, mma, fragments, swizzle)
+FAMILIES = (
+    ideas,
+    threads,
+    bank_maps,
+    timelines,
+    tiling,
+    measuring,
+    half,
+    wmma,
+    ring,
+    mma,
+    fragments,
+    swizzle,
+    serpentine,
+)
 
 
 def drawings() -> Iterator[tuple[str, Callable[[str], Canvas]]]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import banks, parts
-from gemm_plots.figures.geometry import WARP, Cell, Kernel, coalesced, cp_async, naive, sectors, warp_tiling
+from gemm_plots.figures import banks, parts, traces
+from gemm_plots.figures.geometry import WARP, Cell, Kernel, sectors, smem_padding, traced, warp_tiling
 from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -77,7 +77,8 @@ def naive_idea(language: str) -> Canvas:
     )
     right = 584.0
     canvas.text(right, y + 8, say(language, "A warp's read of A", "一个 warp 对 A 的读取"), 15, A.ink, bold=True)
-    found = sectors([naive().reads_a(t)[0] for t in range(WARP)])
+    kernel = traced("01_naive")
+    found = sectors(kernel.reads_a[0], kernel.leading)
     bottom = parts.sector_strip(canvas, right, y + 24, [found[k] for k in sorted(found)], A, cell=9)
     canvas.lines(
         right,
@@ -101,14 +102,14 @@ def _turn_card(canvas: Canvas, x: float, kernel: Kernel, heading: str, language:
         x + 18,
         100,
         150,
-        [cell for t in lanes for cell in kernel.computes(t)],
+        [cell for t in lanes for cell in kernel.computes[t]],
         C,
         say(language, "a warp's part of C", "一个 warp 负责的 C"),
     )
     left, y = x + 190, 110.0
     total = 0
     for name, tone, reads in (("A", A, kernel.reads_a), ("B", B, kernel.reads_b)):
-        found = sectors([reads(t)[0] for t in lanes])
+        found = sectors(reads[0], kernel.leading)
         total += len(found)
         count = len(found)
         canvas.text(
@@ -129,8 +130,10 @@ def coalesced_idea(language: str) -> Canvas:
     canvas = parts.of_step(
         "02_coalesced", 384, language, ("turn the warp from a column to a row", "把 warp 从列转到行")
     )
-    _turn_card(canvas, 24, naive(), say(language, "01: lanes down a column", "01：lane 沿列向下"), language)
-    _turn_card(canvas, 496, coalesced(), say(language, "02: lanes along a row", "02：lane 沿行排开"), language)
+    _turn_card(canvas, 24, traced("01_naive"), say(language, "01: lanes down a column", "01：lane 沿列向下"), language)
+    _turn_card(
+        canvas, 496, traced("02_coalesced"), say(language, "02: lanes along a row", "02：lane 沿行排开"), language
+    )
     canvas.arrow(468, 212, 492, 212, INK, 2.4)
     return canvas
 
@@ -187,17 +190,19 @@ def smem_tiling_idea(language: str) -> Canvas:
 def smem_padding_idea(language: str) -> Canvas:
     """Step 04: a column of As in memory 32 banks wide, without and with a pad."""
     canvas = parts.of_step("04_smem_padding", 456, language, ("one more column", "多加一列"))
-    row = 5
-    for x, pitch in ((40.0, 32), (508.0, 33)):
+    unpadded, padded = (one.access for one in smem_padding().shared[:2])
+    for x, access in ((40.0, unpadded), (508.0, padded)):
         unit = 9.4
-        conflict = pitch == 32
+        words = [address // banks.WORD for address in access.addresses]
+        pitch = words[1] - words[0]
+        conflict = access.conflicts > 0
         name = say(language, f"pitch {pitch} floats", f"行距 {pitch} 个 float")
         canvas.text(x, 66, name, 15, RED if conflict else C.ink, bold=True)
         canvas.text(x + 32 * unit, 66, say(language, "bank →", "bank →"), 12, MUTED, "end")
         top = 76.0
         rows = 33
         parts.grid(canvas, x, top, rows, 32, unit, unit)
-        stored = [divmod(k * pitch + row, 32) for k in range(32)]
+        stored = [divmod(word, 32) for word in words]
         pads = [divmod(k * pitch + 32, 32) for k in range(32)] if pitch == 33 else []
         parts.fill(
             canvas, x, top, [divmod(k * pitch + c, 32) for k in range(32) for c in range(32)], unit, unit, A.pale
@@ -205,15 +210,14 @@ def smem_padding_idea(language: str) -> Canvas:
         parts.fill(canvas, x, top, pads, unit, unit, "#b9c3cf")
         parts.fill(canvas, x, top, stored, unit, unit, RED if conflict else A.strong)
         parts.frame(canvas, x, top, rows, 32, unit, unit)
-        served = banks.serve([4 * (k * pitch + row) for k in range(32)], 4)
         right = x + 32 * unit + 16
-        canvas.text(right, 112, str(served.wavefronts), 30, RED if conflict else C.ink, bold=True)
-        passes = say(language, "passes per store" if served.wavefronts > 1 else "pass per store", "趟（每次写入）")
+        canvas.text(right, 112, str(access.wavefronts), 30, RED if conflict else C.ink, bold=True)
+        passes = say(language, "passes per store" if conflict else "pass per store", "趟（每次写入）")
         canvas.text(right, 132, passes, 13)
         where = say(
             language,
-            "all in\nbank 5" if conflict else "one in\neach bank",
-            "全部落在\nbank 5" if conflict else "每个 bank\n各一个",
+            "all in\nbank 0" if conflict else "one in\neach bank",
+            "全部落在\nbank 0" if conflict else "每个 bank\n各一个",
         )
         canvas.lines(right, 162, where.split("\n"), 13, fill=RED if conflict else C.ink)
     parts.key(
@@ -225,8 +229,8 @@ def smem_padding_idea(language: str) -> Canvas:
                 RED,
                 say(
                     language,
-                    "the 32 floats that a warp stores: As[k][5], k = 0 … 31",
-                    "一个 warp 写入的 32 个数：As[k][5]，k = 0 … 31",
+                    "the 32 floats that warp 0 stores: As[k][0], k = 0 … 31",
+                    "warp 0 写入的 32 个数：As[k][0]，k = 0 … 31",
                 ),
             ),
             (
@@ -376,7 +380,10 @@ def conflict_free_idea(language: str) -> Canvas:
         14,
         bold=True,
     )
-    stride8 = [8 * lane for lane in range(8)]
+    stride8, stride4 = (
+        [address // banks.WORD for address in traces.shared(name, "= float4_at(&Bs[k][tile_col])").addresses[:8]]
+        for name in ("07_thread_tile_8x8", "08_conflict_free")
+    )
     _bank_row(canvas, x, 88, stride8, 4, unit, lambda lane: B.strong)
     canvas.rect(x, 124, 32 * unit, 30, "#ffffff", "#9aa6b5")
     for lane in range(4, 8):
@@ -397,7 +404,7 @@ def conflict_free_idea(language: str) -> Canvas:
         14,
         bold=True,
     )
-    _bank_row(canvas, x, 206, [4 * lane for lane in range(8)], 8, unit, lambda lane: B.strong)
+    _bank_row(canvas, x, 206, stride4, 8, unit, lambda lane: B.strong)
     canvas.text(right, 226, say(language, "pass 1: all 32 banks", "第 1 趟：用满 32 个 bank"), 13, C.ink, bold=True)
     for bank in range(0, 33, 4):
         canvas.text(x + bank * unit, 252, str(bank) if bank < 32 else "", 10, MUTED, "middle")
@@ -563,17 +570,17 @@ def warp_tiling_idea(language: str) -> Canvas:
         "11_warp_tiling", 430, language, ("a square for each warp, 16×8 per thread", "每个 warp 一个方块，每线程 16×8")
     )
     for x, kernel, heading in (
-        (24.0, cp_async(), say(language, "step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),
+        (24.0, traced("10_cp_async"), say(language, "step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),
         (496.0, warp_tiling(), say(language, "step 11: one square", "步骤 11：一个方块")),
     ):
         parts.card(canvas, x, 62, 440, 344, heading)
-        cells = [cell for t in range(WARP) for cell in kernel.computes(t)]
+        cells = [cell for t in range(WARP) for cell in kernel.computes[t]]
         rows, cols = sorted({r for r, _ in cells}), sorted({c for _, c in cells})
         unit = 198 / max(kernel.bm, kernel.bn)
         left, top = x + 56, 128.0
         parts.grid(canvas, left, top, kernel.bm, kernel.bn, unit, unit, 16)
         parts.fill(canvas, left, top, cells, unit, unit, C.middle)
-        parts.fill(canvas, left, top, kernel.computes(0), unit, unit, C.strong)
+        parts.fill(canvas, left, top, kernel.computes[0], unit, unit, C.strong)
         parts.frame(canvas, left, top, kernel.bm, kernel.bn, unit, unit)
         parts.fill(canvas, left - 22, top, [(r, 0) for r in rows], unit, 14, A.strong)
         parts.frame(canvas, left - 22, top, kernel.bm, 1, unit, 14)
@@ -593,7 +600,7 @@ def warp_tiling_idea(language: str) -> Canvas:
             say(language, "FMAs per float", "次 FMA（每 float）"),
             C.ink if square else MUTED,
         )
-        thread = kernel.computes(0)
+        thread = kernel.computes[0]
         thread_rows, thread_cols = len({r for r, _ in thread}), len({c for _, c in thread})
         canvas.lines(
             right,

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gemm_plots.figures import banks, parts
-from gemm_plots.figures.geometry import Cell
+from gemm_plots.figures import parts, traces
 from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
+from gemm_plots.figures.traces import Cell
 
 Draw = Callable[[str], Canvas]
 
@@ -34,32 +34,9 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 def held(operand: str, lane: int) -> list[tuple[Cell, Cell]]:
     """The two elements of each register of a lane: `a`, `b` (row k, column n) or `c` of mma.m16n8k16, FP16."""
-    group, pair = lane // 4, lane % 4 * 2
-    if operand == "b":
-        return [((pair + k, group), (pair + k + 1, group)) for k in (0, 8)]
-    columns = (0, 8) if operand == "a" else (0,)
-    return [((group + row, pair + col), (group + row, pair + col + 1)) for col in columns for row in (0, 8)]
-
-
-def matrix_rows(pitch: int) -> list[int]:
-    """Byte addresses of the eight rows of one matrix of an ldmatrix."""
-    return [row * pitch for row in range(8)]
-
-
-def copy_lanes(chunks: int, dealt: bool) -> list[tuple[int, int]]:
-    """(row, chunk) that each lane of a warp copies of a tile with so many chunks a row; `dealt` as step 19 does."""
-    found = []
-    for lane in range(32):
-        row, together = lane // chunks, max(1, 8 // chunks)
-        if dealt:
-            row = row // 8 * 8 + row % together * (8 // together) + row % 8 // together
-        found.append((row, lane % chunks))
-    return found
-
-
-def copy_addresses(chunks: int, dealt: bool) -> list[int]:
-    """Byte addresses that the lanes of a warp write to, in a tile whose rows have one chunk of padding."""
-    return [(row * (chunks + 1) + chunk) * ROW_BYTES for row, chunk in copy_lanes(chunks, dealt)]
+    places = traces.fragment("18_mma_naive", f"mma.m16n8k16.{operand}.16")
+    cells = sorted((place, cell) for cell, place in places.items() if place[0] == lane)
+    return [(low, high) for (_, low), (_, high) in zip(cells[::2], cells[1::2], strict=True)]
 
 
 def in_bands(index: int, tile_rows: int, tile_cols: int, band: int) -> tuple[int, int]:
@@ -165,8 +142,8 @@ def fragments(language: str) -> Canvas:
     return canvas
 
 
-def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], tone: Tone) -> int:
-    """Accesses of 16 bytes in the eight columns that the banks make; a column taken before is red. Gives the passes."""
+def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], tone: Tone) -> None:
+    """Accesses of 16 bytes in the eight columns that the banks make; a column taken before is red."""
     wide, high = 24.0, 17.0
     parts.grid(canvas, x, y, len(rows), GROUPS, high, wide)
     taken = [0] * GROUPS
@@ -178,7 +155,6 @@ def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], 
     parts.frame(canvas, x, y, len(rows), GROUPS, high, wide)
     for column in range(GROUPS):
         canvas.text(x + (column + 0.5) * wide, y + len(rows) * high + 13, str(column), 10, MUTED, "middle")
-    return max(taken)
 
 
 def matrix_banks(language: str) -> Canvas:
@@ -195,12 +171,15 @@ def matrix_banks(language: str) -> Canvas:
         ),
     )
     shown = (
-        ("As", 32, A, "16 + 0"),
-        ("As", 48, A, "16 + 8"),
-        ("Bs", 256, B, "128 + 0"),
-        ("Bs", 272, B, "128 + 8"),
+        ("As", "18_mma_naive-unpadded", "ldmatrix_x4(a_frag", A, "16 + 0"),
+        ("As", "18_mma_naive", "ldmatrix_x4(a_frag", A, "16 + 8"),
+        ("Bs", "18_mma_naive-unpadded", "ldmatrix_x2_trans(b_frag", B, "128 + 0"),
+        ("Bs", "18_mma_naive", "ldmatrix_x2_trans(b_frag", B, "128 + 8"),
     )
-    for index, (name, pitch, tone, elements) in enumerate(shown):
+    for index, (name, variant, source, tone, elements) in enumerate(shown):
+        access = traces.shared(variant, source)
+        rows = [access.addresses[lane] for lane in access.groups[0].lanes]
+        pitch, passes = rows[1] - rows[0], access.groups[0].wavefronts
         x = 36 + index * 232.0
         canvas.text(x, 86, f"{name}: {elements}", 14, tone.ink, bold=True)
         canvas.text(
@@ -210,8 +189,7 @@ def matrix_banks(language: str) -> Canvas:
             12,
             MUTED,
         )
-        addresses = matrix_rows(pitch)
-        passes = _columns(canvas, x, 114, [[address] for address in addresses], tone)
+        _columns(canvas, x, 114, [[address] for address in rows], tone)
         canvas.text(x, 302, str(passes), 28, RED if passes > 1 else C.ink, bold=True)
         words = "wavefront per matrix" if passes == 1 else "wavefronts per matrix"
         canvas.text(x + 26, 300, say(language, words, "个波前（每矩阵）"), 13)
@@ -307,18 +285,18 @@ def copies(language: str) -> Canvas:
             "BK = 32：每行 64 字节，含填充 80 字节；8 个 lane 一次写两行（默认变体 BK = 64，一次一行）",
         ),
     )
-    for x, dealt in ((40.0, False), (508.0, True)):
-        lanes = copy_lanes(4, dealt)
-        addresses = copy_addresses(4, dealt)
-        served = banks.serve(addresses, ROW_BYTES)
+    in_turn = traces.shared("bank_patterns", "store_16_bytes(start + 80 * row + 16 * chunk)")
+    as_dealt = traces.shared("19_mma_stages-wide_stages3", "cp_async_16(to + i * STEP * PITCH")
+    for x, served, dealt in ((40.0, in_turn, False), (508.0, as_dealt, True)):
+        addresses = served.addresses
+        rows_of_lanes = [address // 80 for address in addresses]
         name = (
             say(language, "rows in turn", "按行号依次") if not dealt else say(language, "rows four apart", "相隔四行")
         )
         canvas.text(x, 88, name, 15, RED if not dealt else C.ink, bold=True)
         for quarter in range(4):
             top = 100 + quarter * 46
-            first = lanes[quarter * 8][0]
-            second = lanes[quarter * 8 + 4][0]
+            first, second = rows_of_lanes[quarter * 8], rows_of_lanes[quarter * 8 + 4]
             rows = [addresses[quarter * 8 + at : quarter * 8 + at + 4] for at in (0, 4)]
             _columns_flat(canvas, x + 70, top, rows, (first, second), language)
         right = x + 70 + GROUPS * 24 + 20

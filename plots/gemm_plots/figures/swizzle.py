@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import bank_maps, parts
+from gemm_plots.figures import bank_maps, parts, traces
+from gemm_plots.figures.bank_maps import pattern
 from gemm_plots.figures.geometry import SharedAccess
 from gemm_plots.figures.palette import INK, RED, A, C
 from gemm_plots.figures.svg import Canvas
@@ -21,11 +22,6 @@ def place(row: int, chunk: int, row_bytes: int) -> int:
     if chunks >= 8:
         return chunk ^ row % 8
     return chunk ^ row // (8 // chunks) % chunks
-
-
-def address(row: int, chunk: int, row_bytes: int) -> int:
-    """Byte address of a chunk in a swizzled tile."""
-    return row * row_bytes + place(row, chunk, row_bytes) * CHUNK
 
 
 def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
@@ -88,35 +84,35 @@ def _sheet(language: str, english: str, chinese: str, accesses: list[SharedAcces
 
 def matrix_banks(language: str) -> Canvas:
     """The rows that an ldmatrix.x4 reads: chunks 0 and 1 of sixteen rows."""
-
-    def rows(row_bytes: int, how: Callable[[int, int], int]) -> Callable[[int], int]:
-        return lambda i: how(i % 16, i // 16)
-
+    swizzled = traces.shared("20_mma_warp_swizzle", "ldmatrix_x4(a_frag")
+    padded = traces.shared("19_mma_stages", "ldmatrix_x4(a_frag")
     return _sheet(language, "ldmatrix.x4: sixteen rows, two chunks", "ldmatrix.x4：十六行，两个 chunk", [
-        SharedAccess(Words("128-byte rows, as they lie", "每行 128 字节，原样存放"), "A", "128·row + 16·chunk", 16,
-                     rows(128, lambda r, c: 128 * r + 16 * c)),
-        SharedAccess(Words("128-byte rows, XOR", "每行 128 字节，XOR"), "A", "128·row + 16·(chunk ^ (row % 8))", 16,
-                     rows(128, lambda r, c: address(r, c, 128))),
-        SharedAccess(Words("64-byte rows, as they lie", "每行 64 字节，原样存放"), "A", "64·row + 16·chunk", 16,
-                     rows(64, lambda r, c: 64 * r + 16 * c)),
-        SharedAccess(Words("64-byte rows, XOR", "每行 64 字节，XOR"), "A", "64·row + 16·(chunk ^ (row / 2 % 4))", 16,
-                     rows(64, lambda r, c: address(r, c, 64))),
+        pattern("128-byte rows, as they lie", "每行 128 字节，原样存放", "A", "128·row + 16·chunk",
+                "ldmatrix_x4(matrices, start + 128 * row + 16 * chunk)"),
+        SharedAccess(Words("128-byte rows, XOR", "每行 128 字节，XOR"), "A", "128·row + 16·(chunk ^ (row % 8))",
+                     swizzled),
+        pattern("64-byte rows, as they lie", "每行 64 字节，原样存放", "A", "64·row + 16·chunk",
+                "ldmatrix_x4(matrices, start + 64 * row + 16 * chunk)"),
+        pattern("64-byte rows, XOR", "每行 64 字节，XOR", "A", "64·row + 16·(chunk ^ (row / 2 % 4))",
+                "ldmatrix_x4(matrices, start + 64 * row + 16 * (chunk ^ (row / 2 % 4)))"),
         SharedAccess(Words("128-byte rows, 16 bytes of padding", "每行 128 字节，填充 16 字节"), "A",
-                     "144·row + 16·chunk", 16, rows(144, lambda r, c: 144 * r + 16 * c)),
-        SharedAccess(Words("64-byte rows, XOR of the wrong row bits", "每行 64 字节，用错行号位的 XOR"), "A",
-                     "64·row + 16·(chunk ^ (row % 4))", 16, rows(64, lambda r, c: 64 * r + 16 * (c ^ r % 4))),
+                     "144·row + 16·chunk", padded),
+        pattern("64-byte rows, XOR of the wrong row bits", "每行 64 字节，用错行号位的 XOR", "A",
+                "64·row + 16·(chunk ^ (row % 4))", "ldmatrix_x4(matrices, start + 64 * row + 16 * (chunk ^ (row % 4)))"),
     ])  # fmt: skip
 
 
 def copy_banks(language: str) -> Canvas:
     """What a warp's 16-byte copies write: whole rows, so that a permutation inside a row costs nothing."""
+    swizzled = traces.shared("20_mma_warp_swizzle", "cp_async_16(to")
+    padded = traces.shared("19_mma_stages", "cp_async_16(to")
     return _sheet(language, "Copies of 16 bytes write whole rows", "16 字节的拷贝写满整行", [
         SharedAccess(Words("128-byte rows, XOR: 4 rows of 8 chunks", "每行 128 字节，XOR：4 行 × 8 个 chunk"), "B",
-                     "row = lane / 8, chunk = lane % 8", 16, lambda i: address(i // 8, i % 8, 128)),
-        SharedAccess(Words("64-byte rows, XOR: 8 rows of 4 chunks", "每行 64 字节，XOR：8 行 × 4 个 chunk"), "B",
-                     "row = lane / 4, chunk = lane % 4", 16, lambda i: address(i // 4, i % 4, 64)),
-        SharedAccess(Words("64-byte rows, 16 bytes of padding", "每行 64 字节，填充 16 字节"), "B",
-                     "80·(lane / 4) + 16·(lane % 4)", 16, lambda i: 80 * (i // 4) + 16 * (i % 4)),
+                     "row = lane / 8, chunk = lane % 8", swizzled),
+        pattern("64-byte rows, XOR: 8 rows of 4 chunks", "每行 64 字节，XOR：8 行 × 4 个 chunk", "B",
+                "row = lane / 4, chunk = lane % 4", "store_16_bytes(start + 64 * row"),
+        pattern("64-byte rows, 16 bytes of padding", "每行 64 字节，填充 16 字节", "B",
+                "80·(lane / 4) + 16·(lane % 4)", "store_16_bytes(start + 80 * row"),
         SharedAccess(Words("128-byte rows, 16 bytes of padding", "每行 128 字节，填充 16 字节"), "B",
-                     "144·(lane / 8) + 16·(lane % 8)", 16, lambda i: 144 * (i // 8) + 16 * (i % 8)),
+                     "144·(lane / 8) + 16·(lane % 8)", padded),
     ])  # fmt: skip

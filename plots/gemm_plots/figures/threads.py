@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gemm_plots.figures import parts
-from gemm_plots.figures.geometry import LEADING, WARP, Cell, Kernel, kernels, sectors
+from gemm_plots.figures.geometry import WARP, Cell, Kernel, kernels, sectors
 from gemm_plots.figures.palette import INK, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say, title
@@ -16,8 +16,7 @@ GAP = 36.0
 def pictures() -> Iterable[tuple[str, object]]:
     """File name and drawing function of each picture."""
     for kernel in kernels():
-        if kernel.name != "09_double_buffer":  # its threads take what step 08's take
-            yield f"{kernel.name}-threads", lambda language, kernel=kernel: draw(kernel, language)
+        yield f"{kernel.name}-threads", lambda language, kernel=kernel: draw(kernel, language)
 
 
 def draw(kernel: Kernel, language: str) -> Canvas:
@@ -48,17 +47,16 @@ def draw(kernel: Kernel, language: str) -> Canvas:
 
     lanes = range(WARP)
     c_h, c_w = c_height / kernel.bm, tile / kernel.bn
-    warp_c = [cell for t in lanes for cell in kernel.computes(t)]
-    _matrix(canvas, c_x, c_y, kernel.bm, kernel.bn, c_h, c_w, C, warp_c, kernel.computes(0), kernel.computes(1))
-    first_a = [kernel.reads_a(t)[0] for t in lanes]
-    first_b = [kernel.reads_b(t)[0] for t in lanes]
-    all_a = [cell for t in lanes for request in kernel.reads_a(t) for cell in request]
-    all_b = [cell for t in lanes for request in kernel.reads_b(t) for cell in request]
+    warp_c = [cell for t in lanes for cell in kernel.computes[t]]
+    _matrix(canvas, c_x, c_y, kernel.bm, kernel.bn, c_h, c_w, C, warp_c, kernel.computes[0], kernel.computes[1])
+    first_a, first_b = kernel.reads_a[0], kernel.reads_b[0]
+    all_a = [cell for request in kernel.reads_a for lane in request for cell in lane]
+    all_b = [cell for request in kernel.reads_b for lane in request for cell in lane]
     _matrix(canvas, a_x, c_y, kernel.bm, shown_k, c_h, k_width, A, all_a, first_a[0], first_a[1])
     _matrix(canvas, c_x, b_y, shown_k, kernel.bn, k_width, c_w, B, all_b, first_b[0], first_b[1])
     if kernel.bk > 1:
-        rows = sorted({r for r, _ in kernel.computes(0)})
-        cols = sorted({c for _, c in kernel.computes(0)})
+        rows = sorted({r for r, _ in kernel.computes[0]})
+        cols = sorted({c for _, c in kernel.computes[0]})
         parts.outline(canvas, a_x, c_y, [(r, 0) for r in rows], c_h, k_width, INK, 1.6)
         parts.outline(canvas, c_x, b_y, [(0, c) for c in cols], k_width, c_w, INK, 1.6)
 
@@ -123,8 +121,8 @@ def _matrix(
 def _notes(canvas: Canvas, kernel: Kernel, first_a: list[list[Cell]], first_b: list[list[Cell]], language: str) -> None:
     """The column on the right: what a thread computes, and the sectors of a warp's first request."""
     y = 104.0
-    rows = len({r for r, _ in kernel.computes(0)})
-    cols = len({c for _, c in kernel.computes(0)})
+    rows = len({r for r, _ in kernel.computes[0]})
+    cols = len({c for _, c in kernel.computes[0]})
     canvas.text(NOTES, y, say(language, "Each thread", "每个线程"), 14, C.ink, bold=True)
     y = canvas.lines(
         NOTES,
@@ -140,7 +138,7 @@ def _notes(canvas: Canvas, kernel: Kernel, first_a: list[list[Cell]], first_b: l
     )
     for name, tone, cells in (("A", A, first_a), ("B", B, first_b)):
         y += 14
-        found = sectors(cells)
+        found = sectors(cells, kernel.leading)
         used = sum(len(v) for v in found.values())
         canvas.text(
             NOTES,
@@ -173,18 +171,22 @@ def _notes(canvas: Canvas, kernel: Kernel, first_a: list[list[Cell]], first_b: l
         ordered = [found[key] for key in sorted(found)]
         y = parts.sector_strip(canvas, NOTES, y - 4, ordered, tone) + 14
     canvas.text(
-        NOTES, y, say(language, f"leading dimensions {LEADING}", f"leading dimension 取 {LEADING}"), 11, parts.MUTED
+        NOTES,
+        y,
+        say(language, f"leading dimensions {kernel.leading}", f"leading dimension 取 {kernel.leading}"),
+        11,
+        parts.MUTED,
     )
 
 
 def _copies(kernel: Kernel, language: str) -> str:
     """How much of the tiles a thread copies."""
-    a, b = kernel.reads_a(0), kernel.reads_b(0)
+    a, b = kernel.reads_a, kernel.reads_b
     if kernel.bk == 1:
         return say(language, "reads 1 float of A and 1 of B per k", "每个 k 读 A、B 各 1 个 float")
 
     kinds = {1: "float", 4: "float4"}
-    kind_a, kind_b = kinds[len(a[0])], kinds[len(b[0])]
+    kind_a, kind_b = kinds[len(a[0][0])], kinds[len(b[0][0])]
     floats = kind_a + "s" if kind_a == "float" and len(a) > 1 else kind_a
     second = f"{len(b)}" if kind_a == kind_b else f"{len(b)} {kind_b}"
     return say(

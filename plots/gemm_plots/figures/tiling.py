@@ -47,10 +47,10 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
     blocks = 6
     across = blocks * kernel.bm // kernel.bn
     middle = (across - 1) // 2
-    thread = sorted(kernel.computes(0))
+    thread = sorted(kernel.computes[0])
     rows, cols = len({r for r, _ in thread}), len({c for _, c in thread})
     warps = kernel.threads // WARP
-    warp_cells = [[cell for t in range(w * WARP, w * WARP + WARP) for cell in kernel.computes(t)] for w in range(warps)]
+    warp_cells = [[cell for t in range(w * WARP, w * WARP + WARP) for cell in kernel.computes[t]] for w in range(warps)]
     first = warp_cells[0]
     height, width = max(r for r, _ in first) + 1, max(c for _, c in first) + 1
     per_k, per_warp = kernel.bm + kernel.bn, height + width

@@ -1,0 +1,243 @@
+"""Records what the simulator traces of the steps: `python -m lab.traces`. The pictures of the chapters are drawn from it.
+
+    python -m lab.traces              trace the steps that are drawn, and write plots/data/simulator/traces
+    python -m lab.traces --only 08    those whose name begins so
+    python -m lab.traces --check      compare with what is recorded, write nothing; exit code 1 where something differs
+
+The steps, the simulator and lab/micro/bank_patterns have to be built. A recorded trace is the simulator's own
+(docs/simulator.md), less what no picture shows: of a slice of K the first one, of other accesses to shared memory the
+first of each line. Each instruction has the text of its line beside it, as `source`. No GPU is needed.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools import build
+from tools.errors import UserError
+from tools.paths import BUILD, DATA, ROOT, SIMULATOR, shown
+
+FOLDER = DATA / "simulator" / "traces"
+PATTERNS = "bank_patterns"  # of lab/micro
+LEADING = 4096  # elements from row to row: the sectors of a request are those of a large matrix
+SIZE = ("--m", "256", "--n", "256", *(word for ld in "abc" for word in (f"--ld{ld}", str(LEADING))))
+A, B = 0, 1  # allocations, numbered as the kernels' parameters name them
+ELEMENT_BYTES = {"f32": 4, "f16": 2}
+
+Trace = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is traced: a step's variant, or a program of lab/micro."""
+
+    step: str
+    variant: str = ""  # the default where none is named
+    maps: bool = False  # what each thread copies and computes is drawn, too
+    warps: int = 1  # of more than the first, what they compute
+    k: int = 128
+    every_slice: bool = False  # the first copy and the first read of each slice, not of the first slice alone
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return f"{self.step}-{self.variant}" if self.variant else self.step
+
+    @property
+    def is_step(self) -> bool:
+        """Is it a step, and not a program without options?"""
+        return self.step != PATTERNS
+
+
+MAPPED = (
+    *("01_naive", "02_coalesced", "03_smem_tiling", "04_smem_padding", "05_vector_load", "06_thread_tile_4x4"),
+    *("07_thread_tile_8x8", "08_conflict_free", "10_cp_async"),
+)
+RECORDINGS = (
+    *(Recording(step, maps=True) for step in MAPPED),
+    Recording("11_warp_tiling", "large_tiles", maps=True, warps=8),
+    Recording("04_smem_padding", "unpadded"),
+    Recording("05_vector_load", "unpaired_lanes"),
+    Recording("08_conflict_free", "no_offset"),
+    Recording("15_wmma_tiled"),
+    Recording("17_wmma_stages", k=512, every_slice=True),
+    Recording("18_mma_naive"),
+    Recording("18_mma_naive", "unpadded"),
+    Recording("19_mma_stages"),
+    Recording("19_mma_stages", "wide_stages3"),
+    Recording("20_mma_warp_swizzle"),
+    Recording(PATTERNS),
+)
+
+
+def simulated(recording: Recording, warp: int) -> Trace:
+    """The whole trace of one warp."""
+    program = BUILD / ("steps" if recording.is_step else "lab/micro") / recording.step
+    if not program.is_file() or not SIMULATOR.is_file():
+        absent = program if SIMULATOR.is_file() else SIMULATOR
+        raise UserError(f"{shown(absent)} is not built: meson compile -C {shown(BUILD)} {absent.name}")
+    words = [*SIZE, "--k", str(recording.k)] if recording.is_step else []
+    words += ["--variant", recording.variant] if recording.variant else []
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.json"
+        settings = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "GEMM_SIM_TRACE": str(file)}
+        settings |= {"GEMM_SIM_TRACE_WARP": str(warp), "GEMM_SIM_TRACE_REQUESTS": "16"}
+        done = subprocess.run(
+            [program, *words], capture_output=True, text=True, check=False, env={**os.environ, **settings}
+        )
+        if done.returncode != 0:
+            raise UserError(f"{recording.name} failed in the simulator: {done.stderr.strip()}")
+        return json.loads(file.read_text(encoding="utf-8"))
+
+
+def recorded(recording: Recording) -> Trace:
+    """What is kept of a step's traces."""
+    found: Trace = {"step": recording.step}
+    if recording.is_step:
+        variants = build.variants(f"steps/{recording.step}")
+        variant = next(one for one in variants if one["variant"] == (recording.variant or variants[0]["variant"]))
+        found |= {"variant": variant["variant"], "tile": variant["block"], "leading": LEADING}
+        found |= {"element_bytes": ELEMENT_BYTES[variant["a"]]}
+    found["kernels"] = []
+    for warp in range(recording.warps):
+        trace = simulated(recording, warp)
+        for kernel in trace["kernels"]:
+            kept = [kept_of(each, recording, warp, found) for each in kernel["instructions"]]
+            kernel["instructions"] = slice_by_slice(kept) if recording.every_slice else trimmed(kept, recording.maps)
+            found["kernels"].append(kernel)
+        found["fragments"] = trace["fragments"]
+    return found
+
+
+def kept_of(instruction: Trace, recording: Recording, warp: int, found: Trace) -> Trace:
+    """An instruction with the requests that a picture may show, and the text of its line."""
+    file = Path(instruction["file"]).resolve()
+    lines = file.read_text(encoding="utf-8").splitlines()
+    named = {"file": str(file.relative_to(ROOT)), "source": lines[instruction["line"] - 1].strip()}
+    requests = [
+        one for one in instruction["requests"] if may_be_drawn(one, instruction["kind"], recording, warp, found)
+    ]
+    for place in (one[space] for one in requests for space in ("global", "shared") if space in one):
+        place.pop("sector", None), place.pop("bank", None)  # they follow from the addresses
+    return {**instruction, **named, "requests": requests}
+
+
+def may_be_drawn(request: Trace, kind: str, recording: Recording, warp: int, found: Trace) -> bool:
+    """Is this an access to shared memory, a copy of the first slice, or a store of results?"""
+    if "global" not in request or not recording.maps:
+        return warp == 0 and "shared" in request
+    place = request["global"]
+    if place["allocation"] not in (A, B):
+        return kind == "store"
+    first = min(address for address in place["address"] if address is not None) // found["element_bytes"]
+    k = first % LEADING if place["allocation"] == A else first // LEADING
+    return warp == 0 and k < found["tile"][2]
+
+
+def trimmed(instructions: list[Trace], maps: bool) -> list[Trace]:
+    """Of each line the first request and the first product; where threads are mapped, all that global memory sees."""
+
+    def line(each: Trace) -> tuple:
+        return each["file"], each["line"], each["kind"]
+
+    first: dict[tuple, int] = {}
+    for each in instructions:
+        for request in each["requests"]:
+            first[line(each)] = min(request["order"], first.get(line(each), request["order"]))
+    kept, products = [], set()
+    for each in instructions:
+        requests = [one for one in each["requests"] if (maps and "global" in one) or one["order"] == first[line(each)]]
+        is_product = not each["requests"] and "fragments" in each and line(each) not in products
+        if is_product:
+            products.add(line(each))
+        if requests or is_product:
+            kept.append({**each, "requests": requests})
+    return kept
+
+
+def slice_by_slice(instructions: list[Trace]) -> list[Trace]:
+    """Of the copies those that begin in the first row of A, of the reads those of the instruction that comes first."""
+    copies = [each for each in instructions if each["kind"] == "cp.async"]
+    for each in copies:
+        each["requests"] = [
+            one
+            for one in each["requests"]
+            if one["global"]["allocation"] == A and one["global"]["address"][0] < LEADING  # bytes: half a row
+        ]
+    reads = [each for each in instructions if each["kind"] == "wmma.load"]
+    return [*(each for each in copies if each["requests"]), min(reads, key=lambda one: one["requests"][0]["order"])]
+
+
+def text_of(trace: Trace) -> str:
+    """The file's text, one request or fragment on a line."""
+
+    def written(value: Any, indent: str) -> str:
+        if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+            return "[" + ",".join(f"\n{indent} {written(one, indent + ' ')}" for one in value) + f"\n{indent}]"
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{json.dumps(key)}: {written(one, indent)}" for key, one in value.items()) + "}"
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    return written(trace, "") + "\n"
+
+
+def essence(trace: Trace) -> list[str]:
+    """What a recorded trace says of memory and fragments, whatever instructions the compiler makes of it."""
+    lines = [json.dumps(fragment) for fragment in trace["fragments"]]
+    for kernel in trace["kernels"]:
+        for each in kernel["instructions"]:
+            for request in each["requests"]:
+                access = {key: request[key] for key in ("global", "shared") if key in request}
+                lines.append(f"{kernel['warp']} {each['source']} {each['kind']} {json.dumps(access)}")
+    return sorted(lines)
+
+
+def compare(recording: Recording) -> bool:
+    """Whether a step is traced as recorded; prints what it found."""
+    file = FOLDER / f"{recording.name}.json"
+    if not file.is_file():
+        print(f"{recording.name}: not recorded; run python -m lab.traces")
+        return False
+    before, now = essence(json.loads(file.read_text(encoding="utf-8"))), essence(recorded(recording))
+    if before == now:
+        print(f"{recording.name}: {len(now)} requests and fragments, as recorded")
+        return True
+    different = next((pair for pair in itertools.zip_longest(before, now) if pair[0] != pair[1]), None)
+    print(f"{recording.name}: NOT as recorded\n  recorded: {different[0]}\n  now:      {different[1]}")
+    return False
+
+
+def main() -> int:
+    """The command; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=[""], help="recordings whose name begins with one of these")
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args()
+    chosen = [one for one in RECORDINGS if one.name.startswith(tuple(asked.only))]
+    if not chosen:
+        print(f"no recording begins like this: {' '.join(asked.only)}", file=sys.stderr)
+        return 2
+    try:
+        if asked.check:
+            same = [compare(one) for one in chosen]  # all of them, whether one differs or not
+            return 0 if all(same) else 1
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for one in chosen:
+            text = text_of(recorded(one))
+            (FOLDER / f"{one.name}.json").write_text(text, encoding="utf-8")
+            print(f"{one.name}: {len(text) / 1024:.0f} KiB")
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
