@@ -77,8 +77,10 @@ void round_sums(const Sums& exact, const Adder& adder, TileC& to);
 /// sums += c, each rounded to the nearest number of the type: add.f32, or add.f16.
 void add_rounded(const TileC& c, Sum type, TileC& sums);
 
-/// C from registers, and D to them: 16-bit elements in two, 32-bit elements in four. Writing f16 rounds to nearest
-/// even. A NaN is written as the hardware's own.
+void round_to_f16(TileC& sums);
+
+/// C from registers, and D to them: 16-bit elements in two, 32-bit elements in four. What is written as f16 has to be
+/// rounded to it; a NaN becomes the hardware's own.
 void read_sums(Sum type, const Matrix* const* registers, TileC& to);
 void write_sums(Sum type, const TileC& from, Matrix* const* registers);
 

@@ -144,6 +144,7 @@ void execute(Warp& warp, const Lists& lists) {
   }
   for (uint32_t part = 0; part < parts; ++part) {
     if constexpr (what.fp8()) add_rounded(addend[part], what.sum(), sum[part]);
+    if constexpr (what.d == Sum::f16 && what.sum() == Sum::f32) round_to_f16(sum[part]);
     write_sums(what.d, sum[part], several<of_d>(warp, d + part * of_d).data());
   }
 }

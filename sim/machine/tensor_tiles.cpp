@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "machine/tensor.h"
 
@@ -18,6 +19,7 @@ using Vector [[gnu::vector_size(sizeof(T) * count), gnu::may_alias]] = T;
 using Bits = Vector<u32, 16>;
 using Signed = Vector<s32, 16>;
 using Exponents = Vector<s16, 16>;
+using Halves = Vector<u16, 16>;
 using Eight = Vector<u32, 8>;
 
 /// A format of few bits: how many its exponent and its mantissa have.
@@ -178,29 +180,6 @@ WIDEN_TO_B(e4m3_columns_to_b, (widen_columns_to_b<E4m3, u8>))
 WIDEN_TO_B(e5m2_columns_to_b, (widen_columns_to_b<E5m2, u8>))
 #undef WIDEN_TO_B
 
-/// Four doubles to binary16, to nearest even, once. Adding a power of two whose last bit is the result's last bit
-/// leaves the rounding to the host.
-[[gnu::always_inline]] inline void narrow_four(const f64* from, u16* to) {
-  using Wide = Vector<u64, 4>;
-  using Doubles = Vector<f64, 4>;
-  Doubles values;
-  std::memcpy(&values, from, sizeof values);
-  const Wide bits = (Wide)values, size_bits = bits & ~(u64{1} << 63);
-  const auto size = (Doubles)size_bits;
-  const auto exponent = (Vector<s64, 4>)(size_bits >> 52);
-  const auto least = Vector<s64, 4>{} + (1023 - 14);
-  const auto unit = ((Wide)(exponent > least ? exponent : least) + 42) << 52;
-  const Doubles rounded = (size + (Doubles)unit) - (Doubles)unit;
-  const Wide subnormal = (Wide)(rounded * 0x1p24 + 0x1p52) & 0x7ff;
-  const Wide normal = ((Wide)rounded >> 42) - (u64{1008} << 10);
-  Wide half = rounded < 0x1p-14 ? subnormal : normal;
-  half = size < 65520.0 ? half : Wide{} + 0x7c00;
-  half |= bits >> 48 & 0x8000;
-  half = values == values ? half : Wide{} + 0x7fff;
-  const auto halves = __builtin_convertvector(half, Vector<u16, 4>);
-  std::memcpy(to, &halves, sizeof halves);
-}
-
 /// e4m3 has no infinity, and a bias of 7 instead of 15.
 u16 e4m3_to_f16(u32 byte) {
   const u32 sign = (byte & 0x80) << 8, size = byte & 0x7f;
@@ -274,12 +253,43 @@ WITH_THE_HOSTS_VECTORS void toward_zero(const Sums& exact, u32 cut_bits, TileC& 
   }
 }
 
-/// Two registers of f16, to and from.
-WITH_THE_HOSTS_VECTORS void to_nearest_f16(const f64 (*from)[8][2], Matrix* const* to) {
+/// To the nearest number of f16, as f32. Adding a power of two whose last bit is the result's last bit leaves the
+/// rounding to the host. A zero has no sign.
+WITH_THE_HOSTS_VECTORS void nearest_f16(const Sums& exact, TileC& to) {
+  using Wide = Vector<u64, 4>;
+  using Four = Vector<f64, 4>;
+  constexpr u64 sign = u64{1} << 63, least = u64{1023 - 14} << 52;
+  for (uint32_t i = 0; i < 16 * 8; i += 4) {
+    Four sum;
+    std::memcpy(&sum, &exact.at[0][0][0] + i, sizeof sum);
+    const Wide bits = (Wide)sum, size = bits & ~sign, power = size & (u64{0x7ff} << 52);
+    const auto unit = (Four)((power > least ? power : Wide{} + least) + (u64{42} << 52));
+    const Four rounded = ((Four)size + unit) - unit;
+    const Four bounded = (Four)size < 65520.0 ? rounded : Four{} + std::numeric_limits<f64>::infinity();
+    const Four number = (Four)((Wide)bounded | (bits & sign)) + 0.0;
+    const auto narrow =
+        (Vector<u32, 4>)__builtin_convertvector(size > (u64{0x7ff} << 52) ? sum : number, Vector<f32, 4>);
+    std::memcpy(&to.at[0][0][0] + i, &narrow, sizeof narrow);
+  }
+}
+
+/// Numbers that f16 holds, or NaN.
+WITH_THE_HOSTS_VECTORS void write_f16(const TileC& from, Matrix* const* to) {
   for (uint32_t row = 0; row < 8; ++row) {
-    u16 both[8][2];
-    for (uint32_t i = 0; i < 8; i += 2) narrow_four(from[row][i], both[i]);
-    for (uint32_t i = 0; i < 8; ++i) to[0]->at[row][i] = both[i][0], to[1]->at[row][i] = both[i][1];
+    Bits all;
+    std::memcpy(&all, from.at[row], sizeof all);
+    const Bits size = all & 0x7fffffff;
+    const auto units = (Signed)(size < (113u << 23) ? size : Bits{});  // of subnormal numbers
+    const auto subnormal = (Bits) __builtin_convertvector((Vector<f32, 16>)units * 0x1p24f, Signed);
+    const Bits normal = (size >> 13) - (112u << 10);
+    Bits half = size < (113u << 23) ? subnormal : size < (143u << 23) ? normal : Bits{} + 0x7c00;
+    half = size > 0x7f800000 ? Bits{} + 0x7fff : half | (all >> 16 & 0x8000);
+    // The halves of 32 bits are rows r and r + 8.
+    const auto both = __builtin_convertvector(half, Halves);
+    const auto upper = __builtin_shufflevector(both, both, 0, 2, 4, 6, 8, 10, 12, 14);
+    const auto lower = __builtin_shufflevector(both, both, 1, 3, 5, 7, 9, 11, 13, 15);
+    std::memcpy(to[0]->at[row], &upper, sizeof upper);
+    std::memcpy(to[1]->at[row], &lower, sizeof lower);
   }
 }
 
@@ -320,15 +330,6 @@ WITH_THE_HOSTS_VECTORS void write_f32(const TileC& from, Matrix* const* to) {
   }
 }
 
-/// The sums rounded to f16, as f32. A zero has no sign.
-void nearest_f16(const Sums& exact, TileC& to) {
-  Matrix upper, lower;
-  Matrix* const both[] = {&upper, &lower};
-  to_nearest_f16(exact.at, both);
-  read_f16(upper, lower, to);
-  for (uint32_t i = 0; i < 16 * 8; ++i) (&to.at[0][0][0])[i] += 0.0f;
-}
-
 Sums widened(const TileC& from) {
   Sums sums;
   for (uint32_t i = 0; i < 16 * 8; ++i) (&sums.at[0][0][0])[i] = static_cast<f64>((&from.at[0][0][0])[i]);
@@ -348,7 +349,7 @@ void add_rounded(const TileC& c, Sum type, TileC& sums) {
     sum += (&c.at[0][0][0])[i];  // of two f16 it is exact, or nearer than f16 can tell
     if (sum != sum) sum = std::bit_cast<f32>(0x7fffffffu);
   }
-  if (type == Sum::f16) nearest_f16(widened(sums), sums);
+  if (type == Sum::f16) round_to_f16(sums);
 }
 
 void read_sums(Sum type, const Matrix* const* registers, TileC& to) {
@@ -356,9 +357,10 @@ void read_sums(Sum type, const Matrix* const* registers, TileC& to) {
   read_f32(registers, to);
 }
 
+void round_to_f16(TileC& sums) { nearest_f16(widened(sums), sums); }
+
 void write_sums(Sum type, const TileC& from, Matrix* const* registers) {
-  if (type == Sum::f16) return to_nearest_f16(widened(from).at, registers);
-  write_f32(from, registers);
+  type == Sum::f16 ? write_f16(from, registers) : write_f32(from, registers);
 }
 
 void fp8_to_f16(Factor factor, const Matrix& from, uint32_t half, Matrix& to) {
