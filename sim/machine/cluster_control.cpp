@@ -30,11 +30,11 @@ struct ClusterBarrier {
 
 bool may_go_on(Warp& warp, const ClusterBarrier& barrier, bool has_come, const char* mistake) {
   Block& block = warp.block;
-  const uint32_t absent = warp.live & ~warp.exec;
+  const uint32_t absent = warp.started & ~warp.exec;
   if (barrier.aligned && absent != 0) {
     block.give_up(warp, Finding::divergent_barrier, [&] {
       return block.what_it_does(warp, first_lane(warp.exec)) + ": an .aligned barrier is reached by part of a warp only; " +
-             block.thread(warp, first_lane(absent)) + " is elsewhere";
+             block.thread(warp, first_lane(absent)) + " does not come";
     });
     return false;
   }
