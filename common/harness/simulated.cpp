@@ -55,6 +55,24 @@ struct Row {
   std::string note;
 };
 
+// What the TMA unit moved, where a kernel uses it.
+void add_tma_rows(std::vector<Row>& rows, const nlohmann::json& tma) {
+  const auto of = [&](const char* key) { return tma.at(key).get<std::uint64_t>(); };
+  const auto traffic = [&](const std::string& what, const char* requests, const char* bytes) {
+    if (of(requests) == 0) return;
+    rows.push_back({what + " requests", of(requests), ""});
+    rows.push_back({what + " bytes", of(bytes), each(of(bytes), of(requests), "a request")});
+  };
+  traffic("TMA load", "load_requests", "load_bytes");
+  if (of("load_requests") != 0) rows.push_back({"TMA bytes into shared memory", of("shared_bytes"), ""});
+  if (of("multicast_saved_bytes") != 0) {
+    rows.push_back({"TMA bytes saved by multicast", of("multicast_saved_bytes"),
+                    each(of("multicast_saved_bytes") + of("load_bytes"), of("load_bytes"), "blocks per byte read")});
+  }
+  traffic("TMA store", "store_requests", "store_bytes");
+  traffic("TMA prefetch", "prefetch_requests", "prefetch_bytes");
+}
+
 void print_table(std::ostream& out, const nlohmann::json& counts) {
   const auto of = [&](const char* key) { return counts.at(key).get<std::uint64_t>(); };
   const std::uint64_t instructions = of("instructions");
@@ -88,6 +106,7 @@ void print_table(std::ostream& out, const nlohmann::json& counts) {
   conflicts("shared store", "shared_store_conflicts");
   traffic("cp.async", "cp_async_requests",
           {{"global sectors", "cp_async_global_sectors"}, {"shared wavefronts", "cp_async_shared_wavefronts"}});
+  if (counts.contains("tma")) add_tma_rows(rows, counts.at("tma"));
   for (const auto& [key, name] :
        {std::pair{"barriers", "barriers (warps arriving)"}, std::pair{"tensor_ops", "tensor-core operations"},
         std::pair{"divergent_branches", "divergent branches"}}) {

@@ -439,7 +439,7 @@ class Parser {
     return list;
   }
 
-  /// `[%rd1+16]`, `[name]`, `[name+4]`, `[4096]`: the opening bracket is taken.
+  /// `[%rd1+16]`, `[name]`, `[name+4]`, `[4096]`, and a box of a tensor, `[map, {x, y}]`: the opening bracket is taken.
   Operand address() {
     Operand address{.kind = Operand::Kind::address};
     if (lexer_.peek().kind == Token::Kind::word)
@@ -451,6 +451,10 @@ class Parser {
       if (lexer_.accept('-')) negative = !negative;
       const uint64_t offset = integer();
       address.value += negative ? -offset : offset;
+    }
+    if (lexer_.accept(',')) {
+      if (address.parts.empty() || !lexer_.peek().is('{')) lexer_.fail("expected the coordinates of a tensor");
+      address.parts.push_back(list());
     }
     lexer_.expect(']');
     return address;

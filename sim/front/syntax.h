@@ -56,7 +56,8 @@ struct Operand {
   uint32_t index = 0;               ///< register, variable (see Function::variables) or instruction (label)
   uint64_t value = 0;               ///< immediate's bits; address: offset in bytes
   std::string text = {};            ///< special register, or function name
-  std::vector<Operand> parts = {};  ///< vector and pair: elements; address: the base (none for an absolute address)
+  std::vector<Operand> parts = {};  ///< vector and pair: elements; address: the base (none for an absolute
+                                    ///< address), then the coordinates where it is a tensor's
 };
 
 struct Instruction {

@@ -16,6 +16,9 @@ const Table& Table::instance() {
     add_asynchronous(filled);
     add_tensor(filled);
     add_tensor_memory(filled);
+    add_store_matrix(filled);
+    add_bulk_copies(filled);
+    add_tensor_copies(filled);
     add_cluster(filled);
     add_mbarrier(filled);
     add_registers(filled);

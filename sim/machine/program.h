@@ -37,11 +37,12 @@ enum class Class : uint8_t {
   shuffle,
   atomic,
   other,
+  tma,
 };
-inline constexpr std::array<std::string_view, 17> class_names = {
+inline constexpr std::array<std::string_view, 18> class_names = {
     "fma",         "integer",      "float",       "convert",      "move",     "predicate",
     "load_global", "store_global", "load_shared", "store_shared", "cp_async", "barrier",
-    "branch",      "tensor",       "shuffle",     "atomic",       "other"};
+    "branch",      "tensor",       "shuffle",     "atomic",       "other",    "tma"};
 
 /// What most instructions are made of: registers, as byte offsets into the warp's. Immediates and special registers
 /// have registers of their own, so that a handler never asks what kind of operand it has.

@@ -200,14 +200,4 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
   *milliseconds = 0;
   return sim::not_supported("cudaEventElapsedTime (there is no clock here)");
 }
-
-// --- the driver's functions
-// -------------------------------------------------------------------------------------------------
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
-  *function = nullptr;
-  if (result) *result = cudaDriverEntryPointSymbolNotFound;
-  return sim::returned(cudaErrorSymbolNotFound);
-}
 }

@@ -15,46 +15,71 @@ struct Counts {
   uint64_t instructions = 0, barriers = 0, cp_async_requests = 0, cp_async_sectors = 0, cp_async_l1_sectors = 0,
            cp_async_wavefronts = 0, divergent = 0, tensor = 0;
   std::array<uint64_t, class_names.size()> by_class{};
-  Tally loads, stores;
+  Tally loads, stores, tma_loads, tma_stores, tma_prefetches;
 
-  void add(Class counted_as, uint64_t executed, const Tally& tally, bool copies, bool stores_data) {
+  void add(const Site& site, uint64_t executed, const Tally& tally) {
+    const Class counted_as = site.counted_as;
+    const auto says = [&](std::string_view modifier) { return site.text.find(modifier) != std::string::npos; };
     instructions += executed;
     by_class[static_cast<size_t>(counted_as)] += executed;
     divergent += tally.divergent;
     if (counted_as == Class::barrier) barriers += executed;
     if (counted_as == Class::tensor) tensor += executed;
     if (counted_as == Class::cp_async) {
-      if (copies) cp_async_requests += tally.global_requests;
+      if (says(".shared")) cp_async_requests += tally.global_requests;
       cp_async_sectors += tally.global_sectors;
       cp_async_l1_sectors += tally.copied_sectors;
       cp_async_wavefronts += tally.shared_wavefronts;
+    } else if (counted_as == Class::tma) {
+      (says(".prefetch.") ? tma_prefetches : says(".global.shared") ? tma_stores : tma_loads) += tally;
     } else {
+      const bool stores_data =
+          counted_as == Class::store_global || counted_as == Class::store_shared || counted_as == Class::atomic;
       (stores_data ? stores : loads) += tally;
     }
   }
 
+  /// Bulk copies by the TMA unit.
+  json tma_json() const {
+    return {{"load_requests", tma_loads.bulk_requests},
+            {"load_bytes", tma_loads.bulk_bytes},
+            {"load_sectors", tma_loads.bulk_sectors},
+            {"shared_bytes", tma_loads.bulk_delivered},
+            {"multicast_saved_bytes", tma_loads.bulk_saved},
+            {"store_requests", tma_stores.bulk_requests},
+            {"store_bytes", tma_stores.bulk_bytes},
+            {"store_sectors", tma_stores.bulk_sectors},
+            {"prefetch_requests", tma_prefetches.bulk_requests},
+            {"prefetch_bytes", tma_prefetches.bulk_bytes}};
+  }
+
   json to_json() const {
     json classes = json::object();
-    for (size_t i = 0; i < by_class.size(); ++i) classes[std::string(class_names[i])] = by_class[i];
-    return {{"instructions", instructions},
-            {"by_class", classes},
-            {"global_load_requests", loads.global_requests},
-            {"global_load_sectors", loads.global_sectors},
-            {"global_store_requests", stores.global_requests},
-            {"global_store_sectors", stores.global_sectors},
-            {"shared_load_requests", loads.shared_requests},
-            {"shared_load_wavefronts", loads.shared_wavefronts},
-            {"shared_load_conflicts", loads.shared_conflicts},
-            {"shared_store_requests", stores.shared_requests},
-            {"shared_store_wavefronts", stores.shared_wavefronts},
-            {"shared_store_conflicts", stores.shared_conflicts},
-            {"barriers", barriers},
-            {"cp_async_requests", cp_async_requests},
-            {"cp_async_global_sectors", cp_async_sectors},
-            {"cp_async_l1_sectors", cp_async_l1_sectors},
-            {"cp_async_shared_wavefronts", cp_async_wavefronts},
-            {"tensor_ops", tensor},
-            {"divergent_branches", divergent}};
+    const bool uses_tma = by_class[static_cast<size_t>(Class::tma)] != 0;
+    for (size_t i = 0; i < by_class.size(); ++i) {
+      if (static_cast<Class>(i) != Class::tma || uses_tma) classes[std::string(class_names[i])] = by_class[i];
+    }
+    json counts{{"instructions", instructions},
+                {"by_class", classes},
+                {"global_load_requests", loads.global_requests},
+                {"global_load_sectors", loads.global_sectors},
+                {"global_store_requests", stores.global_requests},
+                {"global_store_sectors", stores.global_sectors},
+                {"shared_load_requests", loads.shared_requests},
+                {"shared_load_wavefronts", loads.shared_wavefronts},
+                {"shared_load_conflicts", loads.shared_conflicts},
+                {"shared_store_requests", stores.shared_requests},
+                {"shared_store_wavefronts", stores.shared_wavefronts},
+                {"shared_store_conflicts", stores.shared_conflicts},
+                {"barriers", barriers},
+                {"cp_async_requests", cp_async_requests},
+                {"cp_async_global_sectors", cp_async_sectors},
+                {"cp_async_l1_sectors", cp_async_l1_sectors},
+                {"cp_async_shared_wavefronts", cp_async_wavefronts},
+                {"tensor_ops", tensor},
+                {"divergent_branches", divergent}};
+    if (uses_tma) counts["tma"] = tma_json();  // kernels that have none of it say nothing of it
+    return counts;
   }
 };
 
@@ -72,12 +97,8 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
     const Site& site = program.sites[i];
     const uint64_t executed = totals.tallies->executed[i];
     if (executed == 0) continue;
-    const Class counted_as = site.counted_as;
-    const bool stores =
-        counted_as == Class::store_global || counted_as == Class::store_shared || counted_as == Class::atomic;
-    const bool copies = site.text.find(".shared") != std::string::npos;
-    total.add(site.counted_as, executed, totals.tallies->of[i], copies, stores);
-    lines[line_of(program, site.location)].add(site.counted_as, executed, totals.tallies->of[i], copies, stores);
+    total.add(site, executed, totals.tallies->of[i]);
+    lines[line_of(program, site.location)].add(site, executed, totals.tallies->of[i]);
   }
   json by_line = json::array();
   for (const auto& [place, counts] : lines) {

@@ -15,6 +15,7 @@ const char* name(Finding finding) {
     case Finding::too_long: return "too long";
     case Finding::failed_assertion: return "assertion";
     case Finding::trap: return "trap";
+    case Finding::tensor_map: return "tensor map";
     case Finding::mbarrier: return "mbarrier";
     case Finding::transaction_count: return "transaction count";
     case Finding::wrong_parity: return "wrong parity";

@@ -23,6 +23,7 @@ enum class Finding : uint8_t {
   too_long,
   failed_assertion,
   trap,
+  tensor_map,
   mbarrier,
   transaction_count,
   wrong_parity,

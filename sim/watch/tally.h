@@ -14,6 +14,12 @@ struct Tally {
   uint64_t shared_conflicts = 0;
   uint64_t copied_sectors = 0;  ///< of cp.async, as the L1 counts them: see asynchronous.cpp
   uint64_t divergent = 0;       ///< executions of a branch that split the warp
+  // Of bulk copies, a request for each thread that asks for one:
+  uint64_t bulk_requests = 0;
+  uint64_t bulk_bytes = 0;      ///< read from or written to global memory
+  uint64_t bulk_sectors = 0;    ///< the sectors of these
+  uint64_t bulk_delivered = 0;  ///< bytes written to shared memory, in all blocks that receive
+  uint64_t bulk_saved = 0;      ///< bytes that blocks received and that were read for another one: by multicast
 
   Tally& operator+=(const Tally& other) {
     global_requests += other.global_requests;
@@ -23,6 +29,11 @@ struct Tally {
     shared_conflicts += other.shared_conflicts;
     copied_sectors += other.copied_sectors;
     divergent += other.divergent;
+    bulk_requests += other.bulk_requests;
+    bulk_bytes += other.bulk_bytes;
+    bulk_sectors += other.bulk_sectors;
+    bulk_delivered += other.bulk_delivered;
+    bulk_saved += other.bulk_saved;
     return *this;
   }
 };

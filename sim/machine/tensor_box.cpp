@@ -1,0 +1,24 @@
+#include "machine/tensor_box.h"
+
+namespace sim {
+
+TensorBox::TensorBox(const TensorMap& map, const Coordinates& start) : map_(map), start_(start) {
+  element_bytes_ = bytes_of(map.type);
+  span_ = span_of(map.swizzle);
+  for (uint32_t i = 0; i < max_rank; ++i) counts_[i] = map.count(i);
+  for (uint32_t i = 1; i < map.rank; ++i) rows_ *= counts_[i];
+  row_bytes_ = counts_[0] * element_bytes_;
+  pitch_ = span_ == 0 ? row_bytes_ : span_;
+  first_ = map.address + static_cast<uint64_t>(int64_t{start[0]} * element_bytes_);
+  const auto within_row = [&](int64_t element) {
+    return static_cast<uint32_t>(std::clamp<int64_t>(element, 0, counts_[0])) * element_bytes_;
+  };
+  inside_begin_ = within_row(-int64_t{start[0]});
+  inside_end_ = within_row(int64_t{map.last[0]} + 1 - start[0]);
+}
+
+bool TensorBox::starts_before() const {
+  return std::any_of(start_.begin(), start_.begin() + map_.rank, [](int32_t at) { return at < 0; });
+}
+
+}  // namespace sim

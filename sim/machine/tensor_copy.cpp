@@ -1,0 +1,290 @@
+/// TMA: copies between a box of a tensor and shared memory (cp.async.bulk.tensor, cp.reduce.async.bulk.tensor; PTX ISA
+/// 9.7.9.27), in tile mode.
+#include <cstring>
+
+#include "machine/bulk.h"
+#include "machine/forms.h"
+#include "machine/tensor_box.h"
+
+namespace sim {
+namespace {
+
+struct TensorCopy {
+  enum class What : uint8_t { load, store, prefetch };
+
+  Pointer map, shared, mbarrier;
+  uint32_t coordinates;  ///< their registers: first of those in Program::operand_lists
+  uint32_t mask;         ///< register
+  uint8_t rank;
+  bool multicast;
+  What what;
+  Reduce reduce;
+};
+static_assert(sizeof(TensorCopy) <= Instruction::payload_bytes);
+
+std::string describe(const Coordinates& at, uint32_t rank) {
+  std::string text = "the box at {";
+  for (uint32_t i = 0; i < rank; ++i) text += (i == 0 ? "" : ", ") + std::to_string(at[i]);
+  return text + "}";
+}
+
+/// The map that a lane's pointer names.
+std::optional<TensorMap> map_of(Warp& warp, uint32_t lane, const Pointer& pointer) {
+  const uint64_t address = address_of(warp, lane, pointer);
+  const std::byte* const bytes = warp.block.resolve(warp, lane, address, sizeof(TensorMap));
+  const auto none = [&](Finding kind, const std::string& why) {
+    refuse_bulk(warp, lane, kind, "the tensor map " + why);
+    return std::nullopt;
+  };
+  const Place place = reach(warp.block, address).place;
+  if (!bytes) return none(Finding::tensor_map, "lies where a kernel has no memory");
+  if (place == Place::shared || place == Place::local)
+    return none(Finding::tensor_map,
+                "is a copy in " + std::string(place == Place::shared ? "shared" : "local") +
+                    " memory; it has to be a __grid_constant__ parameter, or in constant or global memory");
+  if (address % 64 != 0) return none(Finding::misaligned, "is at no multiple of 64 bytes");
+  const auto map = read_map(bytes);
+  if (!map) return none(Finding::tensor_map, "was not made by cuTensorMapEncodeTiled, or has been changed since");
+  return map;
+}
+
+/// The box that a lane asks for, once nothing speaks against it.
+std::optional<TensorBox> box_of(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map,
+                                Coordinates& at) {
+  const auto none = [&](Finding kind, const std::string& why) {
+    refuse_bulk(warp, lane, kind, why);
+    return std::nullopt;
+  };
+  if (map.rank != copy.rank)
+    return none(Finding::tensor_map, "its tensor map has " + std::to_string(map.rank) + " dimensions");
+  const uint32_t* const registers = warp.block.program.operand_lists.data() + copy.coordinates;
+  for (uint32_t i = 0; i < copy.rank; ++i) at[i] = warp.lanes<const s32>(registers[i])[lane];
+  const TensorBox box(map, at);
+  if (box.starts_misaligned())
+    return none(Finding::misaligned, describe(at, copy.rank) + " starts " +
+                                         std::to_string(int64_t{at[0]} * bytes_of(map.type)) +
+                                         " bytes into a row, which is no multiple of 16");
+  if (copy.what == TensorCopy::What::store && box.starts_before())
+    return none(Finding::out_of_bounds,
+                describe(at, copy.rank) + " starts before the tensor, where nothing may be stored");
+  if (copy.reduce != Reduce::none && !reduction_of(copy.reduce, map.type))
+    return none(Finding::tensor_map, std::string("elements of type ") + name(map.type) + " have no such reduction");
+  return box;
+}
+
+/// Checks and counts what the box has in global memory. The bytes of it.
+std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorBox& box,
+                                     const Coordinates& at) {
+  uint64_t low = ~uint64_t{0}, high = 0, bytes = 0;
+  SectorCount sectors;
+  box.for_runs(0, [&](const BoxRun& run) {
+    if (!run.inside) return;
+    low = std::min(low, run.global), high = std::max(high, run.global + run.bytes), bytes += run.bytes;
+    sectors.add(run.global, run.bytes);
+  });
+  const bool store = copy.what == TensorCopy::What::store;
+  const auto range = bytes == 0 ? std::nullopt : warp.block.launch.allocations.holding(low);
+  if (bytes != 0 && !(range && range->holds(low, high) && !(store && range->read_only))) {
+    bool well = true;
+    box.for_runs(0, [&](const BoxRun& run) {
+      if (well && run.inside)
+        well = check_bulk_global(warp, lane, run.global, run.bytes, store, ", in " + describe(at, copy.rank));
+    });
+    if (!well) return std::nullopt;
+  }
+  if (warp.block.launch.options.watch) {
+    Tally& tally = warp.block.tallies.of[warp.here()];
+    ++tally.bulk_requests;
+    tally.bulk_bytes += bytes;
+    tally.bulk_sectors += sectors.count();
+  }
+  return bytes;
+}
+
+/// The bytes of shared memory that the box has when its first is at `offset`.
+void add_parts(std::vector<AsyncTransfer::Part>& parts, const TensorBox& box, const Spot& spot) {
+  if (box.bytes() == box.shared_bytes()) {
+    parts.push_back({spot.block, {spot.offset, box.bytes()}});
+    return;
+  }
+  box.for_runs(spot.offset, [&](const BoxRun& run) { parts.push_back({spot.block, {run.shared, run.bytes}}); });
+}
+
+void fill(std::byte* to, uint32_t bytes, uint16_t bits) {
+  for (uint32_t at = 0; at < bytes; at += sizeof bits)
+    std::memcpy(to + at, &bits, std::min<uint32_t>(sizeof bits, bytes - at));
+}
+
+void load_box(const TensorBox& box, const Spot& to) {
+  box.for_runs(to.offset, [&](const BoxRun& run) {
+    std::byte* const shared = to.block->shared.data() + run.shared;
+    if (run.inside)
+      std::memcpy(shared, reinterpret_cast<const std::byte*>(run.global), run.bytes);
+    else
+      fill(shared, run.bytes, box.fill_bits());
+  });
+}
+
+void store_box(const TensorBox& box, const Spot& from, Reduction reduction) {
+  box.for_runs(from.offset, [&](const BoxRun& run) {
+    if (!run.inside) return;
+    auto* const global = reinterpret_cast<std::byte*>(run.global);
+    const std::byte* const shared = from.block->shared.data() + run.shared;
+    if (reduction)
+      reduction(global, shared, run.bytes);
+    else
+      std::memcpy(global, shared, run.bytes);
+  });
+}
+
+/// A tile that is at least as long as the swizzle's pattern, and begins in the middle of it, is not what whoever reads
+/// it by rows expects.
+bool begins_with_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const Spot& spot) {
+  const uint32_t pattern = box.pattern_bytes();
+  if (spot.offset % pattern == 0 || box.shared_bytes() < pattern) return true;
+  refuse_bulk(warp, lane, Finding::misaligned,
+              "the tile starts " + std::to_string(spot.offset % pattern) +
+                  " bytes into the swizzle's pattern, which "
+                  "begins at multiples of " +
+                  std::to_string(pattern) + " bytes of shared memory");
+  return false;
+}
+
+void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorBox& box, const Spot& to,
+                uint64_t bytes) {
+  const auto signal = signal_of(warp, lane, copy.mbarrier, to, box.bytes());
+  if (!signal) return;
+  const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to.block->rank;
+  uint32_t receivers = 0;
+  for (uint32_t rank = 0; rank < 16; ++rank) {
+    if (!(mask >> rank & 1)) continue;
+    const auto spot = in_block(warp, lane, rank, to);
+    if (!spot || !spot->block->mbarriers.used(warp, lane, signal->mbarrier)) return;
+    AsyncTransfer transfer;
+    add_parts(transfer.writes, box, *spot);
+    transfer.signal = {spot->block, signal->mbarrier, box.bytes()};
+    transfer.move = [box, spot = *spot] { load_box(box, spot); };
+    warp.block.cluster.async.issue(warp, lane, std::move(transfer));
+    ++receivers;
+  }
+  if (!warp.block.launch.options.watch) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  tally.bulk_delivered += uint64_t{receivers} * box.bytes();
+  if (receivers > 1) tally.bulk_saved += (receivers - 1) * bytes;
+}
+
+void issue_store(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map, const TensorBox& box,
+                 const Spot& from) {
+  AsyncTransfer transfer;
+  add_parts(transfer.reads, box, from);
+  transfer.move = [box, from, reduction = reduction_of(copy.reduce, map.type)] { store_box(box, from, reduction); };
+  warp.block.cluster.async.issue(warp, lane, std::move(transfer));
+}
+
+void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
+  const auto map = map_of(warp, lane, copy.map);
+  if (!map) return;
+  Coordinates at{};
+  const auto box = box_of(warp, lane, copy, *map, at);
+  if (!box) return;
+  std::optional<Spot> spot;
+  if (copy.what != TensorCopy::What::prefetch) {
+    spot = shared_spot(warp, lane, copy.shared, box->shared_bytes(), 128, "the tile");
+    if (!spot || !begins_with_pattern(warp, lane, *box, *spot)) return;
+  }
+  const auto bytes = global_bytes(warp, lane, copy, *box, at);
+  if (!bytes) return;
+  if (copy.what == TensorCopy::What::load) issue_load(warp, lane, copy, *box, *spot, *bytes);
+  if (copy.what == TensorCopy::What::store) issue_store(warp, lane, copy, *map, *box, *spot);
+}
+
+/// Each lane asks for a copy of its own.
+void copy_tensor(Warp& warp, const TensorCopy& copy) {
+  for_lanes(warp.exec, [&](uint32_t lane) {
+    if (!warp.block.launch.given_up) copy_by_lane(warp, lane, copy);
+  });
+}
+
+/// The map and the coordinates: `[map, {x, y}]`.
+void build_box(Builder& builder, const ptx::Operand& written, TensorCopy& made) {
+  const std::string& opcode = builder.written().opcode;
+  made.rank = static_cast<uint8_t>(opcode[opcode.find(".tensor.") + 8] - '0');
+  if (written.kind != ptx::Operand::Kind::address || written.parts.size() != 2 ||
+      written.parts[1].parts.size() != made.rank)
+    builder.refuse("a tensor map with " + std::to_string(made.rank) + " coordinates is needed");
+  ptx::Operand map = written;
+  map.parts.pop_back();
+  made.map = pointer(builder, map);
+  auto& lists = builder.program().operand_lists;
+  std::vector<uint32_t> registers;
+  for (const ptx::Operand& part : written.parts[1].parts) registers.push_back(builder.source(part, ptx::Width::b32));
+  made.coordinates = static_cast<uint32_t>(lists.size());
+  lists.insert(lists.end(), registers.begin(), registers.end());
+}
+
+/// [tile], [map, {…}], [mbarrier]{, mask}{, policy}
+void build_load(Builder& builder) {
+  auto& made = builder.made<TensorCopy>();
+  made.what = TensorCopy::What::load;
+  made.mask = multicast_mask(builder, 3);
+  made.multicast = builder.has("multicast::cluster");
+  made.shared = pointer(builder, builder.operands()[0]);
+  build_box(builder, builder.operands()[1], made);
+  made.mbarrier = pointer(builder, builder.operands()[2]);
+}
+
+/// [map, {…}], [tile]{, policy}
+template <bool reduces>
+void build_store(Builder& builder) {
+  auto& made = builder.made<TensorCopy>();
+  made.what = TensorCopy::What::store;
+  made.reduce = reduces ? reduce_named(builder) : Reduce::none;
+  multicast_mask(builder, 2);
+  build_box(builder, builder.operands()[0], made);
+  made.shared = pointer(builder, builder.operands()[1]);
+}
+
+/// [map, {…}]{, policy}
+void build_prefetch(Builder& builder) {
+  auto& made = builder.made<TensorCopy>();
+  made.what = TensorCopy::What::prefetch;
+  multicast_mask(builder, 1);
+  build_box(builder, builder.operands()[0], made);
+}
+
+/// prefetch.tensormap: nothing but a hint, of which the pointer is looked at.
+struct PrefetchMap {
+  Pointer map;
+};
+
+void prefetch_map(Warp& warp, const PrefetchMap& prefetch) {
+  for_lanes(warp.exec, [&](uint32_t lane) {
+    if (!warp.block.launch.given_up) map_of(warp, lane, prefetch.map);
+  });
+}
+
+void build_prefetch_map(Builder& builder) {
+  if (builder.operands().size() != 1) builder.refuse("one operand is needed");
+  builder.made<PrefetchMap>().map = pointer(builder, builder.operands()[0]);
+}
+
+}  // namespace
+
+void add_tensor_copies(Table& table) {
+  const std::string rank = "{1d,2d,3d,4d,5d}", tile = "{,.tile}", hint = "{,.L2::cache_hint}";
+  const auto form = [](Build build) { return Form{"", Class::tma, handle<copy_tensor>, build}; };
+  table.add("cp.async.bulk.tensor." + rank + ".shared::cluster.global" + tile +
+                ".mbarrier::complete_tx::bytes{,.multicast::cluster}" + hint,
+            form(build_load));
+  table.add("cp.async.bulk.tensor." + rank + ".shared::cta.global" + tile + ".mbarrier::complete_tx::bytes" + hint,
+            form(build_load));
+  table.add("cp.async.bulk.tensor." + rank + ".global.shared::cta" + tile + ".bulk_group" + hint,
+            form(build_store<false>));
+  table.add("cp.reduce.async.bulk.tensor." + rank + ".global.shared::cta.{add,min,max,inc,dec,and,or,xor}" + tile +
+                ".bulk_group" + hint,
+            form(build_store<true>));
+  table.add("cp.async.bulk.prefetch.tensor." + rank + ".L2.global" + tile + hint, form(build_prefetch));
+  table.add("prefetch{,.param,.const}.tensormap", {"", Class::tma, handle<prefetch_map>, build_prefetch_map});
+}
+
+}  // namespace sim

@@ -1,0 +1,245 @@
+// The tensor map and the box against what an H200 did: every copy of the recording, element by element. And what
+// cuTensorMapEncodeTiled refuses.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "machine/tensor_box.h"
+#include "machine/tensor_map.h"
+
+namespace sim {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
+  return parts;
+}
+
+constexpr int64_t filled = -1, untouched = -2;
+
+// "12+1*8 f*16 u*8": elements 12 to 19, 16 filled ones, 8 that nothing touched.
+void append_elements(const std::string& text, std::vector<int64_t>& elements) {
+  for (const std::string& item : split(text, ' ')) {
+    const size_t times = item.find('*'), plus = item.find('+');
+    const int64_t count = times == std::string::npos ? 1 : std::stoll(item.substr(times + 1));
+    const int64_t step = plus == std::string::npos ? 0 : std::stoll(item.substr(plus + 1));
+    const int64_t first = item[0] == 'f' ? filled : item[0] == 'u' ? untouched : std::stoll(item);
+    for (int64_t i = 0; i < count; ++i) elements.push_back(first + i * step);
+  }
+}
+
+// A copy as recorded: a line `cfg`, and the lines of memory that follow it.
+struct Copy {
+  std::string id, operation, status, fill_bits;
+  TiledTensor tensor;
+  Coordinates start{};
+  uint32_t box_bytes = 0;
+  std::vector<int64_t> memory;  // of shared memory after a load, of global memory after a store
+};
+
+constexpr uint64_t tensor_address = 1 << 20;
+
+Copy copy_of(const std::vector<std::string>& cells) {
+  static const std::map<std::string, TensorType> types = {{"u8", TensorType::u8},     {"u16", TensorType::u16},
+                                                          {"u32", TensorType::u32},   {"f16", TensorType::f16},
+                                                          {"bf16", TensorType::bf16}, {"f32", TensorType::f32}};
+  static const std::map<std::string, Swizzle> swizzles = {
+      {"0", Swizzle::none}, {"32", Swizzle::by_32}, {"64", Swizzle::by_64}, {"128", Swizzle::by_128}};
+  Copy copy{.id = cells[1], .operation = cells[2], .status = cells[11], .fill_bits = "", .tensor = {}, .memory = {}};
+  if (copy.status == "ok") copy.box_bytes = static_cast<uint32_t>(std::stoul(cells[12]));
+  if (cells.size() > 17) copy.fill_bits = cells[17];
+  TiledTensor& tensor = copy.tensor;
+  tensor.type = types.at(cells[3]);
+  tensor.swizzle = swizzles.at(cells[8]);
+  tensor.fill = cells[9] == "nan" ? Fill::nan : Fill::zeros;
+  tensor.address = tensor_address;
+  const auto sizes = split(cells[5], 'x'), box = split(cells[6], 'x'), steps = split(cells[7], 'x'),
+             start = split(cells[10], 'x');
+  tensor.rank = static_cast<uint32_t>(sizes.size());
+  uint64_t stride = bytes_of(tensor.type);
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    tensor.size[i] = std::stoull(sizes[i]);
+    tensor.box[i] = static_cast<uint32_t>(std::stoul(box[i]));
+    tensor.element_stride[i] = static_cast<uint32_t>(std::stoul(steps[i]));
+    copy.start[i] = std::stoi(start[i]);
+    stride *= tensor.size[i];
+    if (i + 1 < tensor.rank) tensor.stride[i] = stride;
+  }
+  return copy;
+}
+
+std::vector<Copy> recorded() {
+  std::ifstream file(TENSOR_COPIES_FIXTURE);
+  std::vector<Copy> copies;
+  for (std::string line; std::getline(file, line);) {
+    const auto cells = split(line, ',');
+    if (cells[0] == "cfg")
+      copies.push_back(copy_of(cells));
+    else if ((cells[0] == "smem" || cells[0] == "gmem") && cells[1] == copies.back().id)
+      append_elements(cells[3], copies.back().memory);
+  }
+  return copies;
+}
+
+// The bits of the first filled element, with as many digits as the recording gives them.
+std::string fill_digits(const TensorBox& box, TensorType type) {
+  char digits[5];
+  std::snprintf(digits, sizeof digits, "%04x", box.fill_bits());
+  if (bytes_of(type) == 1) return digits + 2;
+  return bytes_of(type) == 2 ? digits : std::string(digits) + digits;
+}
+
+TEST(TensorBox, MovesWhatTheRecordingSays) {
+  const std::vector<Copy> copies = recorded();
+  ASSERT_EQ(copies.size(), 213u);
+  for (const Copy& copy : copies) {
+    TensorMap map;
+    const auto refused = encode(copy.tensor, map);
+    ASSERT_EQ(refused && refused->invalid, copy.status == "refused") << copy.id;
+    if (refused) continue;
+    const TensorBox box(map, copy.start);
+    const bool stores = copy.operation != "load";
+    EXPECT_EQ(box.starts_misaligned() || (stores && box.starts_before()), copy.status == "trap") << copy.id;
+    if (copy.status == "trap") continue;
+    EXPECT_EQ(box.bytes(), copy.box_bytes) << copy.id;
+
+    const uint32_t bytes = bytes_of(copy.tensor.type);
+    std::vector<int64_t> memory(copy.memory.size(), untouched);
+    box.for_runs(0, [&](const BoxRun& run) {
+      for (uint32_t at = 0; at < run.bytes; at += bytes) {
+        const uint64_t global = (run.global - tensor_address + at) / bytes, shared = (run.shared + at) / bytes;
+        EXPECT_LE(run.shared + run.bytes, box.shared_bytes());
+        // The recording ends 128 bytes behind as many bytes as the box has: short rows of a wide span go beyond.
+        if (!stores && shared < memory.size())
+          memory[shared] = run.inside ? static_cast<int64_t>(global) : filled;
+        else if (stores && run.inside)
+          memory.at(global) = static_cast<int64_t>(shared);
+      }
+    });
+    EXPECT_EQ(memory, copy.memory) << copy.id;
+    if (copy.fill_bits.size() > 1) {
+      EXPECT_EQ(copy.fill_bits, fill_digits(box, map.type)) << copy.id;
+    }
+  }
+}
+
+// --- what is refused ---
+
+TiledTensor usual() {
+  return {.type = TensorType::bf16,
+          .rank = 2,
+          .address = 4096,
+          .size = {100, 50},
+          .stride = {208},
+          .box = {64, 32},
+          .element_stride = {1, 1},
+          .swizzle = Swizzle::by_128};
+}
+
+TEST(TensorMap, RefusesWhatTheDriverRefuses) {
+  TensorMap map;
+  EXPECT_FALSE(encode(usual(), map));
+  struct {
+    void (*change)(TiledTensor&);
+    const char* says;
+  } const cases[] = {
+      {[](TiledTensor& t) { t.type = static_cast<TensorType>(16); }, "tensorDataType"},
+      {[](TiledTensor& t) { t.rank = 0; }, "tensorRank is 0"},
+      {[](TiledTensor& t) { t.rank = 6; }, "tensorRank is 6"},
+      {[](TiledTensor& t) { t.address += 8; }, "globalAddress"},
+      {[](TiledTensor& t) { t.size[1] = 0; }, "globalDim[1] is 0"},
+      {[](TiledTensor& t) { t.size[0] = (uint64_t{1} << 32) + 1; }, "globalDim[0] is 4294967297"},
+      {[](TiledTensor& t) { t.stride[0] = 200; }, "globalStrides[0] is 200 bytes"},
+      {[](TiledTensor& t) { t.stride[0] = uint64_t{1} << 40; }, "globalStrides[0]"},
+      {[](TiledTensor& t) { t.box[1] = 257; }, "boxDim[1] is 257"},
+      {[](TiledTensor& t) { t.box[0] = 0; }, "boxDim[0] is 0"},
+      {[](TiledTensor& t) { t.box[0] = 60; }, "rows of 120 bytes; a multiple of 16"},
+      {[](TiledTensor& t) { t.box[0] = 72; }, "at most 128"},
+      {[](TiledTensor& t) { t.swizzle = Swizzle::by_32; }, "at most 32"},
+      {[](TiledTensor& t) { t.swizzle = static_cast<Swizzle>(7); }, "swizzle is no"},
+      {[](TiledTensor& t) { t.element_stride[1] = 0; }, "elementStrides[1] is 0"},
+      {[](TiledTensor& t) { t.element_stride[0] = 9; }, "elementStrides[0] is 9"},
+      {[](TiledTensor& t) { t.type = TensorType::u16, t.fill = Fill::nan; }, "UINT16"},
+      {[](TiledTensor& t) { t.interleave = Interleave::by_16; }, "an interleaved tensor needs"},
+      {[](TiledTensor& t) { t.interleave = static_cast<Interleave>(3); }, "interleave is no"},
+      {[](TiledTensor& t) { t.promotion = static_cast<Promotion>(4); }, "l2Promotion"},
+      {[](TiledTensor& t) { t.fill = static_cast<Fill>(2); }, "oobFill is no"},
+  };
+  for (const auto& each : cases) {
+    TiledTensor tensor = usual();
+    each.change(tensor);
+    const auto refused = encode(tensor, map);
+    ASSERT_TRUE(refused) << each.says;
+    EXPECT_TRUE(refused->invalid) << each.says;
+    EXPECT_NE(refused->why.find(each.says), std::string::npos) << refused->why;
+  }
+}
+
+TEST(TensorMap, SaysWhatIsNotModelled) {
+  TensorMap map;
+  for (const auto change : {+[](TiledTensor& t) { t.type = TensorType::tf32, t.box[0] = 32; },
+                            +[](TiledTensor& t) { t.swizzle = Swizzle::by_128_atom_32; },
+                            +[](TiledTensor& t) {
+                              t.interleave = Interleave::by_16, t.rank = 3, t.size[2] = 1, t.box[2] = 1,
+                              t.element_stride[2] = 1;
+                            }}) {
+    TiledTensor tensor = usual();
+    change(tensor);
+    const auto refused = encode(tensor, map);
+    ASSERT_TRUE(refused);
+    EXPECT_FALSE(refused->invalid) << refused->why;
+    EXPECT_NE(refused->why.find("does not model"), std::string::npos) << refused->why;
+  }
+}
+
+TEST(TensorMap, OtherBytesAreNoMap) {
+  TensorMap map;
+  ASSERT_FALSE(encode(usual(), map));
+  auto* const bytes = reinterpret_cast<std::byte*>(&map);
+  ASSERT_TRUE(read_map(bytes));
+  for (size_t at = 0; at < sizeof map; ++at) {
+    bytes[at] ^= std::byte{1};
+    EXPECT_FALSE(read_map(bytes)) << at;
+    bytes[at] ^= std::byte{1};
+  }
+  EXPECT_EQ(read_map(bytes)->count(1), 32u);
+}
+
+TEST(TensorBox, HasFiveDimensionsAtMost) {
+  TiledTensor tensor{.type = TensorType::u32,
+                     .rank = 5,
+                     .address = 4096,
+                     .size = {8, 3, 3, 3, 3},
+                     .stride = {32, 96, 288, 864},
+                     .box = {4, 2, 2, 2, 2},
+                     .element_stride = {1, 1, 1, 1, 2}};
+  TensorMap map;
+  ASSERT_FALSE(encode(tensor, map));
+  const TensorBox box(map, {4, 1, 2, 0, 1});
+  EXPECT_EQ(box.bytes(), 4u * 4 * 8);  // the last dimension's stride leaves one element of it
+  std::vector<uint64_t> rows;
+  box.for_runs(0, [&](const BoxRun& run) { rows.push_back(run.inside ? run.global - 4096 : ~uint64_t{0}); });
+  const uint64_t first = 16 + 32 + 2 * 96 + 864, out = ~uint64_t{0};
+  EXPECT_EQ(rows, (std::vector<uint64_t>{first, first + 32, out, out, first + 288, first + 320, out, out}));
+}
+
+// A tile that does not begin where the pattern does: the address decides, not the row.
+TEST(TensorBox, TheSwizzleGoesByTheAddress) {
+  TensorMap map;
+  ASSERT_FALSE(encode(usual(), map));
+  const TensorBox box(map, {});
+  EXPECT_EQ(box.pattern_bytes(), 1024u);
+  uint32_t first = 0, runs = 0;
+  box.for_runs(256, [&](const BoxRun& run) { first = runs++ == 0 ? run.shared : first; });
+  EXPECT_EQ(first, 256u ^ 32u);
+}
+
+}  // namespace
+}  // namespace sim
