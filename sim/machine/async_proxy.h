@@ -46,10 +46,12 @@ struct AsyncTransfer {
     uint32_t bytes;
   };
 
-  std::vector<Part> reads, writes;
-  std::optional<Signal> signal;
+  std::vector<Part> reads = {}, writes = {};
+  std::optional<Signal> signal = {};
   AsyncKind kind = AsyncKind::bulk;  ///< of the group, where there is no signal
-  std::function<void()> move;
+  bool checked = false;              ///< the instruction has checked what it reads, of which `reads` is the surroundings
+  uint8_t swizzle = Shadow::unknown_swizzle;  ///< bytes of the pattern in which a tile is written; 0 without
+  std::function<void()> move = {};
 };
 
 /// A cluster's transfers.
