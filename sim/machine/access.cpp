@@ -145,6 +145,7 @@ void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch t
   const bool store = touch != Touch::read && touch != Touch::strong_read;
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
+  owner.check_is_alive(warp.agent, warp.here());
   owner.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
                      [&](const Objection& objection) { report_objection(warp, owner, objection); });
 }

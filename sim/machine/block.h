@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "machine/address.h"
@@ -43,7 +45,8 @@ class Block {
 
   /// A warp has ended. With the last one the block has: what its cluster has not finished in its memory is reported.
   void end_warp();
-  bool has_ended() const { return ended_warps_ == launch.warps(); }
+  /// An agent of another block uses this one's shared memory: a report where the block has ended.
+  void check_is_alive(uint32_t agent, uint32_t site);
 
   /// Lets warps go on whose barrier others will never reach, since they have ended: reported. False where none is.
   bool release_abandoned();
@@ -100,6 +103,7 @@ class Block {
   void fill_constants();
   void fill_specials();
   void complete(Barrier& barrier);
+  void report_late_use(uint32_t agent, uint32_t site);
 
   Dim3 index_;
   uint32_t ended_warps_ = 0;
@@ -108,7 +112,6 @@ class Block {
   std::vector<std::byte> register_bytes_, local_;
   std::vector<Warp> warps_;
   std::array<Barrier, barrier_count> barriers_{};
-  std::set<std::tuple<Finding, uint32_t, uint32_t>> reported_;  ///< what this worker need not report again
 };
 
 }  // namespace sim

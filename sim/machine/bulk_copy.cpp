@@ -166,6 +166,23 @@ void build_wait_group(Builder& builder) {
   builder.made<WaitGroup>().left = builder.immediate(builder.operands()[0]);
 }
 
+/// createpolicy: caches are not modelled, so that any bits will do.
+struct Policy {
+  uint32_t to;  ///< register
+};
+
+void create_policy(Warp& warp, const Policy& policy) {
+  u64* const to = warp.lanes<u64>(policy.to);
+  for_lanes(warp.exec, [to](uint32_t lane) { to[lane] = 0; });
+}
+
+void build_policy(Builder& builder) {
+  const auto& operands = builder.operands();
+  if (operands.empty() || operands.size() > 2) builder.refuse("a destination and, if need be, a fraction are needed");
+  if (operands.size() == 2) builder.source(operands[1], ptx::Width::b32);
+  builder.made<Policy>().to = builder.destination(operands[0], ptx::Width::b64);
+}
+
 }  // namespace
 
 void add_bulk_copies(Table& table) {
@@ -185,6 +202,10 @@ void add_bulk_copies(Table& table) {
   for (const char* operation : {".add.{u32,s32,u64}", ".{min,max}.{u32,s32}", ".{inc,dec}.u32", ".{and,or,xor}.b32"})
     table.add("cp.reduce.async.bulk.shared::cluster.shared::cta" + signal + operation,
               form(build_copy<What::between_blocks, true>));
+  table.add(
+      "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}"
+      "{,.L2::evict_first,.L2::evict_unchanged}.b64",
+      {"", Class::other, handle<create_policy>, build_policy});
   table.add("cp.async.bulk.commit_group", {"", Class::tma, commit_group});
   table.add("cp.async.bulk.wait_group{,.read}", {"", Class::tma, handle<wait_group>, build_wait_group});
 }

@@ -62,10 +62,25 @@ Cluster::Progress Cluster::unstick() {
   for (const auto& block : blocks_) {
     if (block->release_abandoned()) return Progress::running;
   }
-  if (let_others_pass()) return Progress::running;
+  if (time_out() || let_others_pass()) return Progress::running;
   report_deadlock();
   launch.given_up = true;
   return Progress::done;
+}
+
+/// A try_wait does not wait for ever: some programs use it to look ahead, and go on all the same.
+bool Cluster::time_out() {
+  constexpr uint32_t most_futile = 8;
+  if (++futile_ > most_futile) return false;
+  bool some = false;
+  for (const auto& block : blocks_) {
+    for (Warp& warp : block->warps()) {
+      if (warp.state != Warp::State::waiting || warp.waits_for.kind != Warp::Wait::Kind::mbarrier) continue;
+      warp.timed_out = some = true;
+      warp.state = Warp::State::running;
+    }
+  }
+  return some;
 }
 
 /// Lanes may wait for others of their warp that are ahead of them.

@@ -1,4 +1,6 @@
 /// The instructions on mbarriers (PTX ISA 9.7.13.15).
+#include <utility>
+
 #include "machine/access.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
@@ -11,7 +13,8 @@ struct MbarrierOperands {
   uint32_t to;     ///< register: the state that an arrival returns, or the predicate of a wait
   uint32_t value;  ///< register: arrivals, bytes, a parity or a state
   bool orders;     ///< releases or acquires, not .relaxed
-  bool drops, expects_bytes, may_not_complete;  ///< of an arrival
+  bool drops, expects_bytes;                    ///< of an arrival
+  bool may_not_complete;                        ///< of an arrival: .noComplete, or of copies that are counted in addition
   bool by_parity, suspends;                     ///< of a wait
 };
 
@@ -89,6 +92,20 @@ void arrive(Warp& warp, const MbarrierOperands& operands) {
   });
 }
 
+/// cp.async.mbarrier.arrive: the thread's copies so far arrive at the mbarrier when they are complete. Here they are at
+/// once, which is one of the orders that are possible; whoever wants the data has to wait for the phase all the same.
+/// Without .noinc the arrival is expected in addition, so that the count of missing ones stays as it was.
+void arrive_after_copies(Warp& warp, const MbarrierOperands& operands) {
+  for_mbarriers(warp, operands, [&](uint32_t lane, Block& block, uint32_t address) {
+    Mbarrier* const mbarrier = block.mbarriers.used(warp, lane, address);
+    if (!mbarrier) return;
+    const uint32_t agent = block.mbarriers.agent(*mbarrier);
+    warp.block.transfers.complete_for(warp.index, 1u << lane, agent);
+    block.shadow.clocks.act(agent, mbarrier->gathering);
+    if (!operands.may_not_complete) block.mbarriers.arrive(warp, lane, *mbarrier, 1, false, false);
+  });
+}
+
 /// A phase may not pass while somebody waits for the one before it: its parity would never be seen.
 bool is_overrun(Warp& warp, uint32_t lane, const Block& block, const Mbarrier& mbarrier) {
   const Warp::Wait& before = warp.waits_for;
@@ -107,8 +124,8 @@ bool is_overrun(Warp& warp, uint32_t lane, const Block& block, const Mbarrier& m
   return true;
 }
 
-/// test_wait and try_wait. A try_wait that would fail suspends the warp until the phase is complete; on a GPU it may
-/// also return earlier, and the loop around it comes back.
+/// test_wait and try_wait. A try_wait that would fail suspends the warp until the phase is complete, or until nothing
+/// else can go on: then its time is over and it returns, as it may at any time on a GPU.
 void wait(Warp& warp, const MbarrierOperands& operands) {
   uint32_t complete = 0;
   Warp::Wait missing;
@@ -135,7 +152,7 @@ void wait(Warp& warp, const MbarrierOperands& operands) {
   });
   if (warp.state == Warp::State::done || warp.exec == 0) return;
   if (complete != warp.exec) {
-    if (operands.suspends) return warp.wait_again(missing);
+    if (operands.suspends && !std::exchange(warp.timed_out, false)) return warp.wait_again(missing);
     warp.poll();
   }
   warp.waits_for = {};
@@ -165,6 +182,11 @@ void build_plain(Builder& builder) {
   if (operands.size() != (takes_value ? 2 : 1)) builder.refuse("a wrong number of operands");
   MbarrierOperands& made = begin(builder, operands[0]);
   if (takes_value) made.value = builder.source(operands[1], ptx::Width::b32);
+}
+
+void build_arrive_after_copies(Builder& builder) {
+  if (builder.operands().size() != 1) builder.refuse("an address is needed");
+  begin(builder, builder.operands()[0]).may_not_complete = !builder.has("noinc");
 }
 
 /// state or _, [address], and a count or bytes; the form without a state is that for other blocks' mbarriers.
@@ -211,6 +233,8 @@ void add_mbarrier(Table& table) {
     table.add(operation + ("{,.expect_tx}{,.release,.relaxed}" + scope + any), form);
     table.add(operation + (".noComplete{,.release}{,.cta}" + own), form);
   }
+  table.add("cp.async.mbarrier.arrive{,.noinc}" + own,
+            {"", Class::cp_async, handle<arrive_after_copies>, build_arrive_after_copies});
   table.add("mbarrier.{test_wait,try_wait}{,.parity}{,.acquire,.relaxed}" + scope + own,
             {"", Class::barrier, handle<wait>, build_wait});
   table.lanewise<count_pending>("mbarrier.pending_count.b64", Class::integer);

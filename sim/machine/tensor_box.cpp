@@ -1,12 +1,18 @@
 #include "machine/tensor_box.h"
 
 namespace sim {
+namespace {
+
+constexpr uint32_t most_rows = 1 << 20;
+
+}  // namespace
 
 TensorBox::TensorBox(const TensorMap& map, const Coordinates& start) : map_(map), start_(start) {
   element_bytes_ = bytes_of(map.type);
   span_ = span_of(map.swizzle);
   for (uint32_t i = 0; i < max_rank; ++i) counts_[i] = map.count(i);
-  for (uint32_t i = 1; i < map.rank; ++i) rows_ *= counts_[i];
+  // More rows than any shared memory holds are as many as another: the numbers of bytes stay below 2^32.
+  for (uint32_t i = 1; i < map.rank; ++i) rows_ = std::min(rows_ * counts_[i], most_rows);
   row_bytes_ = counts_[0] * element_bytes_;
   pitch_ = span_ == 0 ? row_bytes_ : span_;
   first_ = map.address + static_cast<uint64_t>(int64_t{start[0]} * element_bytes_);

@@ -107,7 +107,13 @@ void add_parts(std::vector<AsyncTransfer::Part>& parts, const TensorBox& box, co
     parts.push_back({spot.block, {spot.offset, box.bytes()}});
     return;
   }
-  box.for_runs(spot.offset, [&](const BoxRun& run) { parts.push_back({spot.block, {run.shared, run.bytes}}); });
+  // The tensor's edge may lie within a place that the shadow tells from no other: both sides of it are one part.
+  box.for_runs(spot.offset, [&](const BoxRun& run) {
+    if (!parts.empty() && parts.back().block == spot.block && parts.back().span.end() == run.shared)
+      parts.back().span.bytes += run.bytes;
+    else
+      parts.push_back({spot.block, {run.shared, run.bytes}});
+  });
 }
 
 void fill(std::byte* to, uint32_t bytes, uint16_t bits) {
@@ -269,6 +275,15 @@ void build_prefetch_map(Builder& builder) {
   builder.made<PrefetchMap>().map = pointer(builder, builder.operands()[0]);
 }
 
+/// fence.proxy.tensormap: maps in memory are always read as they are.
+void fence_map(Warp&, const Instruction&) {}
+
+void build_acquire_map(Builder& builder) {
+  if (builder.operands().size() != 2 || builder.immediate(builder.operands()[1]) != sizeof(TensorMap))
+    builder.refuse("an address and the 128 bytes of a map are needed");
+  pointer(builder, builder.operands()[0]);
+}
+
 }  // namespace
 
 void add_tensor_copies(Table& table) {
@@ -286,6 +301,9 @@ void add_tensor_copies(Table& table) {
             form(build_store<true>));
   table.add("cp.async.bulk.prefetch.tensor." + rank + ".L2.global" + tile + hint, form(build_prefetch));
   table.add("prefetch{,.param,.const}.tensormap", {"", Class::tma, handle<prefetch_map>, build_prefetch_map});
+  const std::string scope = ".{cta,cluster,gpu,sys}";
+  table.add("fence.proxy.tensormap::generic.release" + scope, {"", Class::other, fence_map});
+  table.add("fence.proxy.tensormap::generic.acquire" + scope, {"", Class::other, fence_map, build_acquire_map});
 }
 
 }  // namespace sim

@@ -70,6 +70,7 @@ std::string why_invalid(const TiledTensor& t) {
 std::string why_not_modelled(const TiledTensor& t) {
   if (!facts(t.type).modelled) return std::string("the type ") + name(t.type);
   if (t.interleave != Interleave::none) return "interleaved tensors";
+  if (t.fill == Fill::nan && t.type == TensorType::f64) return "what FLOAT64 is filled with as NaN";
   if (t.swizzle > Swizzle::by_128) return "swizzles of 128 bytes by larger atoms";
   return "";
 }

@@ -186,5 +186,36 @@ TEST_F(AsyncProxyTest, AMulticastWrite) {
   EXPECT_EQ(block(1).mbarriers.find(2048)->bytes, 128);
 }
 
+// Products add to the same registers: whatever the lot says, they keep their order.
+TEST_F(AsyncProxyTest, ProductsOfAWarpLandInOrder) {
+  std::vector<int> order;
+  for (int i = 0; i < 20; ++i) {
+    cluster_.async.issue(warp(0, 0), 0, {.kind = AsyncKind::wgmma, .move = [&order, i] { order.push_back(i); }});
+    cluster_.async.commit(warp(0, 0), 0, AsyncKind::wgmma);
+  }
+  Random random(1);
+  cluster_.async.land_by_lot(random);
+  EXPECT_LT(order.size(), 20u);
+  cluster_.async.wait(warp(0, 0), 0, AsyncKind::wgmma, 0);
+  EXPECT_EQ(order.size(), 20u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+// A multicast block that waited for its own mbarrier may end: it knows of what the other block's thread did there.
+TEST_F(AsyncProxyTest, ABlockThatWaitedMayEnd) {
+  block(1).mbarriers.init(warp(1, 0), 0, 2048, 1);
+  all_meet();
+  Mbarrier* const mbarrier = block(1).mbarriers.used(warp(1, 0), 0, 2048);
+  block(1).mbarriers.expect_bytes(warp(1, 0), 0, *mbarrier, 128);
+  block(1).mbarriers.arrive(warp(1, 0), 0, *mbarrier, 1, true, false);
+  cluster_.async.issue(warp(0, 0), 0,
+                       {.writes = {{&block(1), {0, 128}}}, .signal = {{&block(1), 2048, 128}}, .move = [] {}});
+  EXPECT_TRUE(cluster_.async.land_oldest());
+  cluster_.clocks.wait(warp(1, 1).agent, mbarrier->completed, true);
+  block(1).end_warp();
+  block(1).end_warp();
+  EXPECT_TRUE(reports_.empty()) << text();
+}
+
 }  // namespace
 }  // namespace sim::testing

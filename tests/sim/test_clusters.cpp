@@ -167,6 +167,12 @@ TEST(Clusters, ABlockThatExitsWhileItsClusterUsesItsMemory) {
   expect(Finding::exited_block, write, "which may have ended by then");
   expect(Finding::exited_block, "st.shared.u32 [%r2], 0;\n" + all_meet + "ld.shared::cluster.u32 %r10, [%r3];\n");
   expect_silent(write + all_meet);
+  // The block may have long ended when the access comes.
+  const std::string later = "st.shared.u32 [%r2], 0;\n" + all_meet +
+                            "@%p1 bra end;\nmov.u32 %r10, 0;\nnap:\nnanosleep.u32 9;\nadd.u32 %r10, %r10, 1;\n"
+                            "setp.lt.u32 %p3, %r10, 20000;\n@%p3 bra nap;\nsetp.eq.u32 %p3, %r8, 3;\n"
+                            "@%p3 st.shared::cluster.u32 [%r3], %r7;\nend:\n";
+  expect(Finding::exited_block, later, "of block (0,0,0), which may have ended");
   // An arrival at another block's mbarrier needs the block just as well.
   const std::string far = "mov.u32 %r10, bar;\nmapa.shared::cluster.u32 %r11, %r10, %r9;\n@%p2 mbarrier.init.shared.b64 "
                           "[bar], 1;\n" + all_meet + "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];\n";

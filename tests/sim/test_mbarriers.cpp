@@ -289,6 +289,25 @@ TEST(Mbarrier, ADeadlockNamesAllThatWait) {
   EXPECT_TRUE(result.given_up);
 }
 
+// Copies by cp.async that arrive at an mbarrier: neither the others nor the thread itself may read before its phase.
+TEST(Mbarrier, CopiesThatArrive) {
+  const std::string copy = "cp.async.ca.shared.global [%r2], [%d2], 4;\n";
+  const std::string noinc = copy + "cp.async.mbarrier.arrive.noinc.shared.b64 [full];\n";
+  const std::string counted = copy + "cp.async.mbarrier.arrive.shared.b64 [full];\n" + arrive;
+  for (const std::string& arrives : {noinc, counted}) {
+    expect_silent(with_mbarriers("32", "1") + roles(arrives, wait("full", "0") + read));
+    expect_silent(with_mbarriers("32", "1") + roles(arrives + wait("full", "0") + "ld.shared.u32 %r6, [%r2];\n", ""));
+    expect(Finding::race, with_mbarriers("32", "1") + roles(arrives + "ld.shared.u32 %r6, [%r2];\n", ""));
+  }
+}
+
+// A look ahead: whoever finds the phase incomplete does something else first, which it takes to complete it.
+TEST(Mbarrier, ATryWaitEndsEarlyWhereNothingElseCanGoOn) {
+  const std::string look = "mbarrier.try_wait.parity.shared.b64 %p5, [full], 0;\n";
+  expect_silent(with_mbarriers("32", "32") +
+                roles(look + "@%p5 bra end;\n" + give_back + wait("full", "0"), wait("empty", "0") + arrive));
+}
+
 // Lanes of one warp may wait for each other: the one that waits lets those pass that are ahead of it.
 TEST(Mbarrier, LanesThatWaitForEachOther) {
   expect_silent(with_mbarriers("1", "1") + "setp.eq.u32 %p3, %r1, 1;\n@!%p2 bra other;\n" + wait("full", "0") +

@@ -2,90 +2,42 @@
 // cuTensorMapEncodeTiled refuses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "lab/recordings/copies.h"
 #include "machine/tensor_box.h"
 #include "machine/tensor_map.h"
 
 namespace sim {
 namespace {
 
-std::vector<std::string> split(const std::string& text, char by) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
-  return parts;
-}
-
-constexpr int64_t filled = -1, untouched = -2;
-
-// "12+1*8 f*16 u*8": elements 12 to 19, 16 filled ones, 8 that nothing touched.
-void append_elements(const std::string& text, std::vector<int64_t>& elements) {
-  for (const std::string& item : split(text, ' ')) {
-    const size_t times = item.find('*'), plus = item.find('+');
-    const int64_t count = times == std::string::npos ? 1 : std::stoll(item.substr(times + 1));
-    const int64_t step = plus == std::string::npos ? 0 : std::stoll(item.substr(plus + 1));
-    const int64_t first = item[0] == 'f' ? filled : item[0] == 'u' ? untouched : std::stoll(item);
-    for (int64_t i = 0; i < count; ++i) elements.push_back(first + i * step);
-  }
-}
-
-// A copy as recorded: a line `cfg`, and the lines of memory that follow it.
-struct Copy {
-  std::string id, operation, status, fill_bits;
-  TiledTensor tensor;
-  Coordinates start{};
-  uint32_t box_bytes = 0;
-  std::vector<int64_t> memory;  // of shared memory after a load, of global memory after a store
-};
-
 constexpr uint64_t tensor_address = 1 << 20;
 
-Copy copy_of(const std::vector<std::string>& cells) {
+TiledTensor tensor_of(const RecordedCopy& copy) {
   static const std::map<std::string, TensorType> types = {{"u8", TensorType::u8},     {"u16", TensorType::u16},
                                                           {"u32", TensorType::u32},   {"f16", TensorType::f16},
                                                           {"bf16", TensorType::bf16}, {"f32", TensorType::f32}};
-  static const std::map<std::string, Swizzle> swizzles = {
-      {"0", Swizzle::none}, {"32", Swizzle::by_32}, {"64", Swizzle::by_64}, {"128", Swizzle::by_128}};
-  Copy copy{.id = cells[1], .operation = cells[2], .status = cells[11], .fill_bits = "", .tensor = {}, .memory = {}};
-  if (copy.status == "ok") copy.box_bytes = static_cast<uint32_t>(std::stoul(cells[12]));
-  if (cells.size() > 17) copy.fill_bits = cells[17];
-  TiledTensor& tensor = copy.tensor;
-  tensor.type = types.at(cells[3]);
-  tensor.swizzle = swizzles.at(cells[8]);
-  tensor.fill = cells[9] == "nan" ? Fill::nan : Fill::zeros;
-  tensor.address = tensor_address;
-  const auto sizes = split(cells[5], 'x'), box = split(cells[6], 'x'), steps = split(cells[7], 'x'),
-             start = split(cells[10], 'x');
-  tensor.rank = static_cast<uint32_t>(sizes.size());
+  static const std::map<int, Swizzle> swizzles = {
+      {0, Swizzle::none}, {32, Swizzle::by_32}, {64, Swizzle::by_64}, {128, Swizzle::by_128}};
+  TiledTensor tensor{.type = types.at(copy.type),
+                     .rank = static_cast<uint32_t>(copy.sizes.size()),
+                     .address = tensor_address,
+                     .swizzle = swizzles.at(copy.swizzle),
+                     .fill = copy.fill == "nan" ? Fill::nan : Fill::zeros};
   uint64_t stride = bytes_of(tensor.type);
   for (uint32_t i = 0; i < tensor.rank; ++i) {
-    tensor.size[i] = std::stoull(sizes[i]);
-    tensor.box[i] = static_cast<uint32_t>(std::stoul(box[i]));
-    tensor.element_stride[i] = static_cast<uint32_t>(std::stoul(steps[i]));
-    copy.start[i] = std::stoi(start[i]);
+    tensor.size[i] = static_cast<uint64_t>(copy.sizes[i]);
+    tensor.box[i] = static_cast<uint32_t>(copy.box[i]);
+    tensor.element_stride[i] = static_cast<uint32_t>(copy.element_strides[i]);
     stride *= tensor.size[i];
     if (i + 1 < tensor.rank) tensor.stride[i] = stride;
   }
-  return copy;
-}
-
-std::vector<Copy> recorded() {
-  std::ifstream file(TENSOR_COPIES_FIXTURE);
-  std::vector<Copy> copies;
-  for (std::string line; std::getline(file, line);) {
-    const auto cells = split(line, ',');
-    if (cells[0] == "cfg")
-      copies.push_back(copy_of(cells));
-    else if ((cells[0] == "smem" || cells[0] == "gmem") && cells[1] == copies.back().id)
-      append_elements(cells[3], copies.back().memory);
-  }
-  return copies;
+  return tensor;
 }
 
 // The bits of the first filled element, with as many digits as the recording gives them.
@@ -97,34 +49,37 @@ std::string fill_digits(const TensorBox& box, TensorType type) {
 }
 
 TEST(TensorBox, MovesWhatTheRecordingSays) {
-  const std::vector<Copy> copies = recorded();
-  ASSERT_EQ(copies.size(), 213u);
-  for (const Copy& copy : copies) {
+  std::ifstream file(TENSOR_COPIES_FIXTURE);
+  const std::vector<RecordedCopy> recorded = copies::read(file);
+  ASSERT_EQ(recorded.size(), 213u);
+  for (const RecordedCopy& copy : recorded) {
     TensorMap map;
-    const auto refused = encode(copy.tensor, map);
+    const auto refused = encode(tensor_of(copy), map);
     ASSERT_EQ(refused && refused->invalid, copy.status == "refused") << copy.id;
     if (refused) continue;
-    const TensorBox box(map, copy.start);
+    Coordinates start{};
+    std::copy(copy.start.begin(), copy.start.end(), start.begin());
+    const TensorBox box(map, start);
     const bool stores = copy.operation != "load";
     EXPECT_EQ(box.starts_misaligned() || (stores && box.starts_before()), copy.status == "trap") << copy.id;
     if (copy.status == "trap") continue;
     EXPECT_EQ(box.bytes(), copy.box_bytes) << copy.id;
 
-    const uint32_t bytes = bytes_of(copy.tensor.type);
-    std::vector<int64_t> memory(copy.memory.size(), untouched);
+    const uint32_t bytes = bytes_of(map.type);
+    std::vector<int64_t> memory(copy.memory.size(), RecordedCopy::UNTOUCHED);
     box.for_runs(0, [&](const BoxRun& run) {
       for (uint32_t at = 0; at < run.bytes; at += bytes) {
         const uint64_t global = (run.global - tensor_address + at) / bytes, shared = (run.shared + at) / bytes;
         EXPECT_LE(run.shared + run.bytes, box.shared_bytes());
         // The recording ends 128 bytes behind as many bytes as the box has: short rows of a wide span go beyond.
         if (!stores && shared < memory.size())
-          memory[shared] = run.inside ? static_cast<int64_t>(global) : filled;
+          memory[shared] = run.inside ? static_cast<int64_t>(global) : RecordedCopy::FILLED;
         else if (stores && run.inside)
           memory.at(global) = static_cast<int64_t>(shared);
       }
     });
     EXPECT_EQ(memory, copy.memory) << copy.id;
-    if (copy.fill_bits.size() > 1) {
+    if (!copy.fill_bits.empty()) {
       EXPECT_EQ(copy.fill_bits, fill_digits(box, map.type)) << copy.id;
     }
   }

@@ -133,6 +133,29 @@ TEST(Tma, FillsWithNaN) {
   EXPECT_EQ(result.tile[8], nan_fill);
 }
 
+// Rows of 32 bytes in a pattern of 128, of which the tensor's edge leaves 26: what lies between the rows stays as it
+// was.
+TEST(Tma, ShortRowsOfAWideSwizzle) {
+  Tensor<uint16_t> tensor = numbered();
+  TiledTensor wanted = tiled(tensor, TensorType::u16, Swizzle::by_128);
+  wanted.size[0] = 37;
+  wanted.box[0] = 16;
+  const std::string clear =
+      "st.shared.v2.u32 [%r3], {0, 0};\nst.shared.v2.u32 [%r3+512], {0, 0};\nfence.proxy.async.shared::cta;\n"
+      "bar.sync 0;\n@%p1 bra issued;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 256;\n";
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const Loaded result =
+        loaded(start + clear + load + "issued:\n" + wait + keep, stored(wanted), tensor, {24, 1}, seed);
+    ASSERT_TRUE(result.reports.empty()) << result.text();
+    EXPECT_EQ(result.total().bulk_bytes, 8u * 26);
+    EXPECT_EQ(result.total().bulk_delivered, 256u);
+    for (uint32_t place = 0; place < result.tile.size(); ++place) {  // four rows
+      const uint32_t row = place / 64, column = ((place % 64 / 8) ^ row) * 8 + place % 8;
+      EXPECT_EQ(result.tile[place], column < 13 ? (row + 1) * width + 24 + column + 1 : 0) << place;
+    }
+  }
+}
+
 // Every way to write a load, and where a map may be: as a parameter, and in global memory.
 TEST(Tma, IsWrittenInSeveralWays) {
   Tensor<uint16_t> tensor = numbered();
@@ -141,13 +164,16 @@ TEST(Tma, IsWrittenInSeveralWays) {
       const std::string& written : std::initializer_list<std::string>{
           "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%d1, {%r5, %r6}], "
           "[full];\n",
-          "mov.b64 %d9, 1364590687093260288;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
+          "createpolicy.fractional.L2::evict_first.b64 %d9, "
+          "0f3F800000;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
           "bytes.L2::cache_hint [tile], [%d1, {%r5, %r6}], [full], %d9;\n",
           "mov.u32 %r10, tile;\nmov.u32 %r11, full;\ncp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::"
           "bytes [%r10], [%d1, {%r5, 3}], [%r11];\n",
           "mov.b16 %h1, 1;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
           "cluster [tile], [%d1, {%r5, %r6}], [full], %h1;\n",
-          "prefetch.tensormap [%d1];\ncp.async.bulk.prefetch.tensor.2d.L2.global [%d1, {%r5, %r6}];\n" + load}) {
+          "fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;\nprefetch.tensormap "
+          "[%d1];\ncp.async.bulk.prefetch.tensor.2d.L2.global [%d1, {%r5, %r6}];\n" +
+              load}) {
     const Loaded result = loaded(loading(expect + written, wait + keep), maps, tensor, {8, 3});
     EXPECT_TRUE(result.reports.empty()) << result.text() << written;
     EXPECT_EQ(result.tile[0], 3 * width + 8 + 1);
@@ -235,6 +261,18 @@ TEST(TmaChecks, BytesThatAreNotExpected) {
   EXPECT_GE(with("mbarrier.arrive.shared::cta.b64 %d9, [full];\n").reports.size(), 1u);
   EXPECT_GE(with("mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 256;\n").count(Finding::transaction_count), 1);
   EXPECT_GE(with("mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 1024;\n").count(Finding::transaction_count), 1);
+}
+
+// Each lane that executes the instruction asks for a copy: a warp that elects none of them asks for 32.
+TEST(TmaChecks, AWarpThatElectsNobody) {
+  Tensor<uint16_t> tensor = numbered();
+  const std::string all = start + "@!%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 512;\n" +
+                          "setp.ge.u32 %p4, %r1, 32;\n@%p4 bra issued;\n" + load + "issued:\n" + wait + keep;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const Loaded result = loaded(all, stored(tiled(tensor, TensorType::u16)), tensor, {0, 0}, seed);
+    EXPECT_GE(result.reports.size(), 1u);
+    EXPECT_EQ(result.total().bulk_requests, 32u);
+  }
 }
 
 // One change of a kernel that is right, and the report that it must bring.
