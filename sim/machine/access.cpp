@@ -178,8 +178,8 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
       });
     case What::unfenced:
       return block.report(Finding::unfenced, here, objection.other_site, [&] {
-        return block.what_it_does(warp, objection.lane) + ": reads " + address + " through the async proxy, written at " +
-               block.where(objection.other_site) + " by " + other() +
+        return block.what_it_does(warp, objection.lane) + ": reads " + address +
+               " through the async proxy, written at " + block.where(objection.other_site) + " by " + other() +
                ", which has executed no fence.proxy.async between (or nobody has told this thread of it)";
       });
     default: break;

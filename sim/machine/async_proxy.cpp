@@ -80,8 +80,9 @@ void AsyncProxy::end_block(const Block& block) {
     const bool signals = each.transfer.signal && each.transfer.signal->block == &block;
     if (!signals && !any(each.transfer.reads) && !any(each.transfer.writes)) continue;
     cluster_.report(Finding::exited_block, each.site, nowhere, [&] {
-      return "block " + block.name() + " ends while what " + cluster_.thread(std::get<0>(each.thread), std::get<1>(each.thread)) +
-             " started at " + block.where(each.site) + " still uses its shared memory: nobody has waited for it";
+      return "block " + block.name() + " ends while what " +
+             cluster_.thread(std::get<0>(each.thread), std::get<1>(each.thread)) + " started at " +
+             block.where(each.site) + " still uses its shared memory: nobody has waited for it";
     });
   }
 }

@@ -60,9 +60,9 @@ class Block {
   /// Reports what makes all that follows meaningless: the launch is given up, the warp ends.
   void give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there = nowhere);
 
-  std::string name() const;                     ///< "(1,0,0)"
-  std::string thread(uint32_t number) const;    ///< "thread (3,0,0) of block (1,0,0)"
-  std::string place(uint64_t address) const;    ///< "shared address 0x40", of which block if there are several
+  std::string name() const;                      ///< "(1,0,0)"
+  std::string thread(uint32_t number) const;     ///< "thread (3,0,0) of block (1,0,0)"
+  std::string place(uint64_t address) const;     ///< "shared address 0x40", of which block if there are several
   std::string state_of(const Warp& warp) const;  ///< where the warp is, and what it waits for
   std::string what_it_does(const Warp& warp, uint32_t lane) const;  ///< its instruction, the line, the thread
   std::string thread(const Warp& warp, uint32_t lane) const { return thread(warp.index * warp_size + lane); }

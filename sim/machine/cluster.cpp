@@ -27,9 +27,8 @@ void Cluster::start(uint64_t number) {
   gathering_.clear();
   met_.clear();
   for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
-    blocks_[rank]->start(
-        {first.x + rank % size.x, first.y + rank / size.x % size.y, first.z + rank / size.x / size.y},
-        stamps_begin_anew);
+    blocks_[rank]->start({first.x + rank % size.x, first.y + rank / size.x % size.y, first.z + rank / size.x / size.y},
+                         stamps_begin_anew);
   }
 }
 
@@ -182,9 +181,10 @@ void Cluster::report_deadlock() {
       }
     }
     if (kind == Finding::wrong_parity) {
-      text += ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
-              "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
-              "for an empty slot should";
+      text +=
+          ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
+          "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
+          "for an empty slot should";
     }
     return text;
   });

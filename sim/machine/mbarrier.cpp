@@ -69,7 +69,9 @@ void Mbarriers::invalidate(Warp& warp, uint32_t lane, uint32_t address) {
 
 Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   const auto found = at_.find(static_cast<uint32_t>(address));
-  const auto what = [&] { return block_.what_it_does(warp, lane) + ": there is no mbarrier at " + block_.place(address); };
+  const auto what = [&] {
+    return block_.what_it_does(warp, lane) + ": there is no mbarrier at " + block_.place(address);
+  };
   if (address > block_.shared.size() || found == at_.end()) {
     warp.block.give_up(warp, Finding::mbarrier, [&] { return what() + ": nothing has initialised one"; });
     return nullptr;
@@ -78,7 +80,9 @@ Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   if (!is_intact(mbarrier)) {
     warp.block.give_up(
         warp, Finding::mbarrier,
-        [&] { return what() + " any more: the one that " + block_.where(mbarrier.site) + " initialised is overwritten"; },
+        [&] {
+          return what() + " any more: the one that " + block_.where(mbarrier.site) + " initialised is overwritten";
+        },
         mbarrier.site);
     return nullptr;
   }
@@ -92,8 +96,8 @@ Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   if (initialiser != warp.agent && mbarrier.initialised > clocks.seen(warp.agent, initialiser)) {
     warp.block.report(Finding::race, warp.here(), mbarrier.site, [&] {
       return block_.what_it_does(warp, lane) + ": uses the mbarrier at " + block_.place(address) + ", initialised at " +
-             block_.where(mbarrier.site) + " by " + block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) +
-             ", with no barrier between";
+             block_.where(mbarrier.site) + " by " +
+             block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) + ", with no barrier between";
     });
   }
   return &mbarrier;
@@ -122,8 +126,8 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
         warp, Finding::mbarrier,
         [&] {
           return block_.what_it_does(warp, lane) + ": " + std::to_string(count) + " arrivals where " +
-                 std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) +
-                 " are missing, at " + describe(mbarrier.address);
+                 std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) + " are missing, at " +
+                 describe(mbarrier.address);
         },
         mbarrier.site);
   }

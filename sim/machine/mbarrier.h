@@ -27,12 +27,12 @@ struct Mbarrier {
   int64_t bytes = 0;      ///< transaction count: completed bytes less expected ones
   uint64_t phase = 0;     ///< phases that are complete
 
-  SyncClock gathering, completed;  ///< released by arrivals at this phase, and at those that are complete
+  SyncClock gathering, completed;      ///< released by arrivals at this phase, and at those that are complete
   uint32_t site = 0, initialised = 0;  ///< of its initialisation: instruction, stamp
   Thread initialiser;
   uint32_t last_site = ~0u;  ///< of the last arrival; none yet
   Thread last;
-  std::unordered_map<uint32_t, uint64_t> passed;        ///< by warp: phases complete when it last waited
+  std::unordered_map<uint32_t, uint64_t> passed;  ///< by warp: phases complete when it last waited
 
   /// As it lies in memory: the phase's parity in bit 63, then 20 bits of pending arrivals (negated), a bit, 21 of the
   /// transaction count, 20 of expected arrivals (negated), a bit.
@@ -43,7 +43,9 @@ struct Mbarrier {
 };
 
 /// Arrivals that a state, as an arrival returns it, has pending.
-inline uint32_t pending_count(uint64_t state) { return static_cast<uint32_t>(-(state >> 43)) & Mbarrier::most_arrivals; }
+inline uint32_t pending_count(uint64_t state) {
+  return static_cast<uint32_t>(-(state >> 43)) & Mbarrier::most_arrivals;
+}
 /// What an arrival returns. The hardware leaves the lower half to chance.
 inline uint64_t state_of(const Mbarrier& mbarrier) { return mbarrier.word() >> 32 << 32; }
 

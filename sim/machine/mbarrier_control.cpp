@@ -10,12 +10,12 @@ namespace {
 
 struct MbarrierOperands {
   AddressOperand address;
-  uint32_t to;     ///< register: the state that an arrival returns, or the predicate of a wait
-  uint32_t value;  ///< register: arrivals, bytes, a parity or a state
-  bool orders;     ///< releases or acquires, not .relaxed
-  bool drops, expects_bytes;                    ///< of an arrival
-  bool may_not_complete;                        ///< of an arrival: .noComplete, or of copies that are counted in addition
-  bool by_parity, suspends;                     ///< of a wait
+  uint32_t to;                ///< register: the state that an arrival returns, or the predicate of a wait
+  uint32_t value;             ///< register: arrivals, bytes, a parity or a state
+  bool orders;                ///< releases or acquires, not .relaxed
+  bool drops, expects_bytes;  ///< of an arrival
+  bool may_not_complete;      ///< of an arrival: .noComplete, or of copies that are counted in addition
+  bool by_parity, suspends;   ///< of a wait
 };
 
 /// Where a lane's mbarrier is; a null block, reported, where the address leads to no shared memory.
@@ -83,8 +83,8 @@ void arrive(Warp& warp, const MbarrierOperands& operands) {
     const u32 count = operands.expects_bytes ? 1 : values[lane];
     if (operands.may_not_complete && count >= mbarrier->pending) {
       return warp.block.give_up(warp, Finding::mbarrier, [&] {
-        return warp.block.what_it_does(warp, lane) + ": an arrival that may not complete the phase would: " +
-               block.mbarriers.describe(address);
+        return warp.block.what_it_does(warp, lane) +
+               ": an arrival that may not complete the phase would: " + block.mbarriers.describe(address);
       });
     }
     if (operands.expects_bytes) block.mbarriers.expect_bytes(warp, lane, *mbarrier, values[lane]);
@@ -116,7 +116,8 @@ bool is_overrun(Warp& warp, uint32_t lane, const Block& block, const Mbarrier& m
       warp, Finding::mbarrier,
       [&] {
         return warp.block.what_it_does(warp, lane) + ": waits for phase " + std::to_string(before.phase) +
-               ", but the next has passed as well before it could look: too many arrivals, or nobody waits until it has "
+               ", but the next has passed as well before it could look: too many arrivals, or nobody waits until it "
+               "has "
                "gone on; now " +
                block.mbarriers.describe(mbarrier.address);
       },
@@ -142,8 +143,7 @@ void wait(Warp& warp, const MbarrierOperands& operands) {
       complete_before = mbarrier->parity_is_complete(parity);
       if (complete_before) {
         mbarrier->passed[warp.agent] = mbarrier->phase;
-        if (warp.block.launch.options.watch)
-          block.shadow.clocks.wait(warp.agent, mbarrier->completed, operands.orders);
+        if (warp.block.launch.options.watch) block.shadow.clocks.wait(warp.agent, mbarrier->completed, operands.orders);
       } else if (!is_overrun(warp, lane, block, *mbarrier)) {
         missing = {.kind = Warp::Wait::Kind::mbarrier, .block = &block, .number = address, .phase = mbarrier->phase};
       }
@@ -226,8 +226,7 @@ void add_mbarrier(Table& table) {
   table.add("mbarrier.init" + own, {"", Class::barrier, handle<init>, build_plain});
   table.add("mbarrier.inval" + own, {"", Class::barrier, handle<invalidate>, build_plain});
   table.add("mbarrier.expect_tx{,.relaxed}" + scope + any, {"", Class::barrier, handle<expect_bytes>, build_plain});
-  table.add("mbarrier.complete_tx{,.relaxed}" + scope + any,
-            {"", Class::barrier, handle<complete_bytes>, build_plain});
+  table.add("mbarrier.complete_tx{,.relaxed}" + scope + any, {"", Class::barrier, handle<complete_bytes>, build_plain});
   for (const char* const operation : {"mbarrier.arrive", "mbarrier.arrive_drop"}) {
     const Form form{"", Class::barrier, handle<arrive>, build_arrive};
     table.add(operation + ("{,.expect_tx}{,.release,.relaxed}" + scope + any), form);

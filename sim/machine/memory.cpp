@@ -326,7 +326,8 @@ void build_atomic(Builder& builder) {
 
 template <class T, auto combine>
 void add_atomic(Table& table, const std::string& operation_and_type) {
-  const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cta,.shared::cluster}." + operation_and_type;
+  const std::string rest =
+      "{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cta,.shared::cluster}." + operation_and_type;
   const Form form{"", Class::atomic, handle<atomic<T, combine>>, build_atomic};
   table.add("atom{,.relaxed,.acquire,.release,.acq_rel}" + rest, form);
   table.add("red{,.relaxed,.release}" + rest, form);
@@ -405,7 +406,8 @@ void add_memory(Table& table) {
             {"", Class::store_global, nullptr, build_store});
   table.add("st.global{.wb,.cg,.cs,.wt,.L1::no_allocate}" + vector + types,
             {"", Class::store_global, nullptr, build_store});
-  table.add("st{,.volatile}.shared{,::cta,::cluster}" + vector + types, {"", Class::store_shared, nullptr, build_store});
+  table.add("st{,.volatile}.shared{,::cta,::cluster}" + vector + types,
+            {"", Class::store_shared, nullptr, build_store});
   table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
   table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
   table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});

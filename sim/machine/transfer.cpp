@@ -26,9 +26,7 @@ void Transfers::complete_groups(uint32_t warp, uint32_t lanes, uint64_t left) {
            [&](const Transfer& each, uint32_t lane) { return each.group[lane] + left < committed[lane]; });
 }
 
-void Transfers::complete_all(uint32_t warp, uint32_t lanes) {
-  complete_for(warp, lanes, block_.first_agent + warp);
-}
+void Transfers::complete_all(uint32_t warp, uint32_t lanes) { complete_for(warp, lanes, block_.first_agent + warp); }
 
 void Transfers::complete_for(uint32_t warp, uint32_t lanes, uint32_t agent) {
   complete(warp, lanes, agent, [](const Transfer&, uint32_t) { return true; });

@@ -39,9 +39,8 @@ class AsyncProxyTest : public ::testing::Test {
     for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = address + 4 * lane;
     Pattern pattern;
     pattern.learn_shared(lanes, what == Touch::write);
-    owner.shadow.touch(what, by.agent, by.here(), lanes, pattern, [&](const Objection& objection) {
-      found_.push_back(objection.what);
-    });
+    owner.shadow.touch(what, by.agent, by.here(), lanes, pattern,
+                       [&](const Objection& objection) { found_.push_back(objection.what); });
   }
   void all_meet() {
     SyncClock clock;
@@ -85,8 +84,8 @@ TEST_F(AsyncProxyTest, AWriteThatAnMbarrierCompletes) {
   mbarriers.expect_bytes(warp(0, 0), 0, *mbarrier, 128);
   mbarriers.arrive(warp(0, 0), 0, *mbarrier, 1, true, false);
   int moved = 0;
-  cluster_.async.issue(warp(0, 0), 0,
-                       {.writes = {{&block(0), {0, 128}}}, .signal = {{&block(0), 2048, 128}}, .move = [&] { ++moved; }});
+  cluster_.async.issue(
+      warp(0, 0), 0, {.writes = {{&block(0), {0, 128}}}, .signal = {{&block(0), 2048, 128}}, .move = [&] { ++moved; }});
   EXPECT_FALSE(mbarrier->is_complete(0));
   touch(Touch::read, warp(0, 1), block(0), 0);
   ASSERT_FALSE(found_.empty());
