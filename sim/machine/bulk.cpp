@@ -73,11 +73,6 @@ std::optional<Spot> shared_spot(Warp& warp, uint32_t lane, const Pointer& pointe
     refuse_bulk(warp, lane, Finding::misaligned, place + " is no multiple of " + std::to_string(alignment));
     return std::nullopt;
   }
-  if (reached.block->has_ended()) {
-    refuse_bulk(warp, lane, Finding::exited_block,
-                place + " belongs to block " + reached.block->name() + ", all of whose threads have ended");
-    return std::nullopt;
-  }
   return Spot{reached.block, static_cast<uint32_t>(reached.offset)};
 }
 
@@ -98,11 +93,6 @@ std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spo
   if (rank >= blocks.size()) {
     refuse_bulk(warp, lane, Finding::out_of_bounds,
                 "the mask names block " + std::to_string(rank) + " of a cluster of " + std::to_string(blocks.size()));
-    return std::nullopt;
-  }
-  if (blocks[rank]->has_ended()) {
-    refuse_bulk(warp, lane, Finding::exited_block,
-                "the mask names block " + blocks[rank]->name() + ", all of whose threads have ended");
     return std::nullopt;
   }
   return Spot{blocks[rank].get(), spot.offset};

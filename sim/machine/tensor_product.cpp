@@ -16,10 +16,7 @@
 #include <cstring>
 
 #include "machine/tensor.h"
-
-// Vectors are passed between functions that are inlined, so that how they would be passed does not matter.
-#pragma GCC diagnostic ignored "-Wpsabi"
-#define WITH_THE_HOSTS_VECTORS [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
+#include "machine/tensor_formats.h"
 
 namespace sim {
 namespace {

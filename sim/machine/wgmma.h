@@ -96,7 +96,14 @@ class Products {
     std::deque<Step> steps;
     uint64_t first = 0;  ///< number of the first of them
   };
-  struct Operand;
+  /// One operand in shared memory, or a warp's part of it.
+  struct Operand {
+    char name;  ///< A or B
+    const MatrixDescriptor& at;
+    bool k_major;
+    uint32_t first_line, lines;    ///< rows of A or columns of B where K-major, else k
+    uint32_t first_chunk, chunks;  ///< of 16 bytes
+  };
 
   bool agrees(Warp& warp, const Step& step);
   bool check_registers(Warp& warp, const Wgmma& wgmma);
