@@ -239,8 +239,18 @@ void Shadow::end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t 
 
 void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report) {
   check_async_reads(warp, lane, span, report);
-  for (uint32_t granule = granule_of(span.begin); granule <= granule_of(span.end() - 1); ++granule) {
-    write_slowly(warp, lane, granule, false, report);
+  const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1);
+  // Neighbouring granules mostly have the same past, and a whole tile is asked for at once.
+  const auto same_past = [&](uint32_t a, uint32_t b) {
+    return write_stamp_[a] == write_stamp_[b] && writer_[a] == writer_[b] && read_stamp_[a] == read_stamp_[b] &&
+           readers_[a] == readers_[b];
+  };
+  const bool told_apart = !earlier_reads_.empty() || !strong_reads_.empty();
+  for (uint32_t granule = first; granule <= last; ++granule) {
+    if (granule == first || told_apart || !same_past(granule, granule - 1))
+      write_slowly(warp, lane, granule, false, report);
+  }
+  for (uint32_t granule = first; granule <= last; ++granule) {
     mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, true}, site);
     write_stamp_[granule] = under_way;
   }

@@ -100,6 +100,8 @@ class Shadow {
     uint16_t agent;
     uint8_t lane;  ///< warp_size where it is none, or not known
     bool strong : 1, async : 1;
+
+    bool operator==(const Who&) const = default;
   };
   /// The last read of each agent.
   using ByAgent = std::vector<uint32_t>;
