@@ -144,7 +144,8 @@ class Shadow {
   std::unordered_map<uint32_t, ByAgent> earlier_reads_, strong_reads_;
   uint32_t reads_since_ = 0;  ///< the meeting of all agents after which these were made
   std::vector<AsyncRead> async_reads_;
-  std::vector<uint8_t> swizzle_;  ///< by 16 bytes, as long as the async proxy wrote them last; empty where none is known
+  std::vector<uint8_t>
+      swizzle_;  ///< by 16 bytes, as long as the async proxy wrote them last; empty where none is known
   std::map<uint32_t, Visit> visits_;  ///< by agent
   uint32_t last_visit_ = 0;           ///< its stamp
 };

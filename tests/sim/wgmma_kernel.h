@@ -27,7 +27,7 @@ inline std::string q_list(uint32_t first, uint32_t count) {
 // registers %q0 … of `in`, register by register with 128 threads each, block by block; p2 the registers %q0 … of `out`.
 struct WgmmaKernel {
   uint32_t shared_bytes = 0, stride = 0, in = 0, out = 0, registers = 256;
-  std::string lines = "";  // what is done between
+  std::string lines = "";                       // what is done between
   std::string before = "fence.proxy.async;\n";  // after the stores to shared memory, before the barrier
 
   std::string text() const {
