@@ -18,6 +18,10 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
   UnderWay each{std::move(transfer), thread, issued_++, committed_[thread], warp.here()};
   if (cluster_.launch.options.watch) {
     for (const auto& [block, span] : each.transfer.reads) {
+      if (each.transfer.checked) {
+        block->shadow.note_async_read(each.number, warp.agent, lane, each.site, span);
+        continue;
+      }
       block->shadow.begin_async_read(each.number, warp.agent, lane, each.site, span,
                                      [&](const Objection& objection) { report_objection(warp, *block, objection); });
     }
@@ -25,6 +29,7 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
       block->check_is_alive(warp.agent, each.site);
       block->shadow.begin_async_write(warp.agent, lane, each.site, span,
                                       [&](const Objection& objection) { report_objection(warp, *block, objection); });
+      block->shadow.note_swizzle(span, each.transfer.swizzle);
     }
   }
   under_way_.push_back(std::move(each));

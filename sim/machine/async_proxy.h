@@ -50,6 +50,8 @@ struct AsyncTransfer {
   std::vector<Part> reads = {}, writes = {};
   std::optional<Signal> signal = {};
   AsyncKind kind = AsyncKind::bulk;  ///< of the group, where there is no signal
+  bool checked = false;  ///< the instruction has checked what it reads, of which `reads` is the surroundings
+  uint8_t swizzle = Shadow::unknown_swizzle;  ///< bytes of the pattern in which a tile is written; 0 without
   std::function<void()> move = {};
 };
 

@@ -37,6 +37,7 @@ Block::Block(Cluster& cluster, uint32_t rank)
       transfers(*this, launch.warps()),
       mbarriers(*this),
       registers(program, launch.warps()),
+      products(*this),
       register_bytes_(size_t{launch.warps()} * program.register_bytes + 64),
       local_(size_t{launch.warps()} * warp_size * program.local_bytes) {
   const auto unaligned = reinterpret_cast<uintptr_t>(register_bytes_.data());
@@ -131,6 +132,7 @@ void Block::start(Dim3 index, bool stamps_begin_anew) {
   transfers.start();
   mbarriers.start();
   registers.start();
+  if (program.watches_registers) products.start();
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
@@ -165,6 +167,7 @@ void Block::end_warp() {
   if (++ended_warps_ < launch.warps() || launch.given_up) return;
   if (!launch.options.watch) return;
   mbarriers.end();
+  if (program.watches_registers) products.end();
   shadow.unknown_visits([&](uint32_t agent, uint32_t site) { report_late_use(agent, site); });
   cluster.async.end_block(*this);
 }

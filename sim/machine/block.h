@@ -14,6 +14,7 @@
 #include "machine/register_pool.h"
 #include "machine/transfer.h"
 #include "machine/warp.h"
+#include "machine/wgmma.h"
 #include "watch/pattern.h"
 #include "watch/shadow.h"
 
@@ -89,6 +90,7 @@ class Block {
   Transfers transfers;
   Mbarriers mbarriers;
   RegisterPool registers;
+  Products products;  ///< of wgmma
 
  private:
   struct Barrier {

@@ -181,7 +181,18 @@ uint32_t Builder::destination(const Operand& operand, Width width) {
     return allot(width == Width::predicate ? 4 : static_cast<uint32_t>(width) * warp_size);
   if (operand.kind != Operand::Kind::reg || operand.negated || reg(operand).width != width)
     refuse("a destination of the wrong kind");
-  return slots_[operand.index];
+  return used(operand, true);
+}
+
+uint32_t Builder::used(const Operand& operand, bool writes) {
+  const uint32_t slot = slots_[operand.index];
+  program_.register_uses.push_back({slot, writes});
+  return slot;
+}
+
+void Builder::watches_its_own_registers() {
+  program_.register_uses.resize(program_.first_use.back());
+  program_.watches_registers = true;
 }
 
 uint32_t Builder::source(const Operand& operand, Width width) {
@@ -189,7 +200,7 @@ uint32_t Builder::source(const Operand& operand, Width width) {
   switch (operand.kind) {
     case Operand::Kind::reg:
       if (reg(operand).width != width) refuse("register " + reg(operand).name + " has the wrong width");
-      return slots_[operand.index];
+      return used(operand, false);
     case Operand::Kind::special:
       if (width != (operand.text == "%is_explicit_cluster" ? Width::predicate : Width::b32))
         refuse(operand.text + (width == Width::predicate ? " is no predicate" : " has another width"));
@@ -265,7 +276,7 @@ Builder::Address Builder::address(const Operand& operand) {
   if (base.kind == Operand::Kind::reg) {
     if (reg(base).width != Width::b32 && reg(base).width != Width::b64) refuse("an address has 32 or 64 bits");
     address.wide = reg(base).width == Width::b64;
-    address.base = slots_[base.index];
+    address.base = used(base, false);
   } else if (base.kind == Operand::Kind::variable) {
     address.variable = &kernel_.variables[base.index];
     address.base = address.variable->space == Space::shared ? shared_constant(Width::b64, 0) : constant(Width::b64, 0);
@@ -298,6 +309,7 @@ bool Builder::fits(const Form& form) const {
 void Builder::decode_one(const ptx::Instruction& instruction) {
   written_ = &instruction;
   made_ = Instruction{};
+  program_.first_use.push_back(static_cast<uint32_t>(program_.register_uses.size()));
   const std::vector<Form>* const forms = Table::instance().find(instruction.opcode);
   if (!forms) refuse("the simulator does not know this instruction");
   const auto form =
@@ -335,6 +347,7 @@ Program decode(const ptx::Module& module, const ptx::Function& kernel, const Add
   last.opcode = "ret";
   if (!kernel.instructions.empty()) last.location = kernel.instructions.back().location;
   builder.decode_one(last);
+  builder.program_.first_use.push_back(static_cast<uint32_t>(builder.program_.register_uses.size()));
   return std::move(builder.program_);
 }
 

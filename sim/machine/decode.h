@@ -43,6 +43,9 @@ class Builder {
   uint32_t source(const Operand& operand, ptx::Width width);
   ptx::Width width_of(const Operand& operand) const;
 
+  /// The instruction checks the registers that it was asked for itself (see Products::watch).
+  void watches_its_own_registers();
+
   /// A register that holds the same value in every lane.
   uint32_t constant(ptx::Width width, uint64_t value);
   /// A register that holds the address of this offset in the block's shared memory.
@@ -80,6 +83,7 @@ class Builder {
   bool fits(const Form& form) const;
   uint32_t allot(uint32_t bytes);
   uint32_t special(const std::string& name);
+  uint32_t used(const Operand& operand, bool writes);
   const ptx::Register& reg(const Operand& operand) const { return kernel_.registers[operand.index]; }
 
   const ptx::Module& module_;

@@ -22,6 +22,7 @@ const Table& Table::instance() {
     add_cluster(filled);
     add_mbarrier(filled);
     add_registers(filled);
+    add_wgmma(filled);
     add_calls(filled);
     return filled;
   }();

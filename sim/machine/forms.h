@@ -166,6 +166,7 @@ void add_tensor_copies(Table& table);
 void add_cluster(Table& table);
 void add_mbarrier(Table& table);
 void add_registers(Table& table);
+void add_wgmma(Table& table);
 void add_calls(Table& table);
 
 }  // namespace sim

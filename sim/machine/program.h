@@ -151,6 +151,15 @@ struct Program {
   std::vector<SpecialRegister> specials;
   std::vector<std::string> messages;  ///< names of what `call` calls
 
+  /// Which registers each instruction uses, for kernels in which products go on asynchronously.
+  struct RegisterUse {
+    uint32_t offset;
+    bool writes;
+  };
+  std::vector<RegisterUse> register_uses;
+  std::vector<uint32_t> first_use;  ///< by instruction: its first in the above; one more at the end
+  bool watches_registers = false;   ///< it has wgmma
+
   std::vector<uint32_t> operand_lists;  ///< registers of instructions that have more than fit into them
 
   uint32_t parameter_bytes = 0;

@@ -25,33 +25,72 @@ struct Matrix {
 /// Lines to columns. `from` and `to` may be the same.
 void transpose(const Matrix& from, Matrix& to);
 
-/// The tiles of an m16n8 product, in double precision: every number that a tensor core takes is exact there.
+/// What a tensor core multiplies, and what it adds in.
+enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2 };
+enum class Sum : uint8_t { f16, f32 };
+constexpr uint32_t bytes_of(Factor factor) {
+  return factor == Factor::tf32 ? 4 : factor == Factor::e4m3 || factor == Factor::e5m2 ? 1 : 2;
+}
+
+/// The tiles of an m16n8 product, of at most 32 columns of A. f32 holds all that a tensor core multiplies. Each factor
+/// has its exponent: of a subnormal number the least one of its format, of a zero `no_exponent`.
+///
+/// They lie as the product wants them: a vector has the results of rows r and r + 8 in turns, for eight columns. So A
+/// has the two rows side by side, B has each factor twice; and exponents come two columns of A at a time.
 struct TileA {
-  static constexpr uint32_t pitch = 16;
-  alignas(64) double at[16][pitch];
+  alignas(64) f32 value[8][32][2];        ///< row % 8, column, row / 8
+  alignas(64) s16 exponent[8][16][2][2];  ///< row % 8, column / 2, row / 8, column % 2
+  bool wild = false;  ///< some are infinite, not a number, or so large or small that f32 does not hold their products
 };
 struct TileB {
-  static constexpr uint32_t pitch = 8;
-  alignas(64) double at[16][pitch];
+  alignas(64) f32 value[32][8][2];        ///< row, column, twice
+  alignas(64) s16 exponent[16][8][2][2];  ///< row / 2, column, twice, row % 2
+  bool wild = false;
 };
 struct TileC {
-  alignas(64) double at[16][8];
+  alignas(64) f32 at[8][8][2];  ///< row % 8, column, row / 8
+};
+/// Sums before they are rounded.
+struct Sums {
+  alignas(64) f64 at[8][8][2];
+};
+inline constexpr s16 no_exponent = -2000;
+
+/// Widens factors into a tile. What is read are registers, or as many bytes of memory: 8 lines of 16 bytes.
+/// Of A: `upper` has rows 0 to 7, `lower` rows 8 to 15, both from this column on. The low 13 bits of a tf32 do not
+/// count.
+void widen(Factor factor, const Matrix& upper, const Matrix& lower, TileA& to, uint32_t column);
+/// Of B: the lines are rows, from this one on; of 16-bit factors only.
+void widen(Factor factor, const Matrix& from, TileB& to, uint32_t row);
+/// Of B: the lines are columns, from this row on.
+void widen_columns(Factor factor, const Matrix& from, TileB& to, uint32_t row);
+
+/// How a tensor core adds: over so many columns of A at once.
+struct Adder {
+  uint32_t k;  ///< 4, 8 or 16; 32 for the FP8 products of wgmma
+  Sum sum;     ///< C's type
+  /// What is kept of an addend and, as f32, of the sum.
+  uint32_t fraction_bits() const { return k == 32 ? 13 : 25; }
 };
 
-/// c += a·b over k columns of `a`: products one by one in the order of k, each exact, each sum rounded to double.
-void multiply(const TileA& a, const TileB& b, TileC& c, uint32_t k);
+/// sums = c + a·b, as one instruction of the tensor core adds them: exact but for what is cut off each addend (see
+/// tensor_product.cpp), and not rounded yet.
+void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums);
 
-/// An 8×8 matrix of 16 bits, or an 8×4 matrix of 32 bits, to doubles, `pitch` from line to line. The low 13 bits of a
-/// tf32 do not count.
-void widen_f16(const Matrix& from, double* to, uint32_t pitch);
-void widen_bf16(const Matrix& from, double* to, uint32_t pitch);
-void widen_tf32(const uint32_t* from, double* to, uint32_t pitch);
-/// The same with lines as columns.
-void widen_tf32_turned(const uint32_t* from, double* to, uint32_t pitch);
+/// The sums as the instruction gives them: rounded toward zero to f32, or to f32 with only 13 fraction bits, or to
+/// nearest even to f16.
+void round_sums(const Sums& exact, const Adder& adder, TileC& to);
+/// sums += c, each rounded to the nearest number of the type: add.f32, or add.f16.
+void add_rounded(const TileC& c, Sum type, TileC& sums);
 
-/// C's 8×8 matrices: of 16 bits in one register, of 32 bits in two. Writing rounds to nearest even, once.
-void read_f32(const uint32_t* first, const uint32_t* second, double (*to)[8]);
-void write_f16(const double (*from)[8], Matrix& to);
-void write_f32(const double (*from)[8], uint32_t* first, uint32_t* second);
+void round_to_f16(TileC& sums);
+
+/// C from registers, and D to them: 16-bit elements in two, 32-bit elements in four. What is written as f16 has to be
+/// rounded to it; a NaN becomes the hardware's own.
+void read_sums(Sum type, const Matrix* const* registers, TileC& to);
+void write_sums(Sum type, const TileC& from, Matrix* const* registers);
+
+/// Of a register of FP8, the bytes 2·half and 2·half + 1 of each lane, as f16.
+void fp8_to_f16(Factor factor, const Matrix& from, uint32_t half, Matrix& to);
 
 }  // namespace sim

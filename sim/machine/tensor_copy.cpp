@@ -169,6 +169,7 @@ void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorB
     AsyncTransfer transfer;
     add_parts(transfer.writes, box, *spot);
     transfer.signal = {spot->block, signal->mbarrier, box.bytes()};
+    transfer.swizzle = static_cast<uint8_t>(box.swizzle_bytes());
     transfer.move = [box, spot = *spot] { load_box(box, spot); };
     warp.block.cluster.async.issue(warp, lane, std::move(transfer));
     ++receivers;

@@ -1,5 +1,15 @@
 /// mma, wmma.mma and movmatrix: what tensor cores compute, and the one instruction that turns a fragment over (PTX ISA
-/// 9.7.14). All of it is made of m16n8 products; a wmma is two of them, as in the machine code.
+/// 9.7.14). All of it is made of m16n8 products, in the order in which the machine code of sm_90 has them:
+///   - An mma of f16, bf16 or tf32 is one instruction, whatever its depth.
+///   - A wmma is two of them side by side, or one below the other. With tf32 each is again two, of four columns of A:
+///   the
+///     sum of the first is rounded before the second adds to it. Where C and D have different types the products are
+///     those of f32, and D is rounded once more.
+///   - sm_90 has no instruction for an mma of FP8. ptxas converts its factors to f16 and makes two products of half the
+///     depth: of the k for which k % 4 < 2, from zero, and then of the others on top. C is added last, as by an `add`.
+#include <algorithm>
+#include <array>
+
 #include "machine/block.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
@@ -23,33 +33,33 @@ bool whole_warp(Warp& warp) {
 
 namespace {
 
-enum class Input { f16, bf16, tf32 };
-enum class Sum { f16, f32 };
-
 /// The registers of an instruction's fragments, in the order in which they are written: D, A, B, C.
 struct Registers {
   uint32_t d, a, b, c;  ///< how many
-  uint32_t all() const { return d + a + b + c; }
 };
 
 /// What is made of `parts` m16n8 products.
 struct Multiplication {
   MmaShape shape;
-  Input input;
-  Sum sum;
-  bool wmma;
+  Factor a, b;
+  Sum c, d;
+  bool wmma = false;
 
-  constexpr uint32_t element_bytes() const { return input == Input::tf32 ? 4 : 2; }
+  constexpr Sum sum() const { return c == Sum::f16 && d == Sum::f16 ? Sum::f16 : Sum::f32; }  ///< of the products
+  constexpr bool fp8() const { return bytes_of(a) == 1; }
   constexpr uint32_t parts() const { return shape.m * shape.n / 128; }
   constexpr bool turned() const { return shape.m == 8; }  ///< Cᵀ = Bᵀ·Aᵀ: A and B change places
-  constexpr Fragment of(Role role) const {
-    return fragment(shape, role, role == Role::c ? (sum == Sum::f32 ? 4 : 2) : static_cast<uint8_t>(element_bytes()));
+  /// Instructions of the machine code for each part, one after the other along k.
+  constexpr uint32_t passes() const { return fp8() || (wmma && a == Factor::tf32) ? 2 : 1; }
+  constexpr Fragment of(Role role, uint32_t element_bytes) const {
+    return fragment(shape, role, static_cast<uint8_t>(element_bytes));
   }
   /// As PTX counts them: wmma's f16 fragments of A and B have 8, copies included.
   constexpr Registers registers() const {
-    const bool copies = wmma && input == Input::f16;
-    return {of(Role::c).registers(), copies ? 8 : of(Role::a).registers(), copies ? 8 : of(Role::b).registers(),
-            of(Role::c).registers()};
+    const bool copies = wmma && a == Factor::f16;
+    const auto sums = [&](Sum type) { return of(Role::c, type == Sum::f32 ? 4 : 2).registers(); };
+    return {sums(d), copies ? 8 : of(Role::a, bytes_of(a)).registers(),
+            copies ? 8 : of(Role::b, bytes_of(b)).registers(), sums(c)};
   }
 };
 
@@ -57,6 +67,29 @@ struct Multiplication {
 struct Lists {
   uint32_t first;
 };
+
+/// What one pass takes from a register of A or B. FP8 is converted to f16 first: the low two bytes of each lane in one
+/// pass, the high two in the other.
+template <Factor factor>
+const Matrix& taken(const Matrix& from, uint32_t pass, Matrix& space) {
+  if constexpr (bytes_of(factor) == 1) {
+    fp8_to_f16(factor, from, pass, space);
+    return space;
+  } else {
+    return from;
+  }
+}
+
+/// Registers of an m16n8 product's sums.
+constexpr uint32_t registers_of(Sum type) { return type == Sum::f16 ? 2 : 4; }
+
+/// Several registers of a warp, by their offsets.
+template <uint32_t count>
+std::array<Matrix*, count> several(Warp& warp, const uint32_t* offsets) {
+  std::array<Matrix*, count> registers;
+  for (uint32_t i = 0; i < count; ++i) registers[i] = warp.lanes<Matrix>(offsets[i]);
+  return registers;
+}
 
 template <Multiplication what>
 void trace(Warp& warp) {
@@ -70,10 +103,15 @@ void execute(Warp& warp, const Lists& lists) {
   if (warp.trace != nullptr) [[unlikely]]
     trace<what>(warp);
   constexpr Registers registers = what.registers();
-  constexpr uint32_t matrix_depth = 16 / what.element_bytes();  // elements of k in one register
-  constexpr uint32_t depths = what.shape.k / matrix_depth;
-  constexpr uint32_t parts = what.parts(), sum_registers = registers.d / parts;
-  constexpr bool tall = what.shape.m == 32 || what.turned();  // the parts lie one below the other, not side by side
+  constexpr uint32_t passes = what.passes(), parts = what.parts();
+  // FP8: a register has 16 columns, of which a pass takes 8.
+  constexpr uint32_t matrix_depth = what.fp8() ? 8 : 16 / bytes_of(what.a), depth = what.shape.k / passes;
+  constexpr uint32_t matrices = depth / matrix_depth;         // along k, of one pass
+  constexpr uint32_t first_step = what.fp8() ? 0 : matrices;  // from the first pass to the second
+  constexpr uint32_t along_k = matrices + (passes - 1) * first_step;
+  constexpr bool tall = what.shape.m == 32 || what.turned();    // the parts lie one below the other, not side by side
+  constexpr Factor type_a = what.fp8() ? Factor::f16 : what.a;  // of what is multiplied
+  constexpr Adder adder{.k = depth, .sum = what.sum()};
 
   const uint32_t* const d = warp.block.program.operand_lists.data() + lists.first;
   const uint32_t* const c = d + registers.d + registers.a + registers.b;
@@ -82,48 +120,40 @@ void execute(Warp& warp, const Lists& lists) {
   if constexpr (what.turned()) std::swap(a, b);
 
   constexpr uint32_t tiles_a = tall ? parts : 1, tiles_b = tall ? 1 : parts;
-  std::array<TileA, tiles_a> tile_a;
-  std::array<TileB, tiles_b> tile_b;
-  std::array<TileC, parts> tile_c;
-  for (uint32_t i = 0; i < tiles_a * 2 * depths; ++i) {
-    double* const to = &tile_a[i / (2 * depths)].at[i % 2 * 8][i % (2 * depths) / 2 * matrix_depth];
-    if constexpr (what.input == Input::f16)
-      widen_f16(*warp.lanes<const Matrix>(a[i]), to, TileA::pitch);
-    else if constexpr (what.input == Input::bf16)
-      widen_bf16(*warp.lanes<const Matrix>(a[i]), to, TileA::pitch);
-    else
-      widen_tf32(warp.lanes<const u32>(a[i]), to, TileA::pitch);
-  }
-  for (uint32_t i = 0; i < tiles_b * depths; ++i) {
-    double* const to = tile_b[i / depths].at[i % depths * matrix_depth];
-    if constexpr (what.input == Input::tf32) {
-      widen_tf32_turned(warp.lanes<const u32>(b[i]), to, TileB::pitch);
-    } else {
-      Matrix turned;
-      transpose(*warp.lanes<const Matrix>(b[i]), turned);
-      what.input == Input::f16 ? widen_f16(turned, to, TileB::pitch) : widen_bf16(turned, to, TileB::pitch);
+  constexpr uint32_t of_c = registers_of(what.c), of_d = registers_of(what.d);
+  std::array<TileC, parts> addend, sum;
+  for (uint32_t part = 0; part < parts; ++part)
+    read_sums(what.c, several<of_c>(warp, c + part * of_c).data(), addend[part]);
+  if constexpr (what.fp8())
+    sum = {};
+  else
+    sum = addend;
+  for (uint32_t pass = 0; pass < passes; ++pass) {
+    std::array<TileA, tiles_a> tile_a;
+    std::array<TileB, tiles_b> tile_b;
+    for (uint32_t i = 0; i < tiles_a * matrices; ++i) {
+      const uint32_t number = i / matrices * along_k + pass * first_step + i % matrices;
+      Matrix space[2];
+      const auto [upper, lower] = several<2>(warp, a + 2 * number);
+      widen(type_a, taken<what.a>(*upper, pass, space[0]), taken<what.a>(*lower, pass, space[1]), tile_a[i / matrices],
+            i % matrices * matrix_depth);
+    }
+    for (uint32_t i = 0; i < tiles_b * matrices; ++i) {
+      const uint32_t number = i / matrices * along_k + pass * first_step + i % matrices;
+      Matrix space;
+      const Matrix& from = taken<what.b>(*warp.lanes<const Matrix>(b[number]), pass, space);
+      widen_columns(type_a, from, tile_b[i / matrices], i % matrices * matrix_depth);
+    }
+    for (uint32_t part = 0; part < parts; ++part) {
+      Sums exact;
+      multiply(tile_a[tall ? part : 0], tile_b[tall ? 0 : part], sum[part], adder, exact);
+      round_sums(exact, adder, sum[part]);
     }
   }
   for (uint32_t part = 0; part < parts; ++part) {
-    const uint32_t* const own = c + part * sum_registers;
-    TileC& tile = tile_c[part];
-    for (uint32_t half = 0; half < 2; ++half) {
-      if constexpr (what.sum == Sum::f16)
-        widen_f16(*warp.lanes<const Matrix>(own[half]), tile.at[8 * half], 8);
-      else
-        read_f32(warp.lanes<const u32>(own[2 * half]), warp.lanes<const u32>(own[2 * half + 1]), &tile.at[8 * half]);
-    }
-    multiply(tile_a[tall ? part : 0], tile_b[tall ? 0 : part], tile, what.shape.k);
-  }
-  for (uint32_t part = 0; part < parts; ++part) {
-    const uint32_t* const own = d + part * sum_registers;
-    const TileC& tile = tile_c[part];
-    for (uint32_t half = 0; half < 2; ++half) {
-      if constexpr (what.sum == Sum::f16)
-        write_f16(&tile.at[8 * half], *warp.lanes<Matrix>(own[half]));
-      else
-        write_f32(&tile.at[8 * half], warp.lanes<u32>(own[2 * half]), warp.lanes<u32>(own[2 * half + 1]));
-    }
+    if constexpr (what.fp8()) add_rounded(addend[part], what.sum(), sum[part]);
+    if constexpr (what.d == Sum::f16 && what.sum() == Sum::f32) round_to_f16(sum[part]);
+    write_sums(what.d, sum[part], several<of_d>(warp, d + part * of_d).data());
   }
 }
 
@@ -148,15 +178,40 @@ void add_multiplication(Table& table, const std::string& opcode) {
   table.add(opcode, {"", Class::tensor, handle_together<every_lane<Lists>, execute<what>>, build<what>});
 }
 
-constexpr MmaShape m16n8k8{16, 8, 8}, m16n8k16{16, 8, 16};
+constexpr MmaShape m16n8k4{16, 8, 4}, m16n8k8{16, 8, 8}, m16n8k16{16, 8, 16}, m16n8k32{16, 8, 32};
 constexpr MmaShape m16n16k16{16, 16, 16}, m32n8k16{32, 8, 16}, m8n32k16{8, 32, 16}, m16n16k8{16, 16, 8};
 
 template <MmaShape shape>
 void add_wmma(Table& table, const std::string& name) {
   const std::string opcode = "wmma.mma.sync.aligned.{row,col}.{row,col}." + name;
-  add_multiplication<Multiplication{shape, Input::f16, Sum::f16, true}>(table, opcode + ".f16.f16");
-  add_multiplication<Multiplication{shape, Input::f16, Sum::f32, true}>(table, opcode + ".f32.f32");
-  add_multiplication<Multiplication{shape, Input::bf16, Sum::f32, true}>(table, opcode + ".f32.bf16.bf16.f32");
+  constexpr Factor f16 = Factor::f16, bf16 = Factor::bf16;
+  add_multiplication<Multiplication{shape, f16, f16, Sum::f16, Sum::f16, true}>(table, opcode + ".f16.f16");
+  add_multiplication<Multiplication{shape, f16, f16, Sum::f32, Sum::f32, true}>(table, opcode + ".f32.f32");
+  add_multiplication<Multiplication{shape, f16, f16, Sum::f16, Sum::f32, true}>(table, opcode + ".f32.f16");
+  add_multiplication<Multiplication{shape, f16, f16, Sum::f32, Sum::f16, true}>(table, opcode + ".f16.f32");
+  add_multiplication<Multiplication{shape, bf16, bf16, Sum::f32, Sum::f32, true}>(table, opcode + ".f32.bf16.bf16.f32");
+}
+
+template <MmaShape shape, Factor a, Factor b, Sum sum>
+void add_mma(Table& table, const std::string& shape_name, const std::string& types) {
+  add_multiplication<Multiplication{shape, a, b, sum, sum}>(table,
+                                                            "mma.sync.aligned." + shape_name + ".row.col." + types);
+}
+
+template <MmaShape shape>
+void add_mma_f16(Table& table, const std::string& name) {
+  add_mma<shape, Factor::f16, Factor::f16, Sum::f16>(table, name, "f16.f16.f16.f16");
+  add_mma<shape, Factor::f16, Factor::f16, Sum::f32>(table, name, "f32.f16.f16.f32");
+  add_mma<shape, Factor::bf16, Factor::bf16, Sum::f32>(table, name, "f32.bf16.bf16.f32");
+}
+
+template <MmaShape shape, Sum sum>
+void add_mma_fp8(Table& table, const std::string& name, const std::string& sum_name) {
+  const auto types = [&](const char* a, const char* b) { return sum_name + "." + a + "." + b + "." + sum_name; };
+  add_mma<shape, Factor::e4m3, Factor::e4m3, sum>(table, name, types("e4m3", "e4m3"));
+  add_mma<shape, Factor::e4m3, Factor::e5m2, sum>(table, name, types("e4m3", "e5m2"));
+  add_mma<shape, Factor::e5m2, Factor::e4m3, sum>(table, name, types("e5m2", "e4m3"));
+  add_mma<shape, Factor::e5m2, Factor::e5m2, sum>(table, name, types("e5m2", "e5m2"));
 }
 
 /// movmatrix: operand 0 the destination, 1 the source.
@@ -175,25 +230,18 @@ void build_move_matrix(Builder& builder) {
 }  // namespace
 
 void add_tensor(Table& table) {
-  const std::string mma = "mma.sync.aligned.";
-  add_multiplication<Multiplication{m16n8k16, Input::f16, Sum::f16, false}>(table,
-                                                                            mma + "m16n8k16.row.col.f16.f16.f16.f16");
-  add_multiplication<Multiplication{m16n8k16, Input::f16, Sum::f32, false}>(table,
-                                                                            mma + "m16n8k16.row.col.f32.f16.f16.f32");
-  add_multiplication<Multiplication{m16n8k16, Input::bf16, Sum::f32, false}>(
-      table, mma + "m16n8k16.row.col.f32.bf16.bf16.f32");
-  add_multiplication<Multiplication{m16n8k8, Input::f16, Sum::f16, false}>(table,
-                                                                           mma + "m16n8k8.row.col.f16.f16.f16.f16");
-  add_multiplication<Multiplication{m16n8k8, Input::f16, Sum::f32, false}>(table,
-                                                                           mma + "m16n8k8.row.col.f32.f16.f16.f32");
-  add_multiplication<Multiplication{m16n8k8, Input::bf16, Sum::f32, false}>(table,
-                                                                            mma + "m16n8k8.row.col.f32.bf16.bf16.f32");
-  add_multiplication<Multiplication{m16n8k8, Input::tf32, Sum::f32, false}>(table,
-                                                                            mma + "m16n8k8.row.col.f32.tf32.tf32.f32");
+  add_mma_f16<m16n8k8>(table, "m16n8k8");
+  add_mma_f16<m16n8k16>(table, "m16n8k16");
+  add_mma<m16n8k4, Factor::tf32, Factor::tf32, Sum::f32>(table, "m16n8k4", "f32.tf32.tf32.f32");
+  add_mma<m16n8k8, Factor::tf32, Factor::tf32, Sum::f32>(table, "m16n8k8", "f32.tf32.tf32.f32");
+  add_mma_fp8<m16n8k16, Sum::f32>(table, "m16n8k16", "f32");
+  add_mma_fp8<m16n8k16, Sum::f16>(table, "m16n8k16", "f16");
+  add_mma_fp8<m16n8k32, Sum::f32>(table, "m16n8k32", "f32");
+  add_mma_fp8<m16n8k32, Sum::f16>(table, "m16n8k32", "f16");
   add_wmma<m16n16k16>(table, "m16n16k16");
   add_wmma<m32n8k16>(table, "m32n8k16");
   add_wmma<m8n32k16>(table, "m8n32k16");
-  add_multiplication<Multiplication{m16n16k8, Input::tf32, Sum::f32, true}>(
+  add_multiplication<Multiplication{m16n16k8, Factor::tf32, Factor::tf32, Sum::f32, Sum::f32, true}>(
       table, "wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32");
   table.add("movmatrix.sync.aligned.m8n8.trans.b16",
             {"", Class::shuffle, handle_together<every_lane<Operands>, move_matrix>, build_move_matrix});

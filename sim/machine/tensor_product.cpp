@@ -1,142 +1,189 @@
-/// The arithmetic of one m16n8 product. What the hardware does inside is not documented: neither in which order it adds
-/// nor how it rounds between. Here every product is exact, they are added to C in double precision in the order of k,
-/// and the sum is rounded once, to nearest even, to what D holds. Where all partial sums are exact, as in the harness's
-/// exact inputs, hardware and simulator agree to the last bit.
-#include <bit>
-#include <cmath>
+/// The arithmetic of one m16n8 product, to the bit as the tensor cores of Hopper do it.
+///
+/// NVIDIA does not document it. The model here is the one that reproduces every dot product that was recorded on an
+/// H200 (tests/sim/tensor_numerics.csv.gz), and that others have found as well (MMA-Sim, arXiv 2511.10909):
+///   - Each product is exact. Its exponent is the sum of its factors' exponents: it is not normalised, so that a
+///   product
+///     is less than four times that power of two.
+///   - The products and c are aligned to the largest exponent among them. Of each, 25 fraction bits are kept; what lies
+///     below is cut off its magnitude. (The FP8 products of wgmma keep 13 bits.)
+///   - All k products and c are then added at once, exactly.
+///   - The sum is rounded once: toward zero to f32, to nearest even to f16. A zero has no sign.
+///
+/// Two functions do the same work. The fast one aligns in single precision, where a product of two factors of at most
+/// 12 digits is exact while its exponent is moderate, and adds 32-bit integers. The other takes any numbers: it aligns
+/// in double precision, in which no product and no scale can overflow.
 #include <cstring>
 
-#include "machine/half.h"
 #include "machine/tensor.h"
-
-#define WITH_THE_HOSTS_VECTORS [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
+#include "machine/tensor_formats.h"
 
 namespace sim {
 namespace {
 
-// Vectors of the compiler's own, of so many elements: the loops below do not depend on its vectorising them.
-template <class T, int count>
-using Vector [[gnu::vector_size(sizeof(T) * count), gnu::may_alias]] = T;
+// Vectors of the compiler's own: the loops below do not depend on its vectorising them. Sixteen elements are eight
+// columns of two rows; in double precision that is two vectors.
+template <class T>
+using Sixteen [[gnu::vector_size(sizeof(T) * 16), gnu::may_alias]] = T;
+template <class T>
+using Eight [[gnu::vector_size(sizeof(T) * 8), gnu::may_alias]] = T;
+using Exponents [[gnu::vector_size(64), gnu::may_alias]] = s16;
 
-/// Eight binary16 as two times four doubles.
-[[gnu::always_inline]] inline void widen_eight(const u16* from, f64* to) {
-  Vector<u16, 8> halves;
-  std::memcpy(&halves, from, sizeof halves);
-  const auto all = __builtin_convertvector(halves, Vector<u32, 8>), size = all & 0x7fff;
-  const auto subnormal = __builtin_convertvector((Vector<s32, 8>)size, Vector<f32, 8>) * 0x1p-24f;
-  const auto normal = (size << 13) + (112u << 23) + (size >= 0x7c00 ? Vector<u32, 8>{} + (112u << 23) : 0);
-  const auto bits = (size < 0x0400 ? (Vector<u32, 8>)subnormal : normal) | (all & 0x8000) << 16;
-  const auto values = __builtin_convertvector((Vector<f32, 8>)bits, Vector<f64, 8>);
-  std::memcpy(to, &values, sizeof values);
+template <class T, class From>
+[[gnu::always_inline]] inline T load(const From& from) {
+  T vector;
+  static_assert(sizeof vector == sizeof from);
+  std::memcpy(&vector, &from, sizeof vector);
+  return vector;
 }
 
-/// Four doubles to binary16, to nearest even, once. Adding a power of two whose last bit is the result's last bit
-/// leaves the rounding to the host.
-[[gnu::always_inline]] inline void narrow_four(const f64* from, u16* to) {
-  using Bits = Vector<u64, 4>;
-  using Doubles = Vector<f64, 4>;
-  Doubles values;
-  std::memcpy(&values, from, sizeof values);
-  const Bits bits = (Bits)values, size_bits = bits & ~(u64{1} << 63);
-  const auto size = (Doubles)size_bits;
-  const auto exponent = (Vector<s64, 4>)(size_bits >> 52);
-  const auto least = Vector<s64, 4>{} + (1023 - 14);
-  const auto unit = ((Bits)(exponent > least ? exponent : least) + 42) << 52;
-  const Doubles rounded = (size + (Doubles)unit) - (Doubles)unit;
-  const Bits subnormal = (Bits)(rounded * 0x1p24 + 0x1p52) & 0x7ff;
-  const Bits normal = ((Bits)rounded >> 42) - (u64{1008} << 10);
-  Bits half = rounded < 0x1p-14 ? subnormal : normal;
-  half = size < 65520.0 ? half : Bits{} + 0x7c00;
-  half |= bits >> 48 & 0x8000;
-  half = values == values ? half : Bits{} + 0x7fff;
-  const auto halves = __builtin_convertvector(half, Vector<u16, 4>);
-  std::memcpy(to, &halves, sizeof halves);
+[[gnu::always_inline]] inline Sixteen<s32> larger(Sixteen<s32> a, Sixteen<s32> b) { return a > b ? a : b; }
+
+constexpr s32 all_zero = no_exponent / 2;  // sums of exponents below this have a zero in them
+constexpr s32 exponent_bias = 127, wide_bias = 1023;
+
+/// Two rows' factors of one column of A, in turns.
+[[gnu::always_inline]] inline Sixteen<f32> spread(const f32 (&rows)[2]) {
+  u64 both;
+  std::memcpy(&both, rows, sizeof both);
+  return (Sixteen<f32>)(Eight<u64>{} + both);
 }
+
+/// Exponents of C's elements, `least` being the least that its format has.
+[[gnu::always_inline]] inline Sixteen<s32> exponents_of(Sixteen<f32> c, s32 least) {
+  const auto bits = (Sixteen<s32>)c & 0x7fffffff;
+  const auto exponent = larger(bits >> 23, Sixteen<s32>{} + (least + exponent_bias)) - exponent_bias;
+  return bits == 0 ? Sixteen<s32>{} + no_exponent : exponent;
+}
+
+/// The largest exponent of the products: of two columns of A at a time, in the halves of an integer.
+template <uint32_t k>
+[[gnu::always_inline]] inline Sixteen<s32> largest_exponent(const TileA& a, const TileB& b, uint32_t row) {
+  Exponents top = Exponents{} + no_exponent;
+#pragma GCC unroll 16
+  for (uint32_t i = 0; i < k / 2; ++i) {
+    u64 both;
+    std::memcpy(&both, a.exponent[row][i], sizeof both);
+    const Exponents sum = (Exponents)(Eight<u64>{} + both) + load<Exponents>(b.exponent[i]);
+    top = top > sum ? top : sum;
+  }
+  return larger((Sixteen<s32>)top >> 16, (Sixteen<s32>)top << 16 >> 16);
+}
+
+/// Eight of sixteen: 0 the first, 1 the others.
+[[gnu::always_inline]] inline Eight<s32> part(Sixteen<s32> all, int which) {
+  return which == 0 ? __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7)
+                    : __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+[[gnu::always_inline]] inline Eight<f32> part(Sixteen<f32> all, int which) {
+  return (Eight<f32>)part((Sixteen<s32>)all, which);
+}
+
+/// 2^exponent.
+[[gnu::always_inline]] inline Eight<f64> power(Eight<s32> exponent) {
+  return (Eight<f64>)(__builtin_convertvector(exponent + wide_bias, Eight<s64>) << 52);
+}
+
+[[gnu::always_inline]] inline Eight<f64> wide(Eight<s32> from) { return __builtin_convertvector(from, Eight<f64>); }
+[[gnu::always_inline]] inline Eight<f64> wide(Eight<f32> from) { return __builtin_convertvector(from, Eight<f64>); }
+[[gnu::always_inline]] inline Eight<s64> mask(Eight<s32> from) { return __builtin_convertvector(from, Eight<s64>); }
+
+/// Of factors that are not wild, and finite c.
+template <uint32_t k, s32 fraction>
+[[gnu::always_inline]] inline void multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least,
+                                                 Sums& sums) {
+  for (uint32_t row = 0; row < 8; ++row) {
+    const auto addend = load<Sixteen<f32>>(c.at[row]);
+    const Sixteen<s32> of_products = largest_exponent<k>(a, b, row);
+    const Sixteen<s32> top = larger(of_products, exponents_of(addend, least));
+    // Where all products are zero the scale may be too large for f32, and is not used.
+    const auto scale = (Sixteen<f32>)((exponent_bias + fraction - top) << 23);
+    // Each addend is less than 2^(2 + fraction), so that eight of 25 bits fit into an integer.
+    Sixteen<s32> even = {}, odd = {};
+#pragma GCC unroll 16
+    for (uint32_t i = 0; i < k; i += 2) {
+      const auto first = spread(a.value[row][i]) * load<Sixteen<f32>>(b.value[i]);
+      const auto second = spread(a.value[row][i + 1]) * load<Sixteen<f32>>(b.value[i + 1]);
+      even += __builtin_convertvector(first * scale, Sixteen<s32>);
+      odd += __builtin_convertvector(second * scale, Sixteen<s32>);
+    }
+    const Sixteen<s32> rest = __builtin_convertvector(addend * scale, Sixteen<s32>), any = of_products > all_zero;
+    const Sixteen<s32> lowest = top - fraction;
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const auto total = wide(part(even, i)) + wide(part(odd, i)) + wide(part(rest, i));
+      const auto alone = wide(part(addend, i)) + 0.0;
+      const auto sum = mask(part(any, i)) ? total * power(part(lowest, i)) : alone;
+      std::memcpy(sums.at[row][4 * i], &sum, sizeof sum);
+    }
+  }
+}
+
+/// Of any factors. An infinite sum, and one that is not a number, is what the plain sum in double precision gives.
+template <uint32_t k, s32 fraction>
+[[gnu::always_inline]] inline void multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least,
+                                                 Sums& sums) {
+  for (uint32_t row = 0; row < 8; ++row) {
+    const auto addends = load<Sixteen<f32>>(c.at[row]);
+    const Sixteen<s32> of_products = largest_exponent<k>(a, b, row), any = of_products > all_zero;
+    // Infinities have an exponent, too: the scales stay finite.
+    const Sixteen<s32> top = larger(larger(of_products, exponents_of(addends, least)), Sixteen<s32>{} - 300);
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const auto scale = power(fraction - part(top, half)), unit = power(part(top, half) - fraction);
+      const auto addend = wide(part(addends, half));
+      const auto cut = [&](Eight<f64> x) { return wide(__builtin_convertvector(x * scale, Eight<s32>)); };
+      Eight<f64> plain = addend, total = cut(addend);
+      for (uint32_t i = 0; i < k; ++i) {
+        const auto product =
+            wide(part(spread(a.value[row][i]), half)) * wide(part(load<Sixteen<f32>>(b.value[i]), half));
+        plain += product;
+        total += cut(product);
+      }
+      const auto finite = plain - plain == 0.0;
+      const auto aligned = mask(part(any, half)) ? total * unit : addend + 0.0;
+      const auto sum = finite ? aligned : plain;
+      std::memcpy(sums.at[row][4 * half], &sum, sizeof sum);
+    }
+  }
+}
+
+WITH_THE_HOSTS_VECTORS bool any_special(const TileC& c) {
+  Sixteen<s32> special = {};
+  for (const auto& rows : c.at) special |= (load<Sixteen<s32>>(rows) & 0x7f800000) == 0x7f800000;
+  u64 parts[8], all = 0;
+  std::memcpy(parts, &special, sizeof parts);
+  for (const u64 part : parts) all |= part;
+  return all != 0;
+}
+
+using Multiply = void (*)(const TileA&, const TileB&, const TileC&, s32, Sums&);
+
+#define ONE_MULTIPLY(name, what)                                                                            \
+  WITH_THE_HOSTS_VECTORS void name(const TileA& a, const TileB& b, const TileC& c, s32 least, Sums& sums) { \
+    what(a, b, c, least, sums);                                                                             \
+  }
+ONE_MULTIPLY(tame_4, (multiply_tame<4, 25>))
+ONE_MULTIPLY(tame_8, (multiply_tame<8, 25>))
+ONE_MULTIPLY(tame_16, (multiply_tame<16, 25>))
+ONE_MULTIPLY(tame_fp8, (multiply_tame<32, 13>))
+ONE_MULTIPLY(wild_4, (multiply_wild<4, 25>))
+ONE_MULTIPLY(wild_8, (multiply_wild<8, 25>))
+ONE_MULTIPLY(wild_16, (multiply_wild<16, 25>))
+ONE_MULTIPLY(wild_fp8, (multiply_wild<32, 13>))
+#undef ONE_MULTIPLY
 
 }  // namespace
 
-WITH_THE_HOSTS_VECTORS void multiply(const TileA& a, const TileB& b, TileC& c, uint32_t k) {
-  using Four = Vector<f64, 4>;
-  constexpr uint32_t rows = 4;  // at a time: their sums are in registers
-  for (uint32_t row = 0; row < 16; row += rows) {
-    auto* const result = reinterpret_cast<Four*>(c.at[row]);
-    Four left[rows], right[rows];
-#pragma GCC unroll 4
-    for (uint32_t r = 0; r < rows; ++r) left[r] = result[2 * r], right[r] = result[2 * r + 1];
-    for (uint32_t i = 0; i < k; ++i) {
-      const auto* const columns = reinterpret_cast<const Four*>(b.at[i]);
-#pragma GCC unroll 4
-      for (uint32_t r = 0; r < rows; ++r) {
-        const double x = a.at[row + r][i];
-        const Four factor = {x, x, x, x};
-        left[r] += factor * columns[0];
-        right[r] += factor * columns[1];
-      }
-    }
-#pragma GCC unroll 4
-    for (uint32_t r = 0; r < rows; ++r) result[2 * r] = left[r], result[2 * r + 1] = right[r];
-  }
-}
-
-WITH_THE_HOSTS_VECTORS void widen_f16(const Matrix& from, double* to, uint32_t pitch) {
-  for (uint32_t line = 0; line < 8; ++line) widen_eight(from.at[line], to + line * pitch);
-}
-
-WITH_THE_HOSTS_VECTORS void widen_bf16(const Matrix& from, double* to, uint32_t pitch) {
-  for (uint32_t line = 0; line < 8; ++line) {
-    for (uint32_t i = 0; i < 8; ++i) to[line * pitch + i] = static_cast<double>(Bfloat::widened(from.at[line][i]));
-  }
-}
-
-void widen_tf32(const uint32_t* from, double* to, uint32_t pitch) {
-  for (uint32_t line = 0; line < 8; ++line) {
-    for (uint32_t i = 0; i < 4; ++i)
-      to[line * pitch + i] = static_cast<double>(std::bit_cast<f32>(from[4 * line + i] & ~0x1fffu));
-  }
-}
-
-void widen_tf32_turned(const uint32_t* from, double* to, uint32_t pitch) {
-  for (uint32_t line = 0; line < 8; ++line) {
-    for (uint32_t i = 0; i < 4; ++i)
-      to[i * pitch + line] = static_cast<double>(std::bit_cast<f32>(from[4 * line + i] & ~0x1fffu));
-  }
-}
-
-void read_f32(const uint32_t* first, const uint32_t* second, double (*to)[8]) {
-  for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    to[lane / 4][lane % 4 * 2] = static_cast<double>(std::bit_cast<f32>(first[lane]));
-    to[lane / 4][lane % 4 * 2 + 1] = static_cast<double>(std::bit_cast<f32>(second[lane]));
-  }
-}
-
-WITH_THE_HOSTS_VECTORS void write_f16(const double (*from)[8], Matrix& to) {
-  for (uint32_t line = 0; line < 8; ++line) {
-    narrow_four(from[line], to.at[line]);
-    narrow_four(from[line] + 4, to.at[line] + 4);
-  }
-}
-
-void write_f32(const double (*from)[8], uint32_t* first, uint32_t* second) {
-  const auto bits = [](double x) { return x == x ? std::bit_cast<u32>(static_cast<f32>(x)) : 0x7fffffffu; };
-  for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    first[lane] = bits(from[lane / 4][lane % 4 * 2]);
-    second[lane] = bits(from[lane / 4][lane % 4 * 2 + 1]);
-  }
-}
-
-/// Three rounds of interleaving halves: after each, twice as many elements of a column stand together.
-void transpose(const Matrix& from, Matrix& to) {
-  using Line [[gnu::vector_size(16)]] = uint16_t;
-  Line lines[8], mixed[8];
-  std::memcpy(lines, &from, sizeof lines);
-  for (int round = 0; round < 3; ++round) {
-    for (uint32_t i = 0; i < 4; ++i) {
-      mixed[2 * i] = __builtin_shufflevector(lines[i], lines[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      mixed[2 * i + 1] = __builtin_shufflevector(lines[i], lines[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    std::memcpy(lines, mixed, sizeof lines);
-  }
-  std::memcpy(&to, lines, sizeof lines);
+void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums) {
+  const bool any_wild = a.wild || b.wild || any_special(c);
+  const s32 least = adder.sum == Sum::f16 ? -14 : -126;
+  const Multiply of_depth = adder.k == 4    ? any_wild ? wild_4 : tame_4
+                            : adder.k == 8  ? any_wild ? wild_8 : tame_8
+                            : adder.k == 16 ? any_wild ? wild_16 : tame_16
+                            : any_wild      ? wild_fp8
+                                            : tame_fp8;
+  of_depth(a, b, c, least, sums);
 }
 
 }  // namespace sim

@@ -28,6 +28,12 @@ void Warp::start(uint32_t lanes) {
 }
 
 void Warp::run(uint64_t instructions) {
+  const bool watches = block.program.watches_registers && block.launch.options.watch;
+  watches ? run_instructions<true>(instructions) : run_instructions<false>(instructions);
+}
+
+template <bool watches_registers>
+void Warp::run_instructions(uint64_t instructions) {
   const Instruction* const code = block.program.code.data();
   uint64_t* const executed = block.tallies.executed.data();
   polled_ = false;
@@ -41,6 +47,7 @@ void Warp::run(uint64_t instructions) {
     ++executed[pc];
     ++pc;
     exec = active & (predicate(instruction.guard) ^ instruction.guard_flip);
+    if (watches_registers && exec != 0) block.products.watch(*this);
     instruction.run(*this, instruction);
   }
   budget_ += left_;

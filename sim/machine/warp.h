@@ -97,6 +97,8 @@ class Warp {
     bool waits;  ///< at an instruction that needs other lanes
   };
 
+  template <bool watches_registers>
+  void run_instructions(uint64_t instructions);
   void regroup();
   bool resume_another();
   void end_turn(uint64_t instructions);

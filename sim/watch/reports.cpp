@@ -21,6 +21,9 @@ const char* name(Finding finding) {
     case Finding::wrong_parity: return "wrong parity";
     case Finding::unfenced: return "missing proxy fence";
     case Finding::exited_block: return "exited block";
+    case Finding::unwaited_product: return "unwaited product";
+    case Finding::wgmma_fence: return "missing wgmma.fence";
+    case Finding::swizzle: return "wrong swizzle";
     case Finding::registers: return "registers";
     case Finding::bad_launch: return "bad launch";
     case Finding::unsupported: return "unsupported";

@@ -16,6 +16,7 @@ void Shadow::start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_
   earlier_reads_.clear();
   strong_reads_.clear();
   async_reads_.clear();
+  swizzle_.clear();
   visits_.clear();
   last_visit_ = 0;
 }
@@ -267,6 +268,15 @@ void Shadow::end_async_write(uint32_t agent, Span span) {
 /// What the generic proxy wrote is seen if its writer has fenced it since, and the thread that issues the read knows.
 void Shadow::begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span,
                               const ReportTo& report) {
+  check_async_read(warp, lane, span, report);
+  note_async_read(number, warp, lane, site, span);
+}
+
+void Shadow::note_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span) {
+  async_reads_.push_back({number, span, warp, lane, site, under_way});
+}
+
+void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
   bool objected = false;  // neighbouring granules mostly share their fate
   const ReportTo once = [&](const Objection& objection) {
     if (!std::exchange(objected, true)) report(objection);
@@ -278,7 +288,18 @@ void Shadow::begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uin
     if (writer.async || stamp < clocks.start() || clocks.has_fenced(warp, writer.agent, writer.lane, stamp)) continue;
     once({Objection::What::unfenced, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
   }
-  async_reads_.push_back({number, span, warp, lane, site, under_way});
+}
+
+void Shadow::note_swizzle(Span span, uint8_t swizzle) {
+  if (swizzle == unknown_swizzle && swizzle_.empty()) return;
+  constexpr uint32_t unit = 16;
+  swizzle_.resize((write_stamp_.size() << shift_) / unit + 1, unknown_swizzle);
+  for (uint32_t at = span.begin / unit; at <= (span.end() - 1) / unit; ++at) swizzle_[at] = swizzle;
+}
+
+uint8_t Shadow::swizzle_at(uint32_t address) const {
+  if (swizzle_.empty() || !writer_[granule_of(address)].async) return unknown_swizzle;
+  return swizzle_[address / 16];
 }
 
 /// A later read of the same bytes by the same agent stands for an earlier one.

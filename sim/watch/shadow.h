@@ -74,6 +74,17 @@ class Shadow {
   void begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span,
                         const ReportTo& report);
   void end_async_read(uint64_t number, uint32_t agent);
+  /// The two halves of begin_async_read, where what is read lies scattered in what is under way.
+  void check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  void note_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span);
+
+  /// Tiles are written in patterns: the bytes of a swizzle's span, 0 where the tile lies as it is.
+  static constexpr uint8_t unknown_swizzle = 0xff;
+  void note_swizzle(Span span, uint8_t swizzle);
+  /// The pattern in which this was written; unknown where it was not by a copy of a tile.
+  uint8_t swizzle_at(uint32_t address) const;
+  /// The instruction that wrote this last.
+  uint32_t writer_site(uint32_t address) const { return write_site_[granule_of(address)]; }
 
   /// An agent that is no warp of the block has to do with its memory otherwise than by an access: it arrives at an
   /// mbarrier there.
@@ -133,6 +144,8 @@ class Shadow {
   std::unordered_map<uint32_t, ByAgent> earlier_reads_, strong_reads_;
   uint32_t reads_since_ = 0;  ///< the meeting of all agents after which these were made
   std::vector<AsyncRead> async_reads_;
+  std::vector<uint8_t>
+      swizzle_;  ///< by 16 bytes, as long as the async proxy wrote them last; empty where none is known
   std::map<uint32_t, Visit> visits_;  ///< by agent
   uint32_t last_visit_ = 0;           ///< its stamp
 };

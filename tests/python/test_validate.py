@@ -143,6 +143,34 @@ def test_a_reason_serves_for_every_size_and_bits_are_compared_as_text():
     ]
 
 
+@pytest.mark.parametrize("number", ["01", "14", "21"])
+def test_bits_are_compared_of_every_step(tmp_path, monkeypatch, number):
+    step = validate.registry.find(number, validate.registry.steps())
+    monkeypatch.setattr(validate, "BUILD", tmp_path)
+    (tmp_path / "steps").mkdir()
+    text = "\n".join(
+        f"{step.name} v, m {size} n {size} k {size}: C {bits:016x}" for size, bits in ((256, 10), (512, 11))
+    )
+    ncu = program(tmp_path, "ncu", text + "\n" + output(launch(), launch()))
+    # The step itself, as run in the simulator: it prints its bits, and writes its counts where it is told.
+    record = {"variant": "v", "counts": dict.fromkeys(validate.COUNTERS, 0)}
+    records = "\n".join(validate.json.dumps({**record, "m": size}) for size in (256, 512))
+    script = f"#!/bin/sh\nfor last in \"$@\"; do :; done\ncat > \"$last\" <<'END'\n{records}\nEND\ncat <<'END'\n"
+    simulator = tmp_path / "steps" / step.name
+    simulator.write_text(script + text.removesuffix("b") + "c" + "\nEND\n", encoding="utf-8")
+    simulator.chmod(0o755)
+    asked = validate.argparse.Namespace(
+        sizes=[256, 512], all_variants=False, output=None, saved=False, ncu=str(ncu), limit=10.0
+    )
+    rows = validate.step_rows(step, asked, validate.METRICS, {})
+    bits = [
+        (row["size"], row["simulated"], row["measured"], row["equal"])
+        for row in rows
+        if row["counter"] == "result_bits"
+    ]
+    assert bits == [(256, "0" * 15 + "a", "0" * 15 + "a", "yes"), (512, "0" * 15 + "c", "0" * 15 + "b", "no")]
+
+
 def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, capsys):
     file = tmp_path / "validation.csv"
     old = {**dict.fromkeys(validate.COLUMNS, "a"), "step": "01_naive", "equal": "yes"}

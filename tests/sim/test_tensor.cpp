@@ -267,18 +267,29 @@ TEST(Mma, MultipliesWhatTheIsaSaysTheLanesHold) {
   }
 }
 
-// Numbers whose exact result has more bits than D: rounded once, to nearest even. 53 bits hold every sum exactly.
+// Exact sums that have more bits than D: toward zero to f32, to the nearest f16.
 TEST(Mma, RoundsItsSumOnce) {
   std::mt19937 random(2);
   for (const Mma& mma : mmas) {
     const int digits = mma.in == Type::bf16 ? 8 : 11;
     for (int round = 0; round < 20; ++round) {
       const int most = (1 << digits) - 1, scale = digits + round % 3;
-      const Numbers a = random_numbers(mma.shape.m, mma.shape.k, most, scale, random);
-      const Numbers b = random_numbers(mma.shape.k, mma.shape.n, most, scale - 4 * (round % 4), random);
+      // All products within four places of the largest: none loses a bit in the alignment.
+      Numbers a = random_numbers(mma.shape.m, mma.shape.k, most / 2, scale, random);
+      Numbers b = random_numbers(mma.shape.k, mma.shape.n, most / 2, scale, random);
+      for (Numbers* each : {&a, &b}) {
+        for (double& x : each->at) x += std::copysign(std::ldexp(most / 2 + 1, -scale), x);
+      }
       const Numbers c = random_numbers(mma.shape.m, mma.shape.n, most, scale, random);
+      Numbers d = product(a, b, c);
+      if (mma.sum == Type::f32) {
+        for (double& x : d.at) {
+          const float nearest = static_cast<float>(x);
+          x = std::fabs(double{nearest}) > std::fabs(x) ? std::nextafter(nearest, 0.0f) : nearest;
+        }
+      }
       const IsaLayout& layout = isa_layout(mma.shape, Role::c, mma.sum);
-      expect_in_registers(run_mma(mma, a, b, c), product(a, b, c), mma.sum, 4, layout.cell_of, mma.opcode);
+      expect_in_registers(run_mma(mma, a, b, c), d, mma.sum, 4, layout.cell_of, mma.opcode);
     }
   }
 }
@@ -326,9 +337,13 @@ TEST(Mma, NumbersAtTheEdge) {
   EXPECT_EQ(first_element(mixed, {infinity, infinity}, {one, 0xbc00}, 0), 0x7fffffffu);
   EXPECT_EQ(first_element(mixed, {infinity}, {one}, 0), 0x7f800000u);
   EXPECT_EQ(first_element(bf16, {0x7f80}, {0x3f80}, 0xff800000), 0x7fffffffu);
-  // 1 + 2^-24 is a tie in single precision; a third product decides it.
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3380}, {0x3f80, 0x3f80}, 0), 0x3f800000u);
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3380, 0x2b80}, {0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800001u);
+  // Toward zero: 1 + 2^-24 + 2^-25 is 1, as is 1 + 2^-24 + 2^-40, and 1 - 2^-24 is less.
+  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3380, 0x3300}, {0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800000u);
+  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3380, 0x2b80}, {0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800000u);
+  EXPECT_EQ(first_element(bf16, {0x3f80, 0xb380}, {0x3f80, 0x3f80}, 0), 0x3f7fffffu);
+  // What lies 26 places below the largest is cut off before it can add up: 1 + 2·2^-26 + 2^-24 against two of 2^-25.
+  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3280, 0x3280, 0x3380}, {0x3f80, 0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800000u);
+  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3300, 0x3300, 0x3380}, {0x3f80, 0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800001u);
   // tf32: the low 13 bits are not there.
   EXPECT_EQ(first_element(tf32, {0x3f801fff}, {0x3f800fff}, 0), 0x3f800000u);
   EXPECT_EQ(first_element(tf32, {0x3f802000}, {0x3f800000}, 0), 0x3f802000u);

@@ -1,0 +1,248 @@
+#include "machine/wgmma.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "machine/access.h"
+
+namespace sim {
+
+namespace {
+
+constexpr u32 poison = ~0u;  ///< not a number, as f32 and as two f16
+
+}  // namespace
+
+void Products::start() {
+  of_warp_.resize(block_.launch.warps());
+  groups_.assign((block_.launch.warps() + warps_of_group - 1) / warps_of_group, {});
+  for (OfWarp& each : of_warp_) {
+    each.under_way.clear();
+    each.sums.clear();
+    each.issued = each.committed = each.instructions = 0;
+    each.registers.start(block_.program.register_bytes);
+  }
+}
+
+const uint32_t* Products::list(uint32_t first) const { return block_.program.operand_lists.data() + first; }
+
+// --- sums ---
+
+std::list<Products::Sums>::iterator Products::take_sums(Warp& warp, const Wgmma& wgmma) {
+  OfWarp& own = of(warp);
+  const uint32_t count = wgmma.sum_registers();
+  const uint32_t* const d = list(wgmma.d);
+  const auto same = [&](const Sums& each) {
+    return each.type == wgmma.sum && each.count == count && std::equal(d, d + count, list(each.d));
+  };
+  const auto known = std::find_if(own.sums.begin(), own.sums.end(), same);
+  if (known != own.sums.end()) return known;
+  if (std::any_of(d, d + count, [&](uint32_t each) { return own.registers.use(each) != RegisterWatch::Use::none; })) {
+    block_.report(Finding::unwaited_product, warp.here(), nowhere, [&] {
+      return block_.what_it_does(warp, 0) +
+             ": its sums are registers that a wgmma under way uses in another way (only one of the "
+             "same shape with all the same registers may follow without a wait)";
+    });
+  }
+  const auto made = own.sums.insert(own.sums.end(), Sums{.d = wgmma.d, .count = count, .type = wgmma.sum, .tiles = {}});
+  made->tiles.resize(wgmma.columns / 8);
+  const uint32_t step = count / (wgmma.columns / 8);
+  for (uint32_t tile = 0; tile < made->tiles.size(); ++tile) {
+    const Matrix* registers[4];
+    for (uint32_t i = 0; i < step; ++i) registers[i] = warp.lanes<const Matrix>(d[tile * step + i]);
+    read_sums(wgmma.sum, registers, made->tiles[tile]);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    std::fill_n(warp.lanes<u32>(d[i]), warp_size, poison);
+    own.registers.set(d[i], RegisterWatch::Use::sum);
+  }
+  return made;
+}
+
+/// The warp has its registers back.
+void Products::release(Warp& warp, Sums& sums) {
+  const uint32_t* const d = list(sums.d);
+  const uint32_t step = sums.count / static_cast<uint32_t>(sums.tiles.size());
+  for (uint32_t tile = 0; tile < sums.tiles.size(); ++tile) {
+    Matrix* registers[4];
+    for (uint32_t i = 0; i < step; ++i) registers[i] = warp.lanes<Matrix>(d[tile * step + i]);
+    write_sums(sums.type, sums.tiles[tile], registers);
+  }
+  for (uint32_t i = 0; i < sums.count; ++i) of(warp).registers.set(d[i], RegisterWatch::Use::none);
+}
+
+// --- products ---
+
+void Products::issue(Warp& warp, const Wgmma& wgmma) {
+  if (!whole_warp(warp)) return;
+  const u64* const a_bits = warp.lanes<const u64>(wgmma.a_descriptor);
+  const u64* const b_bits = warp.lanes<const u64>(wgmma.b_descriptor);
+  const u32 scale_d = warp.predicate(wgmma.scale_d);
+  bool alike = scale_d == 0 || scale_d == all_lanes;
+  for (uint32_t lane = 1; lane < warp_size; ++lane)
+    alike &= b_bits[lane] == b_bits[0] && (wgmma.a_in_registers || a_bits[lane] == a_bits[0]);
+  if (!alike) {
+    return block_.give_up(warp, Finding::divergent_barrier, [&] {
+      return block_.what_it_does(warp, 0) + ": the lanes of the warp give different descriptors or scale-d";
+    });
+  }
+  const u64 a_descriptor = wgmma.a_in_registers ? 0 : a_bits[0];
+  if (!agrees(warp, {warp.here(), a_descriptor, b_bits[0], scale_d != 0})) return;
+
+  OfWarp& own = of(warp);
+  Product product{.wgmma = wgmma,
+                  .number = own.issued,
+                  .group = own.committed,
+                  .a = MatrixDescriptor(a_descriptor),
+                  .b = MatrixDescriptor(b_bits[0]),
+                  .adds = scale_d != 0,
+                  .site = warp.here(),
+                  .sums = {}};
+  AsyncTransfer transfer{
+      .reads = {}, .writes = {}, .signal = {}, .kind = AsyncKind::wgmma, .checked = true, .move = {}};
+  std::vector<Span> spans;
+  const uint32_t group_row = warp.index % warps_of_group * 16, k = wgmma.k();
+  if (!wgmma.a_in_registers) {
+    const Operand a = wgmma.a_transposed ? Operand{'A', product.a, false, 0, k, group_row / 8, 2}
+                                         : Operand{'A', product.a, true, group_row, 16, 0, 2};
+    if (!read_operand(warp, a, spans)) return;
+  }
+  const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, k, 0, wgmma.columns / 8u}
+                                       : Operand{'B', product.b, true, 0, wgmma.columns, 0, 2};
+  if (!read_operand(warp, b, spans)) return;
+  if (block_.launch.options.watch) check_registers(warp, wgmma);
+  product.sums = take_sums(warp, wgmma);
+  ++product.sums->products;
+  product.sums->site = warp.here();
+  if (wgmma.a_in_registers) {
+    for (uint32_t i = 0; i < 4; ++i) own.registers.set(list(wgmma.a)[i], RegisterWatch::Use::factor);
+  }
+  for (const Span& span : spans) transfer.reads.push_back({&block_, span});
+  transfer.move = [this, index = warp.index, number = product.number] { run_up_to(index, number); };
+  ++own.issued;
+  own.under_way.push_back(product);
+  block_.cluster.async.issue(warp, 0, std::move(transfer));
+}
+
+void Products::fence(Warp& warp) {
+  if (!whole_warp(warp) || !agrees(warp, {warp.here(), 0, 0, false})) return;
+  of(warp).registers.fence();
+}
+
+void Products::commit(Warp& warp) {
+  if (!whole_warp(warp) || !agrees(warp, {warp.here(), 0, 0, false})) return;
+  ++of(warp).committed;
+  block_.cluster.async.commit(warp, 0, AsyncKind::wgmma);
+}
+
+void Products::wait(Warp& warp, uint64_t left) {
+  if (!whole_warp(warp) || !agrees(warp, {warp.here(), 0, 0, false})) return;
+  block_.cluster.async.wait(warp, 0, AsyncKind::wgmma, left);
+  OfWarp& own = of(warp);
+  while (!own.under_way.empty() && own.under_way.front().group + left < own.committed) {
+    const Product& product = own.under_way.front();
+    run_up_to(warp.index, product.number);
+    if (product.wgmma.a_in_registers) {
+      for (uint32_t i = 0; i < 4; ++i) own.registers.set(list(product.wgmma.a)[i], RegisterWatch::Use::none);
+    }
+    if (--product.sums->products == 0) {
+      release(warp, *product.sums);
+      own.sums.erase(product.sums);
+    }
+    own.under_way.pop_front();
+  }
+  // Registers of A that later products use, too.
+  for (const Product& each : own.under_way) {
+    for (uint32_t i = 0; each.wgmma.a_in_registers && i < 4; ++i)
+      own.registers.set(list(each.wgmma.a)[i], RegisterWatch::Use::factor);
+  }
+}
+
+/// A warp's products are done in their order, whichever is asked for first.
+void Products::run_up_to(uint32_t warp, uint64_t number) {
+  for (Product& each : of_warp_[warp].under_way) {
+    if (each.number > number) return;
+    if (!each.done) run(warp, each);
+    each.done = true;
+  }
+}
+
+void Products::run(uint32_t warp, Product& product) {
+  const Wgmma& wgmma = product.wgmma;
+  TileA a;
+  load_a(warp, product, a);
+  if (wgmma.negates) {
+    for (auto& row : a.value) {
+      for (uint32_t i = 0; i < wgmma.k(); ++i) row[i][0] = -row[i][0], row[i][1] = -row[i][1];
+    }
+  }
+  const std::vector<TileB>& b = load_b(product);
+  const Adder adder{.k = wgmma.k(), .sum = wgmma.sum};
+  for (uint32_t tile = 0; tile < wgmma.columns / 8u; ++tile) {
+    TileC& sum = product.sums->tiles[tile];
+    if (!product.adds) sum = {};
+    sim::Sums exact;
+    multiply(a, b[tile], sum, adder, exact);
+    round_sums(exact, adder, sum);
+  }
+}
+
+/// The warp's 16 rows of A.
+void Products::load_a(uint32_t warp, const Product& product, TileA& tile) {
+  const Wgmma& wgmma = product.wgmma;
+  const uint32_t per_chunk = 16 / bytes_of(wgmma.a_type), group_row = warp % warps_of_group * 16;
+  Warp& own = block_.warps()[warp];
+  for (uint32_t half = 0; half < 2; ++half) {  // of k
+    Matrix parts[2];
+    for (uint32_t part = 0; part < 2; ++part) {  // rows 0 to 7, rows 8 to 15
+      if (wgmma.a_in_registers) {
+        parts[part] = *own.lanes<const Matrix>(list(wgmma.a)[2 * half + part]);
+        continue;
+      }
+      for (uint32_t i = 0; i < 8; ++i) {
+        const uint32_t from = wgmma.a_transposed ? product.a.address(false, 8 * half + i, group_row / 8 + part)
+                                                 : product.a.address(true, group_row + 8 * part + i, half);
+        std::memcpy(parts[part].at[i], block_.shared.data() + from, 16);
+      }
+      if (wgmma.a_transposed) transpose(parts[part], parts[part]);
+    }
+    widen(wgmma.a_type, parts[0], parts[1], tile, half * per_chunk);
+  }
+}
+
+/// All of B, eight columns a tile.
+const std::vector<TileB>& Products::load_b(const Product& product) {
+  const Wgmma& wgmma = product.wgmma;
+  const uint32_t tiles = wgmma.columns / 8u, per_chunk = 16 / bytes_of(wgmma.b_type);
+  bytes_.resize(2 * size_t{tiles});
+  for (uint32_t tile = 0; tile < tiles; ++tile) {
+    for (uint32_t half = 0; half < 2; ++half) {
+      for (uint32_t i = 0; i < 8; ++i) {
+        const uint32_t from = wgmma.b_transposed ? product.b.address(false, 8 * half + i, tile)
+                                                 : product.b.address(true, 8 * tile + i, half);
+        std::memcpy(bytes_[2 * tile + half].at[i], block_.shared.data() + from, 16);
+      }
+    }
+  }
+  const bool known = last_type_ == wgmma.b_type && last_transposed_ == wgmma.b_transposed &&
+                     last_bytes_.size() == bytes_.size() &&
+                     std::memcmp(last_bytes_.data(), bytes_.data(), bytes_.size() * sizeof(Matrix)) == 0;
+  if (known) return last_b_;
+  std::swap(last_bytes_, bytes_);
+  last_type_ = wgmma.b_type;
+  last_transposed_ = wgmma.b_transposed;
+  last_b_.resize(tiles);
+  for (uint32_t tile = 0; tile < tiles; ++tile) {
+    last_b_[tile].wild = false;
+    for (uint32_t half = 0; half < 2; ++half) {
+      const Matrix& from = last_bytes_[2 * tile + half];
+      if (wgmma.b_transposed)
+        widen(wgmma.b_type, from, last_b_[tile], 8 * half);
+      else
+        widen_columns(wgmma.b_type, from, last_b_[tile], half * per_chunk);
+    }
+  }
+  return last_b_;
+}
+
+}  // namespace sim

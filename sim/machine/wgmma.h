@@ -1,0 +1,132 @@
+/// wgmma: products of a warpgroup, which go on while its warps do.
+///
+/// The four warps of a warpgroup issue the instruction each at its own time. Here each warp's 16 rows are a product of
+/// their own, since a warp's rows depend on no register of another: it may run as soon as its warp has issued it, as on
+/// the hardware, and a mistake in the order of waits shows under some schedule. That the four execute the same sequence
+/// with the same descriptors is checked apart.
+///
+/// From its issue until a wgmma.wait_group covers it, a product owns its registers: the sums hold poison in the warp's
+/// registers, their values live here. Whoever touches them is reported.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "machine/register_watch.h"
+#include "machine/tensor.h"
+#include "machine/wgmma_descriptor.h"
+#include "watch/shadow.h"
+
+namespace sim {
+
+class Block;
+
+inline constexpr uint32_t warps_of_group = 4;
+
+/// An instruction, as decoded.
+struct Wgmma {
+  uint32_t d, a;  ///< registers of D, and of A where it is in registers, in Program::operand_lists
+  uint32_t a_descriptor, b_descriptor;  ///< registers
+  uint32_t scale_d;                     ///< predicate
+  uint16_t columns;                     ///< of B: N
+  Factor a_type, b_type;
+  Sum sum;
+  bool a_in_registers, negates, a_transposed, b_transposed;
+
+  uint32_t k() const { return 32 / bytes_of(a_type); }
+  uint32_t sum_registers() const { return columns / 8 * (sum == Sum::f32 ? 4 : 2); }
+};
+
+/// The products of a block's warps.
+class Products {
+ public:
+  explicit Products(Block& block) : block_(block) {}
+
+  /// Begins anew, for so many warps.
+  void start();
+
+  void issue(Warp& warp, const Wgmma& wgmma);
+  void fence(Warp& warp);
+  void commit(Warp& warp);
+  void wait(Warp& warp, uint64_t left);
+
+  /// Before each instruction of a kernel with wgmma: looks at its registers.
+  void watch(Warp& warp);
+
+  /// The block has ended: warps of one group that executed different numbers of instructions are reported.
+  void end();
+
+ private:
+  /// Sums in flight, of one warp.
+  struct Sums {
+    uint32_t d, count;  ///< registers, in Program::operand_lists
+    Sum type;
+    std::vector<TileC> tiles;  ///< of 8 columns each
+    uint32_t products = 0;     ///< that have not been waited for
+    uint32_t site = 0;         ///< of the last product
+  };
+  struct Product {
+    Wgmma wgmma;
+    uint64_t number;
+    uint64_t group;  ///< how many groups the warp had committed before
+    MatrixDescriptor a, b;
+    bool adds;  ///< to what is in D
+    uint32_t site;
+    std::list<Sums>::iterator sums;
+    bool done = false;
+  };
+  struct OfWarp {
+    RegisterWatch registers;
+    std::deque<Product> under_way;
+    std::list<Sums> sums;
+    uint64_t issued = 0, committed = 0;
+    uint64_t instructions = 0;  ///< of the group's sequence that it has executed
+  };
+  /// An instruction that the warps of a group have in common.
+  struct Step {
+    uint32_t site;
+    uint64_t a, b;
+    bool adds;
+    bool operator==(const Step&) const = default;
+  };
+  struct Group {
+    std::deque<Step> steps;
+    uint64_t first = 0;  ///< number of the first of them
+  };
+  /// One operand in shared memory, or a warp's part of it.
+  struct Operand {
+    char name;  ///< A or B
+    const MatrixDescriptor& at;
+    bool k_major;
+    uint32_t first_line, lines;    ///< rows of A or columns of B where K-major, else k
+    uint32_t first_chunk, chunks;  ///< of 16 bytes
+  };
+
+  bool agrees(Warp& warp, const Step& step);
+  bool check_registers(Warp& warp, const Wgmma& wgmma);
+  bool read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
+  void check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address);
+  std::list<Sums>::iterator take_sums(Warp& warp, const Wgmma& wgmma);
+  void run_up_to(uint32_t warp, uint64_t number);
+  void run(uint32_t warp, Product& product);
+  void load_a(uint32_t warp, const Product& product, TileA& tile);
+  const std::vector<TileB>& load_b(const Product& product);
+  OfWarp& of(const Warp& warp) { return of_warp_[warp.index]; }
+  const uint32_t* list(uint32_t first) const;
+  void release(Warp& warp, Sums& sums);
+
+  Block& block_;
+  std::vector<OfWarp> of_warp_;
+  std::vector<Group> groups_;
+
+  // The last operand B that was converted: the warps of a group, and groups that share it, need it one after the other.
+  Factor last_type_{};
+  bool last_transposed_ = false;
+  std::vector<Matrix> last_bytes_, bytes_;
+  std::vector<TileB> last_b_;
+};
+
+}  // namespace sim

@@ -1,0 +1,116 @@
+/// wgmma.mma_async, .fence, .commit_group and .wait_group (PTX ISA 9.7.15).
+#include "machine/cluster.h"
+#include "machine/decode.h"
+#include "machine/forms.h"
+
+namespace sim {
+namespace {
+
+void multiply_async(Warp& warp, const Wgmma& wgmma) { warp.block.products.issue(warp, wgmma); }
+
+/// The operand of wait_group; of the others none.
+struct Groups {
+  uint64_t left;
+};
+void fence(Warp& warp, const Groups&) { warp.block.products.fence(warp); }
+void commit(Warp& warp, const Groups&) { warp.block.products.commit(warp); }
+void wait(Warp& warp, const Groups& groups) { warp.block.products.wait(warp, groups.left); }
+
+void build_plain(Builder& builder) {
+  if (!builder.operands().empty()) builder.refuse("it has no operands");
+  builder.made<Groups>();
+}
+
+void build_wait(Builder& builder) {
+  if (builder.operands().size() != 1) builder.refuse("one operand is needed");
+  builder.made<Groups>().left = builder.immediate(builder.operands()[0]);
+}
+
+Factor factor_named(std::string_view name) {
+  return name == "f16"    ? Factor::f16
+         : name == "bf16" ? Factor::bf16
+         : name == "tf32" ? Factor::tf32
+         : name == "e4m3" ? Factor::e4m3
+                          : Factor::e5m2;
+}
+
+/// wgmma.mma_async.sync.aligned.SHAPE.D.A.B
+std::vector<std::string_view> modifiers(std::string_view opcode) {
+  std::vector<std::string_view> parts;
+  for (size_t from = 0; from <= opcode.size();) {
+    const size_t to = std::min(opcode.find('.', from), opcode.size());
+    parts.push_back(opcode.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+/// A list of registers of 32 bits, into Program::operand_lists.
+uint32_t registers_of(Builder& builder, const ptx::Operand& operand, uint32_t count, bool written) {
+  if (operand.kind != ptx::Operand::Kind::vector || operand.parts.size() != count)
+    builder.refuse("a list of " + std::to_string(count) + " registers is needed");
+  auto& lists = builder.program().operand_lists;
+  const auto first = static_cast<uint32_t>(lists.size());
+  for (const ptx::Operand& part : operand.parts)
+    lists.push_back(written ? builder.destination(part, ptx::Width::b32) : builder.source(part, ptx::Width::b32));
+  return first;
+}
+
+/// D, A, descriptor of B, scale-d, the signs of A and B, and of 16-bit types whether A (if it is in shared memory) and
+/// B are transposed, that is MN-major.
+void build_multiply(Builder& builder) {
+  const auto& operands = builder.operands();
+  const auto parts = modifiers(builder.written().opcode);
+  auto& made = builder.made<Wgmma>();
+  made.columns = static_cast<uint16_t>(std::stoul(std::string(parts[4].substr(parts[4].find('n') + 1))));
+  made.sum = parts[5] == "f32" ? Sum::f32 : Sum::f16;
+  made.a_type = factor_named(parts[6]);
+  made.b_type = factor_named(parts[7]);
+  const bool turns = bytes_of(made.a_type) == 2;
+  made.a_in_registers = operands.size() > 1 && operands[1].kind == ptx::Operand::Kind::vector;
+  const size_t wanted = 6 + (turns ? made.a_in_registers ? 1 : 2 : 0);
+  if (operands.size() != wanted) builder.refuse(std::to_string(wanted) + " operands are needed");
+  const auto number = [&](size_t i, int64_t low, int64_t high) {
+    const auto value = static_cast<int64_t>(builder.immediate(operands[i]));
+    if (value != low && value != high) {
+      builder.refuse("operand " + std::to_string(i + 1) + " has to be " + std::to_string(low) + " or " +
+                     std::to_string(high));
+    }
+    return value;
+  };
+  made.d = registers_of(builder, operands[0], made.sum_registers(), true);
+  if (made.a_in_registers)
+    made.a = registers_of(builder, operands[1], 4, false);
+  else
+    made.a_descriptor = builder.source(operands[1], ptx::Width::b64);
+  made.b_descriptor = builder.source(operands[2], ptx::Width::b64);
+  made.scale_d = builder.source(operands[3], ptx::Width::predicate);
+  made.negates = number(4, -1, 1) != number(5, -1, 1);
+  if (turns) {
+    made.a_transposed = !made.a_in_registers && number(6, 0, 1) == 1;
+    made.b_transposed = number(operands.size() - 1, 0, 1) == 1;
+  }
+  builder.watches_its_own_registers();
+}
+
+}  // namespace
+
+void add_wgmma(Table& table) {
+  const Form multiply{"", Class::tensor, handle_together<every_lane<Wgmma>, multiply_async>, build_multiply};
+  const std::string opcode = "wgmma.mma_async.sync.aligned.m64n";
+  for (uint32_t n = 8; n <= 256; n += 8) {
+    const std::string shape = opcode + std::to_string(n);
+    table.add(shape + "k16.{f16,f32}.f16.f16", multiply);
+    table.add(shape + "k16.f32.bf16.bf16", multiply);
+    table.add(shape + "k8.f32.tf32.tf32", multiply);
+    table.add(shape + "k32.{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", multiply);
+  }
+  const auto add = [&]<auto function>(const std::string& name, Build build) {
+    table.add(name, {"", Class::barrier, handle_together<every_lane<Groups>, function>, build});
+  };
+  add.operator()<fence>("wgmma.fence.sync.aligned", build_plain);
+  add.operator()<commit>("wgmma.commit_group.sync.aligned", build_plain);
+  add.operator()<wait>("wgmma.wait_group.sync.aligned", build_wait);
+}
+
+}  // namespace sim
