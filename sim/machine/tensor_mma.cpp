@@ -9,6 +9,7 @@
 ///     depth: of the k for which k % 4 < 2, from zero, and then of the others on top. C is added last, as by an `add`.
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "machine/block.h"
 #include "machine/decode.h"
@@ -91,6 +92,27 @@ std::array<Matrix*, count> several(Warp& warp, const uint32_t* offsets) {
   return registers;
 }
 
+/// Tiles that were widened before, and from which registers' contents. Kernels multiply one fragment of A with several
+/// of B, or one of B with several of A: widening it once is enough.
+template <class Tile, uint32_t tiles, uint32_t sources>
+struct Recent {
+  std::array<Tile, tiles> tile;
+  std::array<Matrix, sources> from;
+  bool known = false;
+
+  /// Whether the tiles are already those of these registers. If not they will be: they are emptied.
+  bool holds(Warp& warp, const uint32_t* registers) {
+    bool same = known;
+    for (uint32_t i = 0; i < sources && same; ++i)
+      same = std::memcmp(&from[i], warp.lanes<const Matrix>(registers[i]), sizeof(Matrix)) == 0;
+    if (same) return true;
+    for (uint32_t i = 0; i < sources; ++i) from[i] = *warp.lanes<const Matrix>(registers[i]);
+    for (Tile& each : tile) each.wild = false;
+    known = true;
+    return false;
+  }
+};
+
 template <Multiplication what>
 void trace(Warp& warp) {
   for (const Role role : {Role::a, Role::b, Role::c})
@@ -128,17 +150,21 @@ void execute(Warp& warp, const Lists& lists) {
     sum = {};
   else
     sum = addend;
+  static thread_local Recent<TileA, tiles_a, tiles_a * 2 * along_k> recent_a;
+  static thread_local Recent<TileB, tiles_b, tiles_b * along_k> recent_b;
+  auto& tile_a = recent_a.tile;
+  auto& tile_b = recent_b.tile;
   for (uint32_t pass = 0; pass < passes; ++pass) {
-    std::array<TileA, tiles_a> tile_a;
-    std::array<TileB, tiles_b> tile_b;
-    for (uint32_t i = 0; i < tiles_a * matrices; ++i) {
+    if (passes > 1) recent_a.known = recent_b.known = false;  // each pass has other columns
+    const bool has_a = recent_a.holds(warp, a), has_b = recent_b.holds(warp, b);
+    for (uint32_t i = 0; !has_a && i < tiles_a * matrices; ++i) {
       const uint32_t number = i / matrices * along_k + pass * first_step + i % matrices;
       Matrix space[2];
       const auto [upper, lower] = several<2>(warp, a + 2 * number);
       widen(type_a, taken<what.a>(*upper, pass, space[0]), taken<what.a>(*lower, pass, space[1]), tile_a[i / matrices],
             i % matrices * matrix_depth);
     }
-    for (uint32_t i = 0; i < tiles_b * matrices; ++i) {
+    for (uint32_t i = 0; !has_b && i < tiles_b * matrices; ++i) {
       const uint32_t number = i / matrices * along_k + pass * first_step + i % matrices;
       Matrix space;
       const Matrix& from = taken<what.b>(*warp.lanes<const Matrix>(b[number]), pass, space);
