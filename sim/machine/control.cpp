@@ -5,6 +5,7 @@
 #include "machine/block.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
+#include "machine/members.h"
 
 namespace sim {
 namespace {
@@ -102,30 +103,11 @@ void build_barrier(Builder& builder) {
       operands.size() == 2 ? builder.source(operands[1], ptx::Width::b32) : builder.constant(ptx::Width::b32, 0);
 }
 
-/// The lanes that the member mask in operand `number` names.
-template <uint32_t number>
-uint32_t named_lanes(Warp& warp, const Operands& operands) {
-  return warp.lanes<u32>(operands.at[number])[first_lane(warp.exec)];
-}
-
 void warp_barrier(Warp& warp, const Operands&) {
   if (warp.block.launch.options.watch) warp.block.shadow.clocks.warp_met(warp.index);
 }
 
 // --- between lanes ---
-
-/// Reports lanes that a `.sync` instruction's member mask names but that do not come, and the other way round.
-void check_members(Warp& warp, u32 members) {
-  const u32 absent = members & warp.started & ~warp.exec;
-  if (absent == 0 && (warp.exec & ~members) == 0) return;
-  Block& block = warp.block;
-  block.report(Finding::divergent_barrier, warp.here(), Block::nowhere, [&] {
-    return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + ": " +
-           (absent
-                ? block.thread(warp, first_lane(absent)) + " is named in its mask but does not execute it"
-                : block.thread(warp, first_lane(warp.exec & ~members)) + " executes it but is not named in its mask");
-  });
-}
 
 enum class Shuffle { up, down, butterfly, index };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/readable.h"
+#include "front/inline.h"
 #include "machine/address.h"
 
 namespace sim {
@@ -108,7 +110,7 @@ void Builder::place_variables(const AddressOf& address_of) {
       places_[i] = dynamic_start, dynamic = true;
   }
   if (shared > (1u << 20) || local > (1u << 24) || param > 32764) {
-    throw Refused("kernel " + kernel_.name + ": more shared, local or parameter memory than any GPU has");
+    throw Refused("kernel " + readable(kernel_.name) + ": more shared, local or parameter memory than any GPU has");
   }
   program_.static_shared_bytes = static_cast<uint32_t>(dynamic ? dynamic_start : shared);
   program_.local_bytes = static_cast<uint32_t>(aligned(local, 16));
@@ -143,7 +145,7 @@ bool Builder::has(std::string_view modifier) const {
 
 void Builder::refuse(const std::string& why) const {
   std::string text =
-      "'" + written_->opcode + "' in kernel " + kernel_.name + " at " + program_.where(written_->location);
+      "'" + written_->opcode + "' in kernel " + readable(kernel_.name) + " at " + program_.where(written_->location);
   throw Refused(text + " (PTX line " + std::to_string(written_->text_line) + "): " + why);
 }
 
@@ -167,8 +169,7 @@ uint32_t Builder::source(const Operand& operand, Width width) {
       if (reg(operand).width != width) refuse("register " + reg(operand).name + " has the wrong width");
       return slots_[operand.index];
     case Operand::Kind::special:
-      if (width != Width::b32) refuse(operand.text + " has 32 bits");
-      return special(operand.text);
+      return special(operand.text, width);
     case Operand::Kind::variable: {
       if (width != Width::b32 && width != Width::b64) refuse("an address has 32 or 64 bits");
       const bool parameter = operand.index < kernel_.parameter_count;
@@ -201,15 +202,23 @@ uint32_t Builder::constant(Width width, uint64_t value) {
   return entry->second;
 }
 
-uint32_t Builder::special(const std::string& name) {
+uint32_t Builder::special(const std::string& name, Width width) {
+  if (name.starts_with("%clock") || name.starts_with("%globaltimer"))
+    refuse("there is no clock in the simulator (clock, clock64 and globaltimer)");
   const auto known = special_names.find(name);
   if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
+  if (width != Width::b32) refuse(name + " has 32 bits");
   const auto [entry, made] = specials_.try_emplace(name, 0u);
   if (made) {
     entry->second = allot(4 * warp_size);
     program_.specials.push_back({entry->second, known->second});
   }
   return entry->second;
+}
+
+uint32_t Builder::carry() {
+  if (!carry_) carry_ = allot(sizeof(uint32_t));
+  return *carry_;
 }
 
 uint64_t Builder::immediate(const Operand& operand) const {
@@ -289,7 +298,8 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
   program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as});
 }
 
-Program decode(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of) {
+Program decode(const ptx::Module& module, const ptx::Function& written, const AddressOf& address_of) {
+  const ptx::Function kernel = ptx::expand_calls(module, written);
   Builder builder(module, kernel, address_of);
   for (const ptx::Instruction& instruction : kernel.instructions) builder.decode_one(instruction);
 

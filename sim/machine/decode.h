@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "front/error.h"
@@ -34,6 +35,7 @@ class Builder {
   /// Picks the handler, where the form does not.
   void run_by(Handler handler) { made_.run = handler; }
   Program& program() { return program_; }
+  const ptx::Module& module() const { return module_; }
 
   /// Whether the opcode has this modifier (without its dot).
   bool has(std::string_view modifier) const;
@@ -42,6 +44,9 @@ class Builder {
   uint32_t destination(const Operand& operand, ptx::Width width);
   uint32_t source(const Operand& operand, ptx::Width width);
   ptx::Width width_of(const Operand& operand) const;
+
+  /// The predicate that stands for the carry flag.
+  uint32_t carry();
 
   /// A register that holds the same value in every lane.
   uint32_t constant(ptx::Width width, uint64_t value);
@@ -77,7 +82,7 @@ class Builder {
   void decode_one(const ptx::Instruction& instruction);
   bool fits(const Form& form) const;
   uint32_t allot(uint32_t bytes);
-  uint32_t special(const std::string& name);
+  uint32_t special(const std::string& name, ptx::Width width);
   const ptx::Register& reg(const Operand& operand) const { return kernel_.registers[operand.index]; }
 
   const ptx::Module& module_;
@@ -87,6 +92,7 @@ class Builder {
   std::vector<uint64_t> places_;                         ///< by variable
   std::unordered_map<uint64_t, uint32_t> constants_[9];  ///< by width, then value
   std::unordered_map<std::string, uint32_t> specials_;
+  std::optional<uint32_t> carry_;
   const ptx::Instruction* written_ = nullptr;
   Instruction made_;
 };

@@ -6,6 +6,7 @@
 #include "machine/access.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
+#include "machine/half.h"
 
 namespace sim {
 namespace {
@@ -159,10 +160,10 @@ struct MemoryType {
   bool is_signed;
 };
 
-/// The type, last of the modifiers.
+/// The type, last of the modifiers: f32, bf16, f16x2.
 MemoryType memory_type(const std::string& opcode) {
   const std::string type = opcode.substr(opcode.rfind('.') + 1);
-  const int bits = std::atoi(type.c_str() + 1);
+  const int bits = std::atoi(type.c_str() + type.find_first_of("0123456789")) * (type.ends_with("x2") ? 2 : 1);
   return {static_cast<uint8_t>(bits / 8), type[0] == 's'};
 }
 
@@ -183,6 +184,12 @@ Order order_of(Builder& builder, Place place) {
   if (builder.has("acquire")) return Order::acquire;
   if (builder.has("release")) return Order::release;
   return builder.has("relaxed") || builder.has("volatile") ? Order::relaxed : Order::weak;
+}
+
+/// The race detector tells apart what the smallest access of shared memory does.
+void note_granule(Builder& builder, Place place, uint32_t bytes) {
+  if (place == Place::shared || place == Place::generic)
+    builder.program().granule_bytes = std::min(builder.program().granule_bytes, bytes);
 }
 
 AddressOperand address_operand(Builder& builder, const ptx::Operand& written) {
@@ -208,8 +215,7 @@ void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operan
   const std::vector<ptx::Operand> single{data};
   const auto& elements = data.kind == ptx::Operand::Kind::vector ? data.parts : single;
   if (elements.size() != made.count) builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
-  if (place == Place::shared || place == Place::generic)
-    builder.program().granule_bytes = std::min<uint32_t>(builder.program().granule_bytes, type.bytes);
+  note_granule(builder, place, type.bytes);
 
   // The register may be wider than the memory: its width picks the handler. A constant is as wide as the memory.
   auto width = static_cast<ptx::Width>(std::max<uint8_t>(type.bytes, 2));
@@ -262,6 +268,14 @@ void build_store(Builder& builder) {
   build_access(builder, builder.operands()[0], builder.operands()[1], true);
 }
 
+/// There is no cache to fetch into.
+void prefetch(Warp&, const Instruction&) {}
+
+void build_prefetch(Builder& builder) {
+  if (builder.operands().size() != 1) builder.refuse("an address is needed");
+  builder.address(builder.operands()[0]);
+}
+
 // --- atomics ---
 
 /// atom and red: operand 0 the old value (none for red), 1 the operand, 2 that of cas. One lane after the other.
@@ -295,6 +309,7 @@ void build_atomic(Builder& builder) {
   made.count = 1;
   made.bytes = memory_type(builder.written().opcode).bytes;
   const auto width = static_cast<ptx::Width>(made.bytes);
+  note_granule(builder, made.address.place, made.bytes);
   made.registers[0] =
       builder.destination(reduces ? ptx::Operand{.kind = ptx::Operand::Kind::sink} : operands[0], width);
   made.registers[1] = builder.source(operands[first + 1], width);
@@ -304,9 +319,22 @@ void build_atomic(Builder& builder) {
 template <class T, auto combine>
 void add_atomic(Table& table, const std::string& operation_and_type) {
   const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cta}." + operation_and_type;
+  const std::string scope_last = "{.global,.shared,.shared::cta}{.cta,.cluster,.gpu,.sys}." + operation_and_type;
   const Form form{"", Class::atomic, handle<atomic<T, combine>>, build_atomic};
   table.add("atom{,.relaxed,.acquire,.release,.acq_rel}" + rest, form);
   table.add("red{,.relaxed,.release}" + rest, form);
+  table.add("{atom,red}" + scope_last, form);  // as CUDA's headers write it
+}
+
+/// A sum of 16-bit numbers: in single precision, exact enough to be rounded again.
+template <class F>
+u16 sum(u16 a, u16 b) {
+  return F::rounded(F::widened(a) + F::widened(b));
+}
+template <class F>
+u32 sum_of_two(u32 a, u32 b) {
+  const u32 upper = sum<F>(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16));
+  return upper << 16 | sum<F>(static_cast<u16>(a), static_cast<u16>(b));
 }
 
 void add_atomics(Table& table) {
@@ -322,6 +350,9 @@ void add_atomics(Table& table) {
   add_atomic<u64, [](u64 a, u64 b, u64) { return std::max(a, b); }>(table, "max.u64");
   add_atomic<s64, [](s64 a, s64 b, s64) { return std::min(a, b); }>(table, "min.s64");
   add_atomic<s64, [](s64 a, s64 b, s64) { return std::max(a, b); }>(table, "max.s64");
+  add_atomic<u64, [](u64 a, u64 b, u64) { return a & b; }>(table, "and.b64");
+  add_atomic<u64, [](u64 a, u64 b, u64) { return a | b; }>(table, "or.b64");
+  add_atomic<u64, [](u64 a, u64 b, u64) { return a ^ b; }>(table, "xor.b64");
   add_atomic<u32, [](u32 a, u32 b, u32) { return a & b; }>(table, "and.b32");
   add_atomic<u32, [](u32 a, u32 b, u32) { return a | b; }>(table, "or.b32");
   add_atomic<u32, [](u32 a, u32 b, u32) { return a ^ b; }>(table, "xor.b32");
@@ -329,6 +360,11 @@ void add_atomics(Table& table) {
   add_atomic<u64, [](u64, u64 b, u64) { return b; }>(table, "exch.b64");
   add_atomic<u32, [](u32 a, u32 b, u32 c) { return a == b ? c : a; }>(table, "cas.b32");
   add_atomic<u64, [](u64 a, u64 b, u64 c) { return a == b ? c : a; }>(table, "cas.b64");
+  add_atomic<u16, [](u16 a, u16 b, u16 c) { return a == b ? c : a; }>(table, "cas.b16");
+  add_atomic<u16, [](u16 a, u16 b, u16) { return sum<Half>(a, b); }>(table, "add.noftz.f16");
+  add_atomic<u16, [](u16 a, u16 b, u16) { return sum<Bfloat>(a, b); }>(table, "add.noftz.bf16");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return sum_of_two<Half>(a, b); }>(table, "add.noftz.f16x2");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return sum_of_two<Bfloat>(a, b); }>(table, "add.noftz.bf16x2");
   add_atomic<u32, [](u32 a, u32 b, u32) { return a >= b ? 0 : a + 1; }>(table, "inc.u32");
   add_atomic<u32, [](u32 a, u32 b, u32) { return a == 0 || (a > b) ? b : a - 1; }>(table, "dec.u32");
 }
@@ -396,6 +432,8 @@ void add_memory(Table& table) {
             {"", Class::store_global, nullptr, build_store});
   table.add("st{.relaxed,.release}" + scope + ".shared{,::cta}" + vector + types,
             {"", Class::store_shared, nullptr, build_store});
+  table.add("prefetch{,.global}.{L1,L2}", {"", Class::other, prefetch, build_prefetch});
+  table.add("prefetchu.L1", {"", Class::other, prefetch, build_prefetch});
   add_atomics(table);
   add_conversions(table);
 }

@@ -1,7 +1,5 @@
 #include "runtime/simulator.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -30,24 +28,6 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 
 }  // namespace
 
-std::string readable(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  if (status != 0) return mangled;
-  std::string text = name.get();
-  if (text.starts_with("void ")) text.erase(0, 5);
-  for (size_t cast; (cast = text.find("(int)")) != std::string::npos;) text.erase(cast, 5);
-  // Without the parameters: the last parenthesis that is outside of the template's angle brackets.
-  int depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    depth += text[i] == '<';
-    depth -= text[i] == '>';
-    if (text[i] == '(' && depth == 0 && text.compare(i, 11, "(anonymous ") != 0) return text.substr(0, i);
-  }
-  return text;
-}
-
 // --- modules
 // ----------------------------------------------------------------------------------------------------------------
 
@@ -75,6 +55,14 @@ void Module::define(const ptx::Module& parsed) {
     Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
   }
   defined_ = true;
+  for (const ptx::Variable& variable : parsed.variables) {
+    for (const ptx::Variable::Pointer& pointer : variable.pointers) {
+      const auto holder = variables_.find(variable.name), to = variables_.find(pointer.to);
+      if (holder == variables_.end() || to == variables_.end()) continue;  // a function's, which nothing can call
+      const uint64_t address = reinterpret_cast<uint64_t>(to->second.address) + pointer.addend;
+      std::memcpy(holder->second.address + pointer.offset, &address, sizeof address);
+    }
+  }
 }
 
 Module::~Module() {

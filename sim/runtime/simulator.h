@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/readable.h"
 #include "front/syntax.h"
 #include "machine/launch.h"
 
@@ -111,8 +112,5 @@ class Simulator {
   std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
   std::map<const Kernel*, LaunchTotals> totals_;
 };
-
-/// "gemm_kernel<128, 128>" for the mangled name.
-std::string readable(const std::string& mangled);
 
 }  // namespace sim
