@@ -542,6 +542,7 @@ class Parser {
   Operand name(std::string_view text, bool jumps) {
     if (jumps) return {.kind = Operand::Kind::label, .text = std::string(text)};
     if (text == "_") return {.kind = Operand::Kind::sink};
+    if (text == "WARP_SZ") return {.kind = Operand::Kind::integer, .value = 32};
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
       if (const auto found = find_register(*scope, text)) return {.kind = Operand::Kind::reg, .index = *found};
       if (const auto found = scope->variables.find(text); found != scope->variables.end()) {

@@ -104,6 +104,7 @@ void Block::start(uint64_t number) {
   if (launch.options.watch) shadow.start_block(launch.shared_bytes(), program.granule_bytes, launch.warps());
   barriers_ = {};
   transfers.start();
+  reductions.start();
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
@@ -163,6 +164,7 @@ void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
 }
 
 void Block::complete(Barrier& barrier) {
+  reductions.deliver(static_cast<uint32_t>(&barrier - barriers_.data()));
   if (launch.options.watch) shadow.clocks.meet(barrier.waiting, barrier.clock);
   for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
   barrier = {};

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "machine/address.h"
+#include "machine/barrier.h"
 #include "machine/launch.h"
 #include "machine/transfer.h"
 #include "machine/warp.h"
@@ -17,7 +18,7 @@ namespace sim {
 
 class Block {
  public:
-  static constexpr uint32_t barrier_count = 16;
+  static constexpr uint32_t barrier_count = BarrierReductions::barrier_count;
 
   explicit Block(Launch& launch);
 
@@ -53,6 +54,7 @@ class Block {
   Tallies tallies;
   std::vector<Pattern> memos;  ///< of the instructions that access memory, by the numbers that their payloads hold
   Transfers transfers;
+  BarrierReductions reductions;
 
  private:
   struct Barrier {

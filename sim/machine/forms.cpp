@@ -19,6 +19,7 @@ const Table& Table::instance() {
     add_match(filled);
     add_control(filled);
     add_branch_table(filled);
+    add_barrier_reductions(filled);
     add_memory(filled);
     add_asynchronous(filled);
     add_tensor(filled);

@@ -163,6 +163,7 @@ void add_half_convert(Table& table);
 void add_match(Table& table);
 void add_control(Table& table);
 void add_branch_table(Table& table);
+void add_barrier_reductions(Table& table);
 void add_memory(Table& table);
 void add_asynchronous(Table& table);
 void add_tensor(Table& table);

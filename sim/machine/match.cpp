@@ -64,12 +64,12 @@ void build_match_all(Builder& builder) {
 }  // namespace
 
 void add_match(Table& table) {
-  table.add("match.any.sync.b32", {"Www", Class::shuffle, handle_together<named_lanes<2>, match_any<u32>>});
-  table.add("match.any.sync.b64", {"Wdw", Class::shuffle, handle_together<named_lanes<2>, match_any<u64>>});
+  table.add("match.any.sync.b32", {"Www", Class::shuffle, handle_members<member_masks<2>, match_any<u32>>});
+  table.add("match.any.sync.b64", {"Wdw", Class::shuffle, handle_members<member_masks<2>, match_any<u64>>});
   table.add("match.all.sync.b32",
-            {"", Class::shuffle, handle_together<named_lanes<3>, match_all<u32>>, build_match_all<u32>});
+            {"", Class::shuffle, handle_members<member_masks<3>, match_all<u32>>, build_match_all<u32>});
   table.add("match.all.sync.b64",
-            {"", Class::shuffle, handle_together<named_lanes<3>, match_all<u64>>, build_match_all<u64>});
+            {"", Class::shuffle, handle_members<member_masks<3>, match_all<u64>>, build_match_all<u64>});
 }
 
 }  // namespace sim

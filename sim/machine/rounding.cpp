@@ -22,14 +22,18 @@ class RoundingMode {
   int before_;
 };
 
-/// Calls function(a…) in a rounding mode. `volatile` keeps the computation between the two changes of the mode.
-template <int mode, auto function, class T, class... Ts>
-T rounded(T a, Ts... others) {
+/// A value that the compiler knows nothing about: what is computed of it is computed between the changes of the mode.
+template <class T>
+T opaque(T x) {
+  volatile T kept = x;
+  return kept;
+}
+
+/// Calls function(a…) in a rounding mode.
+template <int mode, auto function, class... Ts>
+auto rounded(Ts... a) {
   const RoundingMode guard(mode);
-  return [](volatile T first, volatile Ts... rest) -> T {
-    volatile T result = function(T{first}, Ts{rest}...);
-    return result;
-  }(a, others...);
+  return opaque(function(opaque(a)...));
 }
 
 template <class T>

@@ -49,6 +49,7 @@ cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments,
     case sim::LaunchResult::failed:
       sim::device_failed(cudaErrorLaunchFailure);
       return cudaSuccess;  // as on a GPU: known later
+    case sim::LaunchResult::assertion_failed: sim::device_failed(cudaErrorAssert); return cudaSuccess;
   }
   return cudaErrorUnknown;
 }
@@ -77,6 +78,14 @@ void __cudaRegisterFunction(void** module, const char* host_function, char*, con
 
 void __cudaRegisterVar(void** module, char* host_variable, char*, const char* device_name, int, size_t, int, int) {
   Simulator::instance().add_variable(reinterpret_cast<sim::Module*>(module), host_variable, device_name);
+}
+
+/// The host has a pointer to a managed variable.
+void __cudaRegisterManagedVar(void** module, void** host_pointer, char*, const char* device_name, int, size_t, int,
+                              int) {
+  sim::Module* const holder = reinterpret_cast<sim::Module*>(module);
+  Simulator::instance().add_variable(holder, host_pointer, device_name);
+  if (const auto* const variable = holder->variable(device_name)) *host_pointer = variable->address;
 }
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, void* stream) {
@@ -122,6 +131,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const v
     if (attribute.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z > 1) {
       return sim::not_supported("a launch with clusters");
     }
+    if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative)
+      return sim::not_supported("a cooperative launch, for a barrier of the whole grid,");
   }
   return launch(Simulator::instance().kernel(function), configuration->gridDim, configuration->blockDim, arguments,
                 configuration->dynamicSmemBytes);

@@ -71,7 +71,12 @@ Module::~Module() {
 }
 
 const Module::Variable* Module::variable(const std::string& name) {
-  if (!defined_) syntax("");
+  try {
+    if (!defined_) syntax("");
+  } catch (const Refused& refused) {
+    Simulator::instance().reports.add(Finding::unsupported, name, refused.what(), "", [&] { return refused.what(); });
+    return nullptr;
+  }
   const auto found = variables_.find(name);
   return found == variables_.end() ? nullptr : &found->second;
 }
@@ -194,7 +199,12 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
     *totals.tallies += tallies;
   else
     totals.tallies = std::move(tallies);
-  return launch.given_up ? LaunchResult::failed : LaunchResult::done;
+  if (!launch.given_up) return LaunchResult::done;
+  const std::vector<Report> found = reports.all();
+  const bool asserted = std::any_of(found.begin(), found.end(), [&](const Report& report) {
+    return report.kind == Finding::failed_assertion && report.kernel == program->name;
+  });
+  return asserted ? LaunchResult::assertion_failed : LaunchResult::failed;
 }
 
 void Simulator::reset() {

@@ -76,7 +76,7 @@ struct LaunchTotals {
   std::optional<Tallies> tallies;
 };
 
-enum class LaunchResult { done, bad_configuration, too_much_shared_memory, not_runnable, failed };
+enum class LaunchResult { done, bad_configuration, too_much_shared_memory, not_runnable, failed, assertion_failed };
 
 class Simulator {
  public:
