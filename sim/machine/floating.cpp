@@ -94,7 +94,7 @@ void add_single(Table& table) {
                                                                                            Class::floating);
   table.lanewise<[](f32 a) { return flushed(canonical(1.0f / flushed(a))); }>("rcp.rn.ftz.f32", Class::floating);
   table.lanewise<[](f32 a) { return flushed(canonical(std::sqrt(flushed(a)))); }>("sqrt.rn.ftz.f32", Class::floating);
-  table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(std::fma(flushed(a), flushed(b), flushed(c))); }>(
+  table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(flushed(std::fma(flushed(a), flushed(b), flushed(c)))); }>(
       "fma.rn.ftz.sat.f32", Class::fma);
   table.lanewise<[](f32 a, f32 b) { return saturated(flushed(flushed(a) + flushed(b))); }>("add{,.rn}.ftz.sat.f32",
                                                                                            Class::floating);

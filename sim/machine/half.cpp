@@ -13,8 +13,8 @@
 namespace sim {
 namespace {
 
-// A sum and a product of two are exact enough in single precision: rounding them twice is rounding once, since 24
-// digits are at least twice 11, and two.
+// A sum of two is exact enough in single precision: rounding it twice is rounding once, since 24 digits are at least
+// twice 11, and two. So is a product of binary16; one of bfloat16 may be subnormal there, and is rounded by fma.
 template <class F, Finish how>
 u16 add(u16 a, u16 b) {
   return finished<F, how>(F::rounded(F::widened(taken<F, how>(a)) + F::widened(taken<F, how>(b))));
@@ -25,7 +25,9 @@ u16 subtract(u16 a, u16 b) {
 }
 template <class F, Finish how>
 u16 multiply(u16 a, u16 b) {
-  return finished<F, how>(F::rounded(F::widened(taken<F, how>(a)) * F::widened(taken<F, how>(b))));
+  a = taken<F, how>(a), b = taken<F, how>(b);
+  if constexpr (std::is_same_v<F, Bfloat>) return finished<F, how>(F::fma(a, b, 0x8000));  // −0 changes no product
+  return finished<F, how>(F::rounded(F::widened(a) * F::widened(b)));
 }
 template <class F, Finish how>
 u16 multiply_add(u16 a, u16 b, u16 c) {

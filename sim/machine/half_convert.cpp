@@ -36,12 +36,19 @@ u32 narrow_two(f32 high, f32 low) {
   return u32{narrow<F, how, finish>(high)} << 16 | narrow<F, how, finish>(low);
 }
 
+template <class F, class From>
+void add_narrowing(Table& table, const std::string& types) {
+  table.lanewise<narrow<F, Round::nearest, Finish::none, From>>("cvt.rn." + types, Class::convert);
+  table.lanewise<narrow<F, Round::zero, Finish::none, From>>("cvt.rz." + types, Class::convert);
+  table.lanewise<narrow<F, Round::down, Finish::none, From>>("cvt.rm." + types, Class::convert);
+  table.lanewise<narrow<F, Round::up, Finish::none, From>>("cvt.rp." + types, Class::convert);
+}
+
+/// To either format. That of a single to bfloat16 has forms of its own.
 template <class From>
 void add_to_half(Table& table, const std::string& from) {
-  table.lanewise<narrow<Half, Round::nearest, Finish::none, From>>("cvt.rn.f16." + from, Class::convert);
-  table.lanewise<narrow<Half, Round::zero, Finish::none, From>>("cvt.rz.f16." + from, Class::convert);
-  table.lanewise<narrow<Half, Round::down, Finish::none, From>>("cvt.rm.f16." + from, Class::convert);
-  table.lanewise<narrow<Half, Round::up, Finish::none, From>>("cvt.rp.f16." + from, Class::convert);
+  add_narrowing<Half, From>(table, "f16." + from);
+  if constexpr (!std::is_same_v<From, f32>) add_narrowing<Bfloat, From>(table, "bf16." + from);
 }
 
 template <class F>
