@@ -1,14 +1,16 @@
 #include "front/fatbin.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 namespace sim {
 namespace {
 
 constexpr uint32_t magic = 0xba55ed50;
 constexpr uint16_t kind_ptx = 1;
-constexpr uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000;
+constexpr uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000, flag_specific = 0x100000;  // the last: sm_90a and its like
 
 struct Header {
   uint32_t magic;
@@ -41,15 +43,20 @@ T read(const std::byte* from) {
 
 }  // namespace
 
-std::string_view find_ptx(const void* fat_binary, uint32_t architecture) {
+std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architecture) {
   const auto* at = static_cast<const std::byte*>(fat_binary);
   const auto header = read<Header>(at);
   if (header.magic != magic) throw Refused("this is no fat binary: its first bytes are not nvcc's");
   at += header.header_bytes;
   const std::byte* const end = at + header.payload_bytes;
 
-  std::string_view best;
-  uint32_t best_architecture = 0, lowest = ~0u;
+  struct Found {
+    uint32_t architecture;
+    bool specific;
+    std::string_view text;
+  };
+  std::vector<Found> found;
+  uint32_t lowest = ~0u;
   bool compressed = false;
   while (at + sizeof(Entry) <= end) {
     const auto entry = read<Entry>(at);
@@ -59,14 +66,19 @@ std::string_view find_ptx(const void* fat_binary, uint32_t architecture) {
       lowest = std::min(lowest, entry.architecture);
       const bool packed = entry.flags & (flag_lz4 | flag_zstd);
       compressed |= packed;
-      if (!packed && entry.architecture <= architecture && entry.architecture >= best_architecture) {
-        best_architecture = entry.architecture;
-        best = {reinterpret_cast<const char*>(at + entry.header_bytes), entry.payload_bytes};
+      if (!packed && entry.architecture <= architecture) {
+        const std::string_view text(reinterpret_cast<const char*>(at + entry.header_bytes), entry.payload_bytes);
+        found.push_back({entry.architecture, (entry.flags & flag_specific) != 0, text.substr(0, text.find('\0'))});
       }
     }
     at += entry.header_bytes + entry.payload_bytes;
   }
-  if (!best.empty()) return best.substr(0, best.find('\0'));
+  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.architecture, a.specific) > std::tie(b.architecture, b.specific);
+  });
+  std::vector<std::string_view> texts;
+  for (const Found& each : found) texts.push_back(each.text);
+  if (!texts.empty()) return texts;
   if (compressed) throw Refused("the PTX in this binary is compressed: build it with nvcc --no-compress");
   if (lowest != ~0u)
     throw Refused("the PTX in this binary is for compute_" + std::to_string(lowest) +

@@ -307,7 +307,17 @@ class Parser {
       uint64_t threads = integer();
       while (lexer_.accept(',')) threads = checked_product(threads, integer());
       function_.max_threads = static_cast<uint32_t>(threads);
-    } else if (token.is(".minnctapersm") || token.is(".maxnreg") || token.is(".maxnctapersm")) {
+    } else if (token.is(".minnctapersm")) {
+      function_.min_blocks = std::max<uint32_t>(1, static_cast<uint32_t>(integer()));
+    } else if (token.is(".maxnreg")) {
+      function_.max_registers = static_cast<uint32_t>(integer());
+    } else if (token.is(".reqnctapercluster")) {
+      function_.cluster = {1, 1, 1};
+      for (uint32_t i = 0; i < 3 && (i == 0 || lexer_.accept(',')); ++i)
+        function_.cluster[i] = static_cast<uint32_t>(integer());
+    } else if (token.is(".explicitcluster")) {
+      function_.explicit_cluster = true;
+    } else if (token.is(".maxnctapersm") || token.is(".maxclusterrank")) {
       integer();
     } else {
       lexer_.fail("unknown kernel directive '" + std::string(token.text) + "' before this");

@@ -11,19 +11,28 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-std::string what_it_does(const Block& block, const Warp& warp, uint32_t lane) {
-  const Site& site = block.program.sites[warp.here()];
-  return site.text + " at " + block.program.where(site.location) + " by " + block.thread(warp, lane);
-}
-
 /// Takes misaligned lanes out, each reported.
 void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
   for_lanes(lanes.mask, [&](uint32_t lane) {
     if (lanes.address[lane] % lanes.bytes == 0) return;
     Block& block = warp.block;
-    block.report(Finding::misaligned, warp.here(), Block::nowhere, [&] {
-      return what_it_does(block, warp, lane) + ": " + space + " address " + hex(lanes.address[lane]) +
+    block.report(Finding::misaligned, warp.here(), nowhere, [&] {
+      return block.what_it_does(warp, lane) + ": " + space + " address " + hex(lanes.address[lane]) +
              " is no multiple of " + std::to_string(lanes.bytes);
+    });
+    lanes.mask &= ~(1u << lane);
+  });
+}
+
+void refuse_outside_shared(Warp& warp, Lanes& lanes, bool store) {
+  Block& block = warp.block;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane];
+    if (address + lanes.bytes <= block.shared.size() && address + lanes.bytes >= address) return;
+    block.report(Finding::out_of_bounds, warp.here(), nowhere, [&] {
+      return block.what_it_does(warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
+             " bytes at shared address " + hex(address) + "; the block has " + std::to_string(block.shared.size()) +
+             " bytes of shared memory";
     });
     lanes.mask &= ~(1u << lane);
   });
@@ -35,21 +44,26 @@ void refuse_outside_global(Warp& warp, Lanes& lanes, bool store) {
     const uint64_t address = lanes.address[lane];
     const auto range = block.launch.allocations.holding(address);
     if (range && range->holds(address, address + lanes.bytes) && !(store && range->read_only)) return;
-    block.report(Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
+    block.report(Finding::out_of_bounds, warp.here(), nowhere, [&] {
       const std::string place =
           range && store && range->read_only ? "in constant memory" : block.launch.allocations.describe(address);
-      return what_it_does(block, warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
+      return block.what_it_does(warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
              " bytes at global address " + hex(address) + ", " + place;
     });
     lanes.mask &= ~(1u << lane);
   });
 }
 
+std::string started(const Block& block, const Objection& objection, const std::string& by) {
+  return block.program.sites[objection.other_site].text + " at " + block.where(objection.other_site) + " by " + by;
+}
+
 }  // namespace
 
 void read_addresses(Warp& warp, uint32_t mask, const AddressOperand& from, Lanes& lanes) {
   lanes.mask = mask;
-  const auto add = static_cast<uint64_t>(from.offset);
+  const uint64_t base_of_own = from.place == Place::shared ? warp.block.shared_base() : 0;
+  const uint64_t add = static_cast<uint64_t>(from.offset) - base_of_own;
   if (from.wide) {
     const u64* const base = warp.lanes<u64>(from.base);
 #pragma GCC ivdep
@@ -107,16 +121,7 @@ const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store)
   if (pattern.aligned() && low >= 0 && high <= static_cast<int64_t>(block.shared.size())) return pattern;
 
   refuse_misaligned(warp, lanes, "shared");
-  for_lanes(lanes.mask, [&](uint32_t lane) {
-    const uint64_t address = lanes.address[lane];
-    if (address + lanes.bytes <= block.shared.size() && address + lanes.bytes >= address) return;
-    block.report(Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
-      return what_it_does(block, warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
-             " bytes at shared address " + hex(address) + "; the block has " + std::to_string(block.shared.size()) +
-             " bytes of shared memory";
-    });
-    lanes.mask &= ~(1u << lane);
-  });
+  refuse_outside_shared(warp, lanes, store);
   fill_inactive(lanes);
   if (lanes.mask != 0) pattern.learn_shared(lanes, store);
   return pattern;
@@ -131,36 +136,58 @@ void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
   ++tally.shared_requests;
   tally.shared_wavefronts += pattern.wavefronts().count;
   tally.shared_conflicts += pattern.wavefronts().conflicts;
-  block.shadow.touch(touch, warp.index, warp.here(), lanes, pattern,
-                     [&warp](const Objection& objection) { report_objection(warp, objection); });
+  block.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
+                     [&](const Objection& objection) { report_objection(warp, block, objection); });
 }
 
-void report_objection(Warp& warp, const Objection& objection) {
+void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch touch) {
+  // All blocks of a cluster have as much shared memory.
+  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const Pattern& pattern = check_shared(warp, memo, lanes, store);
+  if (lanes.mask == 0) return;
+  owner.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
+                     [&](const Objection& objection) { report_objection(warp, owner, objection); });
+}
+
+void report_objection(Warp& warp, const Block& owner, const Objection& objection) {
   Block& block = warp.block;
   const uint32_t here = warp.here();
-  const std::string address = "shared address " + hex(objection.address);
-  const auto other = [&] {
-    if (objection.other_lane >= warp_size) return "warp " + std::to_string(objection.other_warp);
-    return block.thread(objection.other_warp * warp_size + objection.other_lane);
-  };
+  const std::string address = owner.place(objection.address);
+  const auto other = [&] { return block.cluster.thread(objection.other_agent, objection.other_lane); };
   using What = Objection::What;
   switch (objection.what) {
     case What::never_written:
-      return block.report(Finding::uninitialised, here, Block::nowhere, [&] {
-        return what_it_does(block, warp, objection.lane) + ": reads " + address + ", which nothing has written";
+      return block.report(Finding::uninitialised, here, nowhere, [&] {
+        return block.what_it_does(warp, objection.lane) + ": reads " + address + ", which nothing has written";
       });
     case What::copy_under_way:
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
-        return what_it_does(block, warp, objection.lane) + ": touches " + address + " while the copy started at " +
+        return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                block.where(objection.other_site) + " by " + other() + " is under way: no cp.async wait has covered it";
+      });
+    case What::async_under_way:
+      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": touches " + address + ", which " +
+               started(block, objection, other()) + " is writing: nobody has waited for its mbarrier";
+      });
+    case What::reads_under_way:
+      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": writes " + address + ", which " +
+               started(block, objection, other()) + " may still be reading: nobody has waited for it";
+      });
+    case What::unfenced:
+      return block.report(Finding::unfenced, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": reads " + address + " through the async proxy, written at " +
+               block.where(objection.other_site) + " by " + other() +
+               ", which has executed no fence.proxy.async between (or nobody has told this thread of it)";
       });
     default: break;
   }
   const char* const did = objection.what == What::write_of_read ? "read" : "written";
   const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
   block.report(Finding::race, here, objection.other_site, [&] {
-    const bool same_warp = objection.other_warp == warp.index;
-    return what_it_does(block, warp, objection.lane) + ": " + does + address + ", " + did + " at " +
+    const bool same_warp = objection.other_agent == warp.agent;
+    return block.what_it_does(warp, objection.lane) + ": " + does + address + ", " + did + " at " +
            block.where(objection.other_site) + " by " + other() + ", with no " +
            (same_warp ? "__syncwarp" : "barrier") + " between";
   });

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "machine/block.h"
+#include "machine/cluster.h"
 #include "watch/pattern.h"
 
 namespace sim {
@@ -16,7 +16,7 @@ struct AddressOperand {
   int64_t offset = 0;
 };
 
-/// The addresses of the lanes of `mask`.
+/// The addresses of the lanes of `mask`. Of shared memory, offsets in the block's own.
 void read_addresses(Warp& warp, uint32_t mask, const AddressOperand& from, Lanes& lanes);
 
 /// Addresses outside the mask repeat an active lane's: after the mask has shrunk they must again.
@@ -26,12 +26,15 @@ void fill_inactive(Lanes& lanes);
 /// taken out of the mask.
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch);
+/// An access to the shared memory of another block of the cluster. It is checked, but counted nowhere: the counters that
+/// the counts are compared with leave it out.
+void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch touch);
 
 /// The same without counting and without the shadow.
 Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 
-/// Turns the shadow's objections into reports.
-void report_objection(Warp& warp, const Objection& objection);
+/// Turns an objection of the shadow of `owner`'s memory into a report.
+void report_objection(Warp& warp, const Block& owner, const Objection& objection);
 
 }  // namespace sim

@@ -7,30 +7,34 @@ namespace sim {
 
 class Block;
 
-enum class Place : uint8_t { global, constant, shared, local, parameter, generic };
+/// `cluster`: the shared memory of all blocks of a cluster. An address there has the block's rank in bits 24 and up, as
+/// on an H200; so has a block's address of its own shared memory.
+enum class Place : uint8_t { global, constant, shared, local, parameter, generic, cluster };
 
 /// Generic addresses that are not global have a window for each space: no host address has these top bytes.
 inline constexpr uint32_t window_shift = 56;
 inline constexpr uint64_t shared_window = uint64_t{1} << window_shift, local_window = uint64_t{2} << window_shift,
                           param_window = uint64_t{3} << window_shift;
 
+inline constexpr uint32_t rank_shift = 24;
+inline constexpr uint64_t rank_of(uint64_t shared_address) { return shared_address >> rank_shift; }
+inline constexpr uint64_t within_block(uint64_t shared_address) {
+  return shared_address & ((uint64_t{1} << rank_shift) - 1);
+}
+
+inline constexpr uint64_t within_window(uint64_t address) {
+  return address & ((uint64_t{1} << window_shift) - 1);
+}
+
 struct Reached {
   Place place;
-  Block* block;     ///< whose shared memory it is; for other places, the block that asks
+  Block* block;     ///< whose shared memory it is, null where the cluster has no such block; else the block that asks
   uint64_t offset;  ///< in that place; a global address is what it was
 
   bool operator==(const Reached&) const = default;
 };
 
 /// Where a generic address of a thread of `block` leads.
-inline Reached reach(Block& block, uint64_t address) {
-  const uint64_t window = address >> window_shift << window_shift;
-  switch (window) {
-    case shared_window: return {Place::shared, &block, address - window};
-    case local_window: return {Place::local, &block, address - window};
-    case param_window: return {Place::parameter, &block, address - window};
-    default: return {Place::global, &block, address};
-  }
-}
+Reached reach(Block& block, uint64_t address);
 
 }  // namespace sim

@@ -93,8 +93,8 @@ void copy_async(Warp& warp, const CopyAsync& copy) {
     Tally& tally = block.tallies.of[warp.here()];
     tally.shared_wavefronts += pattern.wavefronts().count;
     tally.shared_conflicts += pattern.wavefronts().conflicts;
-    block.shadow.begin_copy(warp.index, warp.here(), to, pattern,
-                            [&warp](const Objection& objection) { report_objection(warp, objection); });
+    block.shadow.begin_copy(warp.agent, warp.here(), to, pattern,
+                            [&](const Objection& objection) { report_objection(warp, block, objection); });
   }
   Transfer transfer{.lanes = to.mask, .bytes = copy.bytes};
   for_lanes(to.mask, [&](uint32_t lane) { transfer.destination[lane] = static_cast<u32>(to.address[lane]); });

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "machine/barrier.h"
-#include "machine/block.h"
+#include "machine/cluster.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
 #include "machine/members.h"
@@ -25,7 +25,7 @@ bool whole_warp_is_here(Warp& warp) {
   };
   // The hardware counts threads that have ended as arrived.
   if (ended)
-    block.report(Finding::divergent_barrier, warp.here(), Block::nowhere, message);
+    block.report(Finding::divergent_barrier, warp.here(), nowhere, message);
   else
     block.give_up(warp, Finding::divergent_barrier, message);
   return ended;
@@ -61,6 +61,7 @@ void build_branch(Builder& builder) {
 void leave(Warp& warp, const Instruction&) {
   if (warp.exec == 0) return;
   warp.block.transfers.complete_all(warp.index, warp.exec);  // what nobody waited for arrives in the end all the same
+  warp.block.cluster.leave(warp.exec);
   warp.exit();
 }
 
@@ -84,8 +85,16 @@ void build_sleep(Builder& builder) {
 
 /// Data are coherent anyway: a fence only orders, for the race detector.
 void fence(Warp& warp, const Instruction&) {
-  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.index);
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent);
 }
+
+/// fence.proxy.async: what this warp has written to shared memory may be read by the async proxy.
+void fence_proxy(Warp& warp, const Instruction&) {
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence_proxy(warp.agent);
+}
+
+/// Programmatic launches order kernels, and kernels run one after the other here.
+void nothing(Warp&, const Instruction&) {}
 
 // --- barriers ---
 
@@ -105,7 +114,7 @@ void build_barrier(Builder& builder) {
 }
 
 void warp_barrier(Warp& warp, const Operands&) {
-  if (warp.block.launch.options.watch) warp.block.shadow.clocks.warp_met(warp.index);
+  if (warp.block.launch.options.watch) warp.block.shadow.clocks.warp_met(warp.agent);
 }
 
 // --- between lanes ---
@@ -195,6 +204,27 @@ void active_mask(Warp& warp, const Operands& operands) {
   for_lanes(warp.exec, [to, mask = warp.exec](uint32_t lane) { to[lane] = mask; });
 }
 
+/// elect.sync d|p, mask: operands 0 to 2. The first of the named lanes is elected, as an H200 does it.
+void elect(Warp& warp, const Operands& operands) {
+  const u32 members = named_lanes<2>(warp, operands);
+  check_members(warp, members);
+  const u32 leader = first_lane(members);
+  u32* const to = warp.lanes<u32>(operands.at[0]);
+  for_lanes(warp.exec, [=](uint32_t lane) { to[lane] = leader; });
+  u32& predicate = warp.predicate(operands.at[1]);
+  predicate = (predicate & ~warp.exec) | (warp.exec & 1u << leader);
+}
+
+void build_elect(Builder& builder) {
+  const auto& operands = builder.operands();
+  if (operands.size() != 2 || operands[0].kind != ptx::Operand::Kind::pair)
+    builder.refuse("a destination d|p and a mask are needed");
+  Operands& made = builder.made<Operands>();
+  made.at[0] = builder.destination(operands[0].parts[0], ptx::Width::b32);
+  made.at[1] = builder.destination(operands[0].parts[1], ptx::Width::predicate);
+  made.at[2] = builder.source(operands[1], ptx::Width::b32);
+}
+
 /// redux.sync: one value of all the member lanes.
 template <auto combine, class T>
 void reduce(Warp& warp, const Operands& operands) {
@@ -224,6 +254,10 @@ void add_control(Table& table) {
             {"", Class::barrier, handle_together<every_lane<BarrierOperands>, barrier<false>>, build_barrier});
   table.add("bar.warp.sync", {"w", Class::barrier, handle_members<member_masks<0>, warp_barrier>});
   table.add("nanosleep.u32", {"", Class::other, sleep, build_sleep});
+  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence});
+  table.add("fence.proxy.async{,.shared,.shared::cta,.shared::cluster}", {"", Class::other, fence_proxy});
+  table.add("fence.proxy.{alias,async.global}", {"", Class::other, nothing});
+  table.add("griddepcontrol.{launch_dependents,wait}", {"", Class::other, nothing});
   table.add("membar.{cta,gl,sys}", {"", Class::other, fence});
   table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, fence});
   table.add("shfl.sync.up.b32",
@@ -242,6 +276,7 @@ void add_control(Table& table) {
             {"", Class::shuffle, handle_members<voter_masks, vote<Vote::uniform>>, build_vote<Vote::uniform>});
   table.add("vote.sync.ballot.b32",
             {"", Class::shuffle, handle_members<voter_masks, vote<Vote::ballot>>, build_vote<Vote::ballot>});
+  table.add("elect.sync", {"", Class::shuffle, handle_members<member_masks<2>, elect>, build_elect});
   table.add("activemask.b32", {"W", Class::shuffle, handle<active_mask>});
   add_reduction<[](u32 a, u32 b) { return a + b; }, u32>(table, "add.{u32,s32}");
   add_reduction<[](u32 a, u32 b) { return std::min(a, b); }, u32>(table, "min.u32");

@@ -47,6 +47,21 @@ const std::unordered_map<std::string, Special> special_names = {
     {"%lanemask_ge", Special::lanemask_ge},
     {"%dynamic_smem_size", Special::dynamic_smem_size},
     {"%total_smem_size", Special::total_smem_size},
+    {"%clusterid.x", Special::clusterid_x},
+    {"%clusterid.y", Special::clusterid_y},
+    {"%clusterid.z", Special::clusterid_z},
+    {"%nclusterid.x", Special::nclusterid_x},
+    {"%nclusterid.y", Special::nclusterid_y},
+    {"%nclusterid.z", Special::nclusterid_z},
+    {"%cluster_ctaid.x", Special::cluster_ctaid_x},
+    {"%cluster_ctaid.y", Special::cluster_ctaid_y},
+    {"%cluster_ctaid.z", Special::cluster_ctaid_z},
+    {"%cluster_nctaid.x", Special::cluster_nctaid_x},
+    {"%cluster_nctaid.y", Special::cluster_nctaid_y},
+    {"%cluster_nctaid.z", Special::cluster_nctaid_z},
+    {"%cluster_ctarank", Special::cluster_ctarank},
+    {"%cluster_nctarank", Special::cluster_nctarank},
+    {"%is_explicit_cluster", Special::is_explicit_cluster},
 };
 
 }  // namespace
@@ -68,6 +83,10 @@ Builder::Builder(const ptx::Module& module, const ptx::Function& kernel, const A
   program_.files = module.files;
   program_.location = kernel.location;
   program_.max_threads = kernel.max_threads;
+  program_.min_blocks = kernel.min_blocks;
+  program_.max_registers = kernel.max_registers;
+  program_.cluster = kernel.cluster;
+  program_.is_explicit_cluster = kernel.explicit_cluster;
   place_variables(address_of);
   place_registers();
 }
@@ -173,6 +192,8 @@ uint32_t Builder::source(const Operand& operand, Width width) {
     case Operand::Kind::variable: {
       if (width != Width::b32 && width != Width::b64) refuse("an address has 32 or 64 bits");
       const bool parameter = operand.index < kernel_.parameter_count;
+      if (kernel_.variables[operand.index].space == Space::shared)
+        return shared_constant(width, variable_address(operand.index));
       return constant(width, variable_address(operand.index) + (parameter ? param_window : 0));
     }
     case Operand::Kind::integer: return constant(width, operand.value);
@@ -202,12 +223,23 @@ uint32_t Builder::constant(Width width, uint64_t value) {
   return entry->second;
 }
 
+uint32_t Builder::shared_constant(Width width, uint64_t offset) {
+  const auto bytes = static_cast<uint8_t>(width);
+  const auto [entry, made] = shared_constants_[bytes].try_emplace(offset, 0u);
+  if (made) {
+    entry->second = allot(bytes * warp_size);
+    program_.constants.push_back({entry->second, bytes, offset, true});
+  }
+  return entry->second;
+}
+
 uint32_t Builder::special(const std::string& name, Width width) {
   if (name.starts_with("%clock") || name.starts_with("%globaltimer"))
     refuse("there is no clock in the simulator (clock, clock64 and globaltimer)");
   const auto known = special_names.find(name);
   if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
-  if (width != Width::b32) refuse(name + " has 32 bits");
+  if (width != (name == "%is_explicit_cluster" ? Width::predicate : Width::b32))
+    refuse(name + (width == Width::predicate ? " is no predicate" : " has another width"));
   const auto [entry, made] = specials_.try_emplace(name, 0u);
   if (made) {
     entry->second = allot(4 * warp_size);
@@ -239,9 +271,9 @@ Builder::Address Builder::address(const Operand& operand) {
     address.wide = reg(base).width == Width::b64;
     address.base = slots_[base.index];
   } else if (base.kind == Operand::Kind::variable) {
-    address.base = constant(Width::b64, 0);
-    address.offset += static_cast<int64_t>(variable_address(base.index));
     address.variable = &kernel_.variables[base.index];
+    address.base = address.variable->space == Space::shared ? shared_constant(Width::b64, 0) : constant(Width::b64, 0);
+    address.offset += static_cast<int64_t>(variable_address(base.index));
     address.variable_index = base.index;
   } else {
     refuse("an address of an unknown name");

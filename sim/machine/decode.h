@@ -50,6 +50,8 @@ class Builder {
 
   /// A register that holds the same value in every lane.
   uint32_t constant(ptx::Width width, uint64_t value);
+  /// A register that holds the address of this offset in the block's shared memory.
+  uint32_t shared_constant(ptx::Width width, uint64_t offset);
   /// The value of an operand that must be an immediate.
   uint64_t immediate(const Operand& operand) const;
 
@@ -91,6 +93,7 @@ class Builder {
   std::vector<uint32_t> slots_;                          ///< by PTX register
   std::vector<uint64_t> places_;                         ///< by variable
   std::unordered_map<uint64_t, uint32_t> constants_[9];  ///< by width, then value
+  std::unordered_map<uint64_t, uint32_t> shared_constants_[9];
   std::unordered_map<std::string, uint32_t> specials_;
   std::optional<uint32_t> carry_;
   const ptx::Instruction* written_ = nullptr;

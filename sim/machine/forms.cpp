@@ -24,6 +24,9 @@ const Table& Table::instance() {
     add_asynchronous(filled);
     add_tensor(filled);
     add_tensor_memory(filled);
+    add_cluster(filled);
+    add_mbarrier(filled);
+    add_registers(filled);
     add_calls(filled);
     return filled;
   }();

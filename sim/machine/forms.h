@@ -168,6 +168,9 @@ void add_memory(Table& table);
 void add_asynchronous(Table& table);
 void add_tensor(Table& table);
 void add_tensor_memory(Table& table);
+void add_cluster(Table& table);
+void add_mbarrier(Table& table);
+void add_registers(Table& table);
 void add_calls(Table& table);
 
 }  // namespace sim

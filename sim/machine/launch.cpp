@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "machine/block.h"
+#include "machine/cluster.h"
 
 namespace sim {
 namespace {
@@ -49,94 +49,116 @@ void give_up_if_too_long(Launch& launch, Clock::time_point begun) {
   });
 }
 
-/// The order in which blocks start: as numbered, or permuted by the seed.
-class BlockOrder {
+/// The order in which clusters start: as numbered, or permuted by the seed.
+class ClusterOrder {
  public:
-  BlockOrder(uint64_t seed, uint64_t blocks) : blocks_(blocks) {
+  ClusterOrder(uint64_t seed, uint64_t clusters) : clusters_(clusters) {
     if (seed == 0) return;
     Random random(seed);
-    first_ = random.below(blocks);
-    do step_ = 1 + random.below(std::min<uint64_t>(blocks, uint64_t{1} << 31));
-    while (std::gcd(step_, blocks) != 1);
+    first_ = random.below(clusters);
+    do step_ = 1 + random.below(std::min<uint64_t>(clusters, uint64_t{1} << 31));
+    while (std::gcd(step_, clusters) != 1);
   }
   uint64_t operator[](uint64_t i) const {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * step_ + first_) % blocks_);
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * step_ + first_) % clusters_);
   }
 
  private:
-  uint64_t blocks_, first_ = 0, step_ = 1;
+  uint64_t clusters_, first_ = 0, step_ = 1;
 };
 
-/// One of the host's threads: runs one block after the other. A block whose warps only look at what others may change
-/// makes room: for those that did so before it and, when all of these do, for one that has not begun.
+/// One of the host's threads: runs one cluster after the other. A cluster whose warps only look at what others may
+/// change makes room: for those that did so before it and, when all of these do, for one that has not begun.
 class Worker {
  public:
-  Worker(Launch& launch, const BlockOrder& order, Clock::time_point begun)
+  Worker(Launch& launch, const ClusterOrder& order, Clock::time_point begun)
       : launch_(launch), order_(order), begun_(begun) {}
 
   void run() {
     while (!launch_.given_up) {
-      std::unique_ptr<Block> block = next();
-      if (!block) break;
-      Block::Progress progress;
-      do progress = block->round();
-      while (progress == Block::Progress::running);
-      if (progress == Block::Progress::done) {
-        ++launch_.done_blocks;
+      std::unique_ptr<Cluster> cluster = next();
+      if (!cluster) break;
+      Cluster::Progress progress;
+      do progress = cluster->round();
+      while (progress == Cluster::Progress::running);
+      if (progress == Cluster::Progress::done) {
+        launch_.done_blocks += launch_.cluster.count();
         polling_ = 0;
-        idle_.push_back(std::move(block));
+        idle_.push_back(std::move(cluster));
       } else {
         ++polling_;
-        begun_blocks_.push_back(std::move(block));
+        begun_clusters_.push_back(std::move(cluster));
       }
       give_up_if_too_long(launch_, begun_);
     }
   }
 
   void add_to(Tallies& sum) const {
-    for (const auto& block : idle_) sum += block->tallies;
-    for (const auto& block : begun_blocks_) sum += block->tallies;
+    const auto add = [&](const std::unique_ptr<Cluster>& cluster) {
+      for (const auto& block : cluster->blocks()) sum += block->tallies;
+    };
+    for (const auto& cluster : idle_) add(cluster);
+    for (const auto& cluster : begun_clusters_) add(cluster);
   }
 
  private:
-  std::unique_ptr<Block> next() {
-    std::unique_ptr<Block> block;
-    if (polling_ >= begun_blocks_.size() && begun_blocks_.size() < launch_.most_begun_blocks()) {
-      const uint64_t number = launch_.next_block++;
-      if (number < launch_.grid.count()) {
-        if (idle_.empty()) idle_.push_back(std::make_unique<Block>(launch_));
-        block = std::move(idle_.back());
+  std::unique_ptr<Cluster> next() {
+    std::unique_ptr<Cluster> cluster;
+    if (polling_ >= begun_clusters_.size() && begun_clusters_.size() < launch_.most_begun_clusters()) {
+      const uint64_t number = launch_.next_cluster++;
+      if (number < launch_.clusters()) {
+        if (idle_.empty()) idle_.push_back(std::make_unique<Cluster>(launch_));
+        cluster = std::move(idle_.back());
         idle_.pop_back();
-        block->start(order_[number]);
+        cluster->start(order_[number]);
         polling_ = 0;
-        return block;
+        return cluster;
       }
     }
-    if (begun_blocks_.empty()) return nullptr;
-    block = std::move(begun_blocks_.front());
-    begun_blocks_.pop_front();
-    return block;
+    if (begun_clusters_.empty()) return nullptr;
+    cluster = std::move(begun_clusters_.front());
+    begun_clusters_.pop_front();
+    return cluster;
   }
 
   Launch& launch_;
-  const BlockOrder& order_;
+  const ClusterOrder& order_;
   const Clock::time_point begun_;
-  std::vector<std::unique_ptr<Block>> idle_;
-  std::deque<std::unique_ptr<Block>> begun_blocks_;
-  size_t polling_ = 0;  ///< blocks in a row that have only polled
+  std::vector<std::unique_ptr<Cluster>> idle_;
+  std::deque<std::unique_ptr<Cluster>> begun_clusters_;
+  size_t polling_ = 0;  ///< clusters in a row that have only polled
 };
+
+std::string triple(const Dim3& size) {
+  return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z);
+}
 
 }  // namespace
 
-uint64_t Launch::most_begun_blocks() const {
+std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable) {
+  const std::string what = "a cluster of " + triple(cluster) + " blocks";
+  const uint64_t blocks = cluster.count();
+  if (blocks == 0) return what + " has none";
+  if (blocks > 16) return what + " has " + std::to_string(blocks) + ", and 16 are the most there can be";
+  if (blocks > 8 && !non_portable) {
+    return what + " has " + std::to_string(blocks) +
+           ": more than 8 need cudaFuncAttributeNonPortableClusterSizeAllowed, and at most 16 are possible";
+  }
+  if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+    return what + " does not divide the grid of " + triple(grid);
+  return "";
+}
+
+uint64_t Launch::most_begun_clusters() const {
   const uint64_t shadow_bytes = uint64_t{24} * shared_bytes() / program.granule_bytes;
   const uint64_t of_warp = program.register_bytes + uint64_t{warp_size} * program.local_bytes;
-  const uint64_t bytes = warps() * of_warp + shared_bytes() + shadow_bytes + program.code.size() * sizeof(Tally);
+  const uint64_t of_block = warps() * of_warp + shared_bytes() + shadow_bytes + program.code.size() * sizeof(Tally);
+  const uint64_t bytes = cluster.count() * of_block;
   return std::max<uint64_t>(1, (uint64_t{1} << 30) / std::max(1u, options.threads) / std::max<uint64_t>(bytes, 1));
 }
 
 Tallies run(Launch& launch) {
-  const BlockOrder order(launch.options.seed, launch.grid.count());
+  const ClusterOrder order(launch.options.seed, launch.clusters());
   const auto begun = Clock::now();
   Tallies sum(launch.program.code.size());
   std::mutex mutex;
@@ -147,7 +169,7 @@ Tallies run(Launch& launch) {
     worker.add_to(sum);
   };
   std::vector<std::jthread> helpers;
-  const uint64_t workers = std::min<uint64_t>(std::max(1u, launch.options.threads), launch.grid.count());
+  const uint64_t workers = std::min<uint64_t>(std::max(1u, launch.options.threads), launch.clusters());
   for (uint64_t i = 1; i < workers; ++i) helpers.emplace_back(work);
   work();
   helpers.clear();  // joins them

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "machine/program.h"
@@ -34,17 +35,23 @@ struct Launch {
   const Allocations& allocations;
   Reports& reports;
   Options options;
+  Dim3 cluster{};  ///< blocks of one
+  bool is_explicit_cluster = false;
 
-  std::atomic<uint64_t> next_block = 0;
+  std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;
   std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
 
   uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
   uint32_t warps() const { return (threads() + 31) / 32; }
-  /// How many blocks a worker may have begun: as many as fit into its part of a gigabyte.
-  uint64_t most_begun_blocks() const;
+  uint64_t clusters() const { return grid.count() / cluster.count(); }
+  /// How many clusters a worker may have begun: as many as fit into its part of a gigabyte.
+  uint64_t most_begun_clusters() const;
 };
+
+/// Why a grid cannot be launched in such clusters; empty where it can. `non_portable`: more than 8 blocks are allowed.
+std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable);
 
 /// Runs the whole grid and returns what its instructions did. False in `launch.given_up` when it came to its end.
 Tallies run(Launch& launch);

@@ -10,7 +10,7 @@ void check_members(Warp& warp, u32 members) {
   const u32 absent = members & warp.started & ~warp.exec;
   if (absent == 0 && (warp.exec & ~members) == 0) return;
   Block& block = warp.block;
-  block.report(Finding::divergent_barrier, warp.here(), Block::nowhere, [&] {
+  block.report(Finding::divergent_barrier, warp.here(), nowhere, [&] {
     return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + ": " +
            (absent
                 ? block.thread(warp, first_lane(absent)) + " is named in its mask but does not execute it"

@@ -36,7 +36,7 @@ void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* name) {
     const bool inside = address <= size && lanes.bytes <= size - address;
     if (inside && address % lanes.bytes == 0) return;
     Block& block = warp.block;
-    block.report(inside ? Finding::misaligned : Finding::out_of_bounds, warp.here(), Block::nowhere, [&] {
+    block.report(inside ? Finding::misaligned : Finding::out_of_bounds, warp.here(), nowhere, [&] {
       return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " +
              block.thread(warp, lane) + ": " + std::to_string(lanes.bytes) + " bytes at " + name + " address " +
              std::to_string(address) + " of " + std::to_string(size);
@@ -45,19 +45,30 @@ void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* name) {
   });
 }
 
-/// What strong accesses to flags order.
-void synchronise(Warp& warp, Place place, const Lanes& lanes, Touch touch, Order order) {
-  if (place != Place::global && place != Place::shared) return;
-  Clocks& clocks = warp.block.shadow.clocks;
-  for_lanes(lanes.mask, [&](uint32_t lane) {
-    const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window : 0);
-    if (touch != Touch::strong_write) clocks.strong_load(warp.index, address, order);
-    if (touch != Touch::strong_read) clocks.strong_store(warp.index, address, order, touch == Touch::update);
+/// An address with the rank of a block that the cluster does not have.
+void refuse_outside_cluster(Warp& warp, uint64_t address, uint32_t lane) {
+  Block& block = warp.block;
+  block.report(Finding::out_of_bounds, warp.here(), nowhere, [&] {
+    return block.what_it_does(warp, lane) + ": the address has rank " +
+           std::to_string(rank_of(within_window(address))) + "; the cluster has " +
+           std::to_string(block.launch.cluster.count()) + " blocks";
   });
 }
 
-/// Checks and counts the access of `lanes`, all in one place, and says where its bytes are.
-Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Lanes& lanes, Touch touch) {
+/// What strong accesses to flags order.
+void synchronise(Warp& warp, Place place, const Block& owner, const Lanes& lanes, Touch touch, Order order) {
+  if (place != Place::global && place != Place::shared) return;
+  Clocks& clocks = warp.block.shadow.clocks;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window + owner.shared_base() : 0);
+    if (touch != Touch::strong_write) clocks.strong_load(warp.agent, address, order);
+    if (touch != Touch::strong_read) clocks.strong_store(warp.agent, address, order, touch == Touch::update);
+  });
+}
+
+/// Checks and counts the access of `lanes`, all in one place, and says where its bytes are. `owner`: of the shared
+/// memory, where it is that.
+Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes, Touch touch) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
   const bool store = touch != Touch::read && touch != Touch::strong_read;
@@ -69,8 +80,13 @@ Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Lanes& lanes, Touc
       if (watch) check_global(warp, memo, lanes, store);
       return {};
     case Place::shared:
-      if (watch) watch_shared(warp, memo, lanes, touch);
-      return {reinterpret_cast<uintptr_t>(block.shared.data()), 0};
+      if (watch) {
+        if (&owner == &block)
+          watch_shared(warp, memo, lanes, touch);
+        else
+          watch_remote(warp, owner, memo, lanes, touch);
+      }
+      return {reinterpret_cast<uintptr_t>(owner.shared.data()), 0};
     case Place::parameter:
       check_private(warp, lanes, block.launch.parameters.size(), "parameter");
       return {reinterpret_cast<uintptr_t>(block.launch.parameters.data()), 0};
@@ -90,26 +106,32 @@ void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
     if (touch == Touch::write) touch = Touch::strong_write;
     if (touch != Touch::strong_write) warp.poll();
   }
-  const auto in = [&](Place place, Lanes& lanes) {
-    const Bytes bytes = check_and_count(warp, instruction.memo, place, lanes, touch);
-    if (order != Order::weak && warp.block.launch.options.watch) synchronise(warp, place, lanes, touch, order);
+  const auto in = [&](Place place, Block& owner, Lanes& lanes) {
+    const Bytes bytes = check_and_count(warp, instruction.memo, place, owner, lanes, touch);
+    if (order != Order::weak && warp.block.launch.options.watch) synchronise(warp, place, owner, lanes, touch, order);
     if (lanes.mask != 0) body(lanes, bytes);
   };
   Lanes lanes;
   lanes.bytes = uint32_t{instruction.bytes} * instruction.count;
   read_addresses(warp, warp.exec, instruction.address, lanes);
-  if (instruction.address.place != Place::generic) return in(instruction.address.place, lanes);
+  const Place written = instruction.address.place;
+  if (written != Place::generic && written != Place::cluster) return in(written, warp.block, lanes);
+  const uint64_t window = written == Place::cluster ? shared_window : 0;
   for (uint32_t left = lanes.mask; left != 0;) {
-    const Place place = reach(warp.block, lanes.address[first_lane(left)]).place;
+    const Reached first = reach(warp.block, lanes.address[first_lane(left)] + window);
     Lanes alike{.mask = 0, .bytes = lanes.bytes, .address = {}};
     for_lanes(left, [&](uint32_t lane) {
-      const Reached reached = reach(warp.block, lanes.address[lane]);
-      alike.mask |= u32{reached.place == place} << lane;
+      const Reached reached = reach(warp.block, lanes.address[lane] + window);
+      alike.mask |= u32{reached.place == first.place && reached.block == first.block} << lane;
       alike.address[lane] = reached.offset;
     });
     left &= ~alike.mask;
     fill_inactive(alike);
-    in(place, alike);
+    if (!first.block) {
+      refuse_outside_cluster(warp, lanes.address[first_lane(alike.mask)], first_lane(alike.mask));
+      continue;
+    }
+    in(first.place, *first.block, alike);
   }
 }
 
@@ -168,6 +190,7 @@ MemoryType memory_type(const std::string& opcode) {
 }
 
 Place place_of(Builder& builder, const Builder::Address& address) {
+  if (builder.has("shared::cluster")) return Place::cluster;
   if (builder.has("global")) return Place::global;
   if (builder.has("const")) return Place::constant;
   if (builder.has("shared") || builder.has("shared::cta")) return Place::shared;
@@ -179,7 +202,7 @@ Place place_of(Builder& builder, const Builder::Address& address) {
 
 /// The order that the opcode gives an access of a space that threads share.
 Order order_of(Builder& builder, Place place) {
-  if (place != Place::global && place != Place::shared && place != Place::generic) return Order::weak;
+  if (place == Place::local || place == Place::parameter || place == Place::constant) return Order::weak;
   if (builder.has("acq_rel")) return Order::acquire_release;
   if (builder.has("acquire")) return Order::acquire;
   if (builder.has("release")) return Order::release;
@@ -188,7 +211,7 @@ Order order_of(Builder& builder, Place place) {
 
 /// The race detector tells apart what the smallest access of shared memory does.
 void note_granule(Builder& builder, Place place, uint32_t bytes) {
-  if (place == Place::shared || place == Place::generic)
+  if (place == Place::shared || place == Place::generic || place == Place::cluster)
     builder.program().granule_bytes = std::min(builder.program().granule_bytes, bytes);
 }
 
@@ -318,8 +341,9 @@ void build_atomic(Builder& builder) {
 
 template <class T, auto combine>
 void add_atomic(Table& table, const std::string& operation_and_type) {
-  const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,.global,.shared,.shared::cta}." + operation_and_type;
-  const std::string scope_last = "{.global,.shared,.shared::cta}{.cta,.cluster,.gpu,.sys}." + operation_and_type;
+  const std::string space = "global,.shared,.shared::cta,.shared::cluster}";
+  const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,." + space + "." + operation_and_type;
+  const std::string scope_last = "{." + space + "{.cta,.cluster,.gpu,.sys}." + operation_and_type;
   const Form form{"", Class::atomic, handle<atomic<T, combine>>, build_atomic};
   table.add("atom{,.relaxed,.acquire,.release,.acq_rel}" + rest, form);
   table.add("red{,.relaxed,.release}" + rest, form);
@@ -375,13 +399,13 @@ void add_atomics(Table& table) {
 /// they are.
 void add_conversions(Table& table) {
   table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.{global,const}.u64", Class::move);
-  table.lanewise<[](u64 a) { return a + shared_window; }>("cvta.shared{,::cta}.u64", Class::move);
-  table.lanewise<[](u64 a) { return a - shared_window; }>("cvta.to.shared{,::cta}.u64", Class::move);
+  table.lanewise<[](u64 a) { return a + shared_window; }>("cvta.shared{,::cta,::cluster}.u64", Class::move);
+  table.lanewise<[](u64 a) { return a - shared_window; }>("cvta.to.shared{,::cta,::cluster}.u64", Class::move);
   table.lanewise<[](u64 a) { return a + local_window; }>("cvta.local.u64", Class::move);
   table.lanewise<[](u64 a) { return a - local_window; }>("cvta.to.local.u64", Class::move);
   table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.param.u64",
                                           Class::move);  // a parameter's address is a generic one already
-  table.lanewise<[](u64 a) -> bool { return (a >> 56) == (shared_window >> 56); }>("isspacep.shared{,::cta}",
+  table.lanewise<[](u64 a) -> bool { return (a >> 56) == (shared_window >> 56); }>("isspacep.shared::cluster",
                                                                                    Class::predicate);
   table.lanewise<[](u64 a) -> bool { return (a >> 56) == (local_window >> 56); }>("isspacep.local", Class::predicate);
   table.lanewise<[](u64 a) -> bool { return (a >> 56) == (0); }>("isspacep.global", Class::predicate);
@@ -406,7 +430,7 @@ void add_memory(Table& table) {
       "{.L2::64B,.L2::128B,.L2::256B}" +
           vector + types,
       {"", Class::load_global, nullptr, build_load});
-  table.add("ld{,.volatile}.shared{,::cta}" + vector + types, {"", Class::load_shared, nullptr, build_load});
+  table.add("ld{,.volatile}.shared{,::cta,::cluster}" + vector + types, {"", Class::load_shared, nullptr, build_load});
   table.add("ld{,.volatile}" + vector + types,
             {"", Class::load_global, nullptr, build_load});  // generic: counted where it goes
   table.add("ld{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_load});
@@ -418,7 +442,7 @@ void add_memory(Table& table) {
             {"", Class::store_global, nullptr, build_store});
   table.add("st.global{.wb,.cg,.cs,.wt,.L1::no_allocate}" + vector + types,
             {"", Class::store_global, nullptr, build_store});
-  table.add("st{,.volatile}.shared{,::cta}" + vector + types, {"", Class::store_shared, nullptr, build_store});
+  table.add("st{,.volatile}.shared{,::cta,::cluster}" + vector + types, {"", Class::store_shared, nullptr, build_store});
   table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
   table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
   table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});
@@ -426,11 +450,11 @@ void add_memory(Table& table) {
   const std::string scope = ".{cta,cluster,gpu,sys}";
   table.add("ld{.relaxed,.acquire}" + scope + "{,.global}" + vector + types,
             {"", Class::load_global, nullptr, build_load});
-  table.add("ld{.relaxed,.acquire}" + scope + ".shared{,::cta}" + vector + types,
+  table.add("ld{.relaxed,.acquire}" + scope + ".shared{,::cta,::cluster}" + vector + types,
             {"", Class::load_shared, nullptr, build_load});
   table.add("st{.relaxed,.release}" + scope + "{,.global}" + vector + types,
             {"", Class::store_global, nullptr, build_store});
-  table.add("st{.relaxed,.release}" + scope + ".shared{,::cta}" + vector + types,
+  table.add("st{.relaxed,.release}" + scope + ".shared{,::cta,::cluster}" + vector + types,
             {"", Class::store_shared, nullptr, build_store});
   table.add("prefetch{,.global}.{L1,L2}", {"", Class::other, prefetch, build_prefetch});
   table.add("prefetchu.L1", {"", Class::other, prefetch, build_prefetch});

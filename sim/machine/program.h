@@ -104,6 +104,21 @@ enum class Special : uint8_t {
   lanemask_ge,
   dynamic_smem_size,
   total_smem_size,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  is_explicit_cluster,  ///< a predicate
 };
 
 struct Program {
@@ -111,6 +126,7 @@ struct Program {
     uint32_t offset;
     uint8_t bytes;  ///< of one lane; 0 for a predicate
     uint64_t value;
+    bool is_shared = false;  ///< an offset in shared memory, to which a block adds where its own begins
   };
   struct SpecialRegister {
     uint32_t offset;
@@ -135,7 +151,11 @@ struct Program {
   uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned
   uint32_t dynamic_shared_align = 16;
   uint32_t local_bytes = 0;  ///< of one lane
-  uint32_t max_threads = 0;
+  uint32_t max_threads = 0;  ///< `.maxntid`
+  uint32_t min_blocks = 1;   ///< of a multiprocessor, by `.minnctapersm`
+  uint32_t max_registers = 0;                    ///< of a thread, by `.maxnreg`
+  std::array<uint32_t, 3> cluster{};             ///< `.reqnctapercluster`; zeros where there is none
+  bool is_explicit_cluster = false;              ///< `.explicitcluster`
   uint32_t memos = 0;           ///< memory instructions, for the memoised address patterns
   uint32_t granule_bytes = 4;   ///< smallest access to shared memory: what the race detector tells apart
   uint32_t register_count = 0;  ///< 32-bit registers that PTX names (not what ptxas would allocate)

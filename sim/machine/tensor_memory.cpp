@@ -47,7 +47,7 @@ void load_matrix(Warp& warp, const LoadMatrix& load) {
   const uint32_t naming = load.count == 4 ? all_lanes : (1u << 8 * load.count) - 1;
   read_addresses(warp, naming, load.address, lanes);
   if (load.address.place == Place::generic) {
-    for (uint64_t& address : lanes.address) address -= shared_window;  // what is not there is out of bounds
+    for (uint64_t& address : lanes.address) address -= shared_window + warp.block.shared_base();  // what is not there is out of bounds
   }
   load_rows(warp, load.memo, lanes, load.count, load.registers.data(), load.transposed);
 }
@@ -170,7 +170,7 @@ const std::vector<PlanFor>& plans() {
 
 void refuse(Warp& warp, Finding kind, const std::string& why) {
   Block& block = warp.block;
-  block.report(kind, warp.here(), Block::nowhere, [&] {
+  block.report(kind, warp.here(), nowhere, [&] {
     return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " + block.thread(warp, 0) +
            ": " + why;
   });
@@ -207,6 +207,8 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
   if (place == Place::generic) {
     const Reached reached = reach(block, address);
     place = reached.place, address = reached.offset;
+    if (place == Place::shared && reached.block != &block)
+      return refuse(warp, Finding::out_of_bounds, "it reaches the block's own shared memory only");
   }
   const uint64_t stride_bytes = uint64_t{strides[0]} * plan.element_bytes;
   if (address % 16 != 0 || stride_bytes % 16 != 0) {

@@ -39,7 +39,7 @@ void Transfers::complete(uint32_t warp, uint32_t lanes, IsDone is_done) {
     transfer.lanes &= ~done;
     if (!watch) continue;
     for_lanes(done,
-              [&](uint32_t lane) { block_.shadow.end_copy(warp, lane, transfer.destination[lane], transfer.bytes); });
+              [&](uint32_t lane) { block_.shadow.end_copy(block_.first_agent + warp, lane, transfer.destination[lane], transfer.bytes); });
   }
   std::erase_if(under_way_[warp], [](const Transfer& transfer) { return transfer.lanes == 0; });
 }

@@ -1,5 +1,6 @@
 /// Copies that go on while the warp that started them does. One has a source, a destination, an agent that moves the
 /// bytes, and a completion that somebody can wait for. Its bytes may arrive at any time in between.
+/// These are cp.async's, which belong to the generic proxy; those of the async proxy are in async_proxy.h.
 #pragma once
 
 #include <array>

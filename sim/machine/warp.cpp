@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "machine/block.h"
+#include "machine/cluster.h"
 
 namespace sim {
 
@@ -21,6 +21,7 @@ void Warp::start(uint32_t lanes) {
   rejoin_ = ~0u;
   out_of_order_ = false;
   state = State::running;
+  came_to_cluster_barrier = 0;
   budget_ = block.launch.options.max_instructions;
   patience_ = lane_patience;
 }
@@ -53,7 +54,7 @@ void Warp::poll() {
 
 void Warp::end_turn(uint64_t instructions) {
   if (budget_ == 0) {
-    block.report(Finding::endless, pc, Block::nowhere, [&] {
+    block.report(Finding::endless, pc, nowhere, [&] {
       return "a warp has executed " + std::to_string(block.launch.options.max_instructions) +
              " instructions and is still at " + block.where(pc) + ": endless, or raise GEMM_SIM_MAX_INSTRUCTIONS";
     });
@@ -81,6 +82,23 @@ void Warp::let_others_pass() {
   active = group.lanes;
   rejoin_ = ~0u;
   out_of_order_ = true;
+}
+
+void Warp::wait_again(Wait wait) {
+  wait.site = here();
+  --block.tallies.executed[here()];
+  pc = here();
+  state = State::waiting;
+  waits_for = wait;
+}
+
+bool Warp::pass_over() {
+  const bool waits_itself = state == State::waiting && waits_for.kind != Wait::Kind::barrier;
+  if (!waits_itself || std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; }))
+    return false;
+  let_others_pass();
+  state = State::running;
+  return true;
 }
 
 void Warp::branch(uint32_t target) {
@@ -131,7 +149,9 @@ void Warp::exit() {
   if (active != 0) return;
   // Lanes that wait for those that have just gone must look again.
   for (Group& group : parked_) group.waits = false;
-  if (!resume_another()) state = State::done;
+  if (resume_another()) return;
+  state = State::done;
+  block.end_warp();
 }
 
 bool Warp::gather(uint32_t needed) {

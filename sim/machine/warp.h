@@ -18,11 +18,17 @@ class Warp {
 
   /// What a waiting warp waits for.
   struct Wait {
-    uint32_t barrier;  ///< its number
+    enum class Kind : uint8_t { barrier, mbarrier, cluster, registers };
+    Kind kind = Kind::barrier;
+    const Block* block = nullptr;  ///< whose mbarrier or registers
+    uint32_t number = 0;           ///< of the barrier; the mbarrier's offset; registers of a thread
+    uint64_t phase = 0;            ///< of the mbarrier
+    uint32_t site = 0;             ///< the instruction that waits
   };
 
-  /// Registers live in memory that the worker keeps from block to block.
-  Warp(Block& block, uint32_t index, std::byte* registers) : block(block), index(index), registers(registers) {}
+  /// `agent`: its number in the cluster. Registers live in memory that the worker keeps from block to block.
+  Warp(Block& block, uint32_t index, uint32_t agent, std::byte* registers)
+      : block(block), index(index), agent(agent), registers(registers) {}
 
   /// Puts every lane of `lanes` at the first instruction.
   void start(uint32_t lanes);
@@ -46,6 +52,12 @@ class Warp {
   /// Number of the instruction being executed.
   uint32_t here() const { return pc - 1; }
 
+  /// The current instruction cannot go on: the warp stops running until Cluster::wake, and executes it again. Until
+  /// then nothing may have been done.
+  void wait_again(Wait wait);
+  /// Where the lanes that wait are not all of the warp, and others can run, these get a turn.
+  bool pass_over();
+
   void branch(uint32_t target);
   void exit();
 
@@ -55,7 +67,8 @@ class Warp {
   bool gather(uint32_t needed);
 
   Block& block;
-  const uint32_t index;
+  const uint32_t index;  ///< in the block
+  const uint32_t agent;
   std::byte* const registers;
 
   uint32_t exec = 0;     ///< lanes that the current instruction acts on: at pc, and its guard true
@@ -65,6 +78,8 @@ class Warp {
   uint32_t pc = 0;       ///< already moved on while an instruction is executed
   State state = State::done;
   Wait waits_for{};
+  uint32_t came_to_cluster_barrier = 0;  ///< lanes that have not waited since
+  uint64_t cluster_phase = 0;            ///< at which they came
 
  private:
   /// Lanes that are elsewhere than `active`.

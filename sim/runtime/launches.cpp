@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "runtime/errors.h"
 #include "runtime/simulator.h"
@@ -37,13 +38,15 @@ void report_at_exit() {
   _exit(EXIT_FAILURE);
 }
 
-cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes) {
+cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                   std::optional<sim::Dim3> cluster = std::nullopt) {
   if (!kernel) return sim::returned(cudaErrorInvalidDeviceFunction);
   if (sim::device_state() != cudaSuccess) return sim::returned(sim::device_state());
   switch (Simulator::instance().launch(*kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, arguments,
-                                       shared_bytes)) {
+                                       shared_bytes, cluster)) {
     case sim::LaunchResult::done: return cudaSuccess;
     case sim::LaunchResult::bad_configuration: return sim::returned(cudaErrorInvalidConfiguration);
+    case sim::LaunchResult::bad_cluster: return sim::returned(cudaErrorInvalidClusterSize);
     case sim::LaunchResult::too_much_shared_memory: return sim::returned(cudaErrorInvalidValue);
     case sim::LaunchResult::not_runnable: return sim::returned(cudaErrorNoKernelImageForDevice);
     case sim::LaunchResult::failed:
@@ -125,17 +128,16 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function, void** arguments) {
+  std::optional<sim::Dim3> cluster;
   for (unsigned i = 0; i < configuration->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = configuration->attrs[i];
-    const dim3 cluster(attribute.val.clusterDim.x, attribute.val.clusterDim.y, attribute.val.clusterDim.z);
-    if (attribute.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z > 1) {
-      return sim::not_supported("a launch with clusters");
-    }
+    const auto& asked = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = {asked.x, asked.y, asked.z};
     if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative)
       return sim::not_supported("a cooperative launch, for a barrier of the whole grid,");
   }
   return launch(Simulator::instance().kernel(function), configuration->gridDim, configuration->blockDim, arguments,
-                configuration->dynamicSmemBytes);
+                configuration->dynamicSmemBytes, cluster);
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
@@ -167,6 +169,10 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
       return sim::returned(cudaErrorInvalidValue);
     }
     kernel->dynamic_shared_limit = static_cast<uint32_t>(value);
+    return cudaSuccess;
+  }
+  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+    kernel->non_portable_cluster = value != 0;
     return cudaSuccess;
   }
   if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;

@@ -32,20 +32,33 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 // ----------------------------------------------------------------------------------------------------------------
 
 ptx::Module Module::syntax(const std::string& kernel) {
-  const std::string_view text = find_ptx(fat_binary_, Device::major * 10 + Device::minor);
-  ptx::Module parsed = ptx::parse(text, kernel);
+  ptx::Module parsed;
+  for (const std::string_view text : find_ptx(fat_binary_, Device::major * 10 + Device::minor)) {
+    parsed = ptx::parse(text, kernel);
+    check_version(parsed);
+    define(parsed);
+    const bool has_it = std::any_of(parsed.kernels.begin(), parsed.kernels.end(),
+                                    [&](const ptx::Function& each) { return each.name == kernel; });
+    if (has_it) break;
+  }
+  defined_ = true;
+  return parsed;
+}
+
+void Module::check_version(const ptx::Module& parsed) {
   if (parsed.version > Device::newest_ptx) {
     throw Refused("PTX ISA " + std::to_string(parsed.version / 10) + "." + std::to_string(parsed.version % 10) +
                   " is newer than " + std::to_string(Device::newest_ptx / 10) + "." +
                   std::to_string(Device::newest_ptx % 10) + ", which the simulator knows");
   }
-  if (!defined_) define(parsed);
-  return parsed;
 }
 
 void Module::define(const ptx::Module& parsed) {
+  std::vector<const ptx::Variable*> made;
   for (const ptx::Variable& variable : parsed.variables) {
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
+    if (variables_.contains(variable.name)) continue;
+    made.push_back(&variable);
     auto& storage = storage_.emplace_back(variable.bytes + variable.align);
     const auto address =
         (reinterpret_cast<uint64_t>(storage.data()) + variable.align - 1) / variable.align * variable.align;
@@ -54,13 +67,12 @@ void Module::define(const ptx::Module& parsed) {
     variables_[variable.name] = {bytes, variable.bytes};
     Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
   }
-  defined_ = true;
-  for (const ptx::Variable& variable : parsed.variables) {
-    for (const ptx::Variable::Pointer& pointer : variable.pointers) {
-      const auto holder = variables_.find(variable.name), to = variables_.find(pointer.to);
-      if (holder == variables_.end() || to == variables_.end()) continue;  // a function's, which nothing can call
+  for (const ptx::Variable* const variable : made) {
+    for (const ptx::Variable::Pointer& pointer : variable->pointers) {
+      const auto to = variables_.find(pointer.to);
+      if (to == variables_.end()) continue;  // a function's, which nothing can call
       const uint64_t address = reinterpret_cast<uint64_t>(to->second.address) + pointer.addend;
-      std::memcpy(holder->second.address + pointer.offset, &address, sizeof address);
+      std::memcpy(variables_[variable->name].address + pointer.offset, &address, sizeof address);
     }
   }
 }
@@ -158,7 +170,8 @@ const Module::Variable* Simulator::variable(const void* host_variable) {
   return found == variables_.end() ? nullptr : found->second.first->variable(found->second.second);
 }
 
-LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes) {
+LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
+                               std::optional<Dim3> asked_cluster) {
   const std::scoped_lock lock(mutex_);
   const Program* const program = kernel.decoded();
   if (!program) return LaunchResult::not_runnable;
@@ -169,6 +182,16 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
   const uint64_t most_threads = program->max_threads ? program->max_threads : Device::threads_per_block;
   if (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) || block.count() > most_threads)
     return LaunchResult::bad_configuration;
+  const auto& [x, y, z] = program->cluster;
+  const bool required = x != 0;
+  const Dim3 cluster = asked_cluster.value_or(required ? Dim3{x, y, z} : Dim3{});
+  std::string refusal = refused_cluster(grid, cluster, kernel.non_portable_cluster);
+  if (refusal.empty() && required && (cluster.x != x || cluster.y != y || cluster.z != z))
+    refusal = "the launch asks for another cluster than the kernel's __cluster_dims__";
+  if (!refusal.empty()) {
+    reports.add(Finding::bad_launch, kernel.name, refusal, "", [&] { return refusal; });
+    return LaunchResult::bad_cluster;
+  }
   const uint64_t limit = kernel.dynamic_shared_limit
                              ? program->static_shared_bytes + uint64_t{kernel.dynamic_shared_limit}
                              : Device::shared_bytes_per_block;
@@ -187,7 +210,9 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                 .parameters = std::move(parameters),
                 .allocations = allocations,
                 .reports = reports,
-                .options = options};
+                .options = options,
+                .cluster = cluster,
+                .is_explicit_cluster = required || asked_cluster.has_value()};
   const auto begun = std::chrono::steady_clock::now();
   Tallies tallies = run(launch);
   LaunchTotals& totals = totals_[&kernel];

@@ -38,7 +38,7 @@ class Module {
   explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}
   ~Module();
 
-  /// The module's variables and one kernel of it.
+  /// The module's variables and one kernel of it, from the newest architecture's text that has this kernel.
   ptx::Module syntax(const std::string& kernel);
   /// Address and size of a `.global` or `.const` variable.
   struct Variable {
@@ -48,10 +48,11 @@ class Module {
   const Variable* variable(const std::string& name);
 
  private:
+  static void check_version(const ptx::Module& parsed);
   void define(const ptx::Module& parsed);
 
   const void* fat_binary_;
-  bool defined_ = false;  ///< the variables, from the first time that the text is parsed
+  bool defined_ = false;  ///< the variables, from the first time that a text is parsed
   std::map<std::string, Variable> variables_;
   std::vector<std::vector<std::byte>> storage_;
 };
@@ -62,6 +63,7 @@ struct Kernel {
   std::string name;
   std::unique_ptr<Program> program;
   std::string refusal;                ///< why it cannot be run, once that is known
+  bool non_portable_cluster = false;  ///< set by cudaFuncSetAttribute: more than 8 blocks are allowed
   uint32_t dynamic_shared_limit = 0;  ///< set by cudaFuncSetAttribute; 0: what is left of the default
 
   /// Decodes it at the first call. Null when it is refused.
@@ -76,7 +78,16 @@ struct LaunchTotals {
   std::optional<Tallies> tallies;
 };
 
-enum class LaunchResult { done, bad_configuration, too_much_shared_memory, not_runnable, failed, assertion_failed };
+/// What became of a launch.
+enum class LaunchResult {
+  done,
+  bad_configuration,
+  bad_cluster,
+  too_much_shared_memory,
+  not_runnable,
+  failed,
+  assertion_failed
+};
 
 class Simulator {
  public:
@@ -89,7 +100,9 @@ class Simulator {
   Kernel* kernel(const void* host_function);
   const Module::Variable* variable(const void* host_variable);
 
-  LaunchResult launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes);
+  /// `cluster`: where the launch asks for one.
+  LaunchResult launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
+                      std::optional<Dim3> cluster = std::nullopt);
 
   void reset();
   /// The JSON of gemmSimReport.

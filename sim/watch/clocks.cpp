@@ -6,20 +6,29 @@
 
 namespace sim {
 
-bool Clocks::start(uint32_t warps) {
+bool Clocks::start(uint32_t blocks, uint32_t warps_per_block) {
   const bool from_zero = start_ == 0 || now_ > 0x7fffffff;
   if (from_zero) now_ = 1;
   start_ = now_ + 1;
   now_ = start_ + 1;
   last_meeting_ = start_;
-  warps_ = warps;
+  warps_per_block_ = warps_per_block;
+  agents_ = blocks * warps_per_block;
+  proxy_fenced_ = false;
   flags_.clear();
-  for (uint32_t warp = 0; warp < warps_; ++warp) {
-    of_[warp].known.seen.fill(start_);
-    of_[warp].lanes_met = of_[warp].clear = start_;
-    of_[warp].has_fenced = of_[warp].has_observed = false;
+  of_.resize(agents_);
+  for (WarpClock& clock : of_) {
+    clock.known.seen.assign(agents_, start_);
+    clock.known.fenced.clear();
+    clock.lanes_met = clock.clear = start_;
+    clock.has_fenced = clock.has_observed = false;
   }
   return from_zero;
+}
+
+uint32_t Clocks::act(uint32_t agent, SyncClock& into) {
+  SyncClock::raise(into.seen, agent, now_);
+  return now_++;
 }
 
 void Clocks::release(uint32_t warp, SyncClock& into) {
@@ -33,23 +42,41 @@ void Clocks::acquire(uint32_t warp, const SyncClock& from) {
   update_clear(warp);
 }
 
-void Clocks::meet(uint32_t waiting, SyncClock& clock) {
-  const uint32_t all = warps_ == max_warps ? all_lanes : (1u << warps_) - 1;
-  if (waiting == all) {
-    for (uint32_t warp = 0; warp < warps_; ++warp) {
-      of_[warp].known.seen.fill(now_);
-      of_[warp].lanes_met = of_[warp].clear = now_;
+void Clocks::arrive(uint32_t warp, SyncClock& into, bool releases) {
+  if (releases) return release(warp, into);
+  if (of_[warp].has_fenced) into.join(of_[warp].fenced);
+}
+
+void Clocks::wait(uint32_t warp, const SyncClock& from, bool acquires) {
+  if (acquires) return acquire(warp, from);
+  observe(warp, from);
+}
+
+/// What is known by the next fence.
+void Clocks::observe(uint32_t warp, const SyncClock& from) {
+  WarpClock& clock = of_[warp];
+  if (!clock.has_observed) clock.observed.clear();
+  clock.has_observed = true;
+  clock.observed.join(from);
+}
+
+void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
+  const uint32_t all = warps_per_block_ == warp_size ? all_lanes : (1u << warps_per_block_) - 1;
+  if (waiting == all && agents_ == warps_per_block_ && !proxy_fenced_) {  // everybody there is, with nothing but stamps
+    for (WarpClock& each : of_) {
+      each.known.seen.assign(agents_, now_);
+      each.lanes_met = each.clear = now_;
     }
     last_meeting_ = now_++;
     return;
   }
   for_lanes(waiting, [&](uint32_t warp) {
-    clock.join(of_[warp].known);
-    clock.seen[warp] = now_;
+    clock.join(of_[first + warp].known);
+    clock.seen[first + warp] = now_;
   });
   for_lanes(waiting, [&](uint32_t warp) {
-    of_[warp].lanes_met = now_;
-    acquire(warp, clock);
+    of_[first + warp].lanes_met = now_;
+    acquire(first + warp, clock);
   });
   ++now_;
 }
@@ -64,9 +91,15 @@ void Clocks::fence(uint32_t warp) {
   WarpClock& clock = of_[warp];
   if (clock.has_observed) acquire(warp, clock.observed);
   clock.has_observed = false;
-  clock.fenced = {};
+  clock.fenced.clear();
   release(warp, clock.fenced);
   clock.has_fenced = true;
+}
+
+void Clocks::fence_proxy(uint32_t warp) {
+  proxy_fenced_ = true;
+  SyncClock::raise(of_[warp].known.fenced, warp, now_);
+  ++now_;
 }
 
 void Clocks::strong_load(uint32_t warp, uint64_t address, Order order) {
@@ -74,10 +107,7 @@ void Clocks::strong_load(uint32_t warp, uint64_t address, Order order) {
   const auto flag = flags_.find(address);
   if (flag == flags_.end()) return;
   if (order == Order::acquire || order == Order::acquire_release) return acquire(warp, flag->second);
-  WarpClock& clock = of_[warp];
-  if (!clock.has_observed) clock.observed = {};
-  clock.has_observed = true;
-  clock.observed.join(flag->second);
+  observe(warp, flag->second);
 }
 
 void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update) {
@@ -87,7 +117,7 @@ void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool upd
     return;
   }
   SyncClock& flag = flags_[address];
-  if (!update) flag = {};
+  if (!update) flag.clear();
   if (releases)
     release(warp, flag);
   else
@@ -97,9 +127,19 @@ void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool upd
 void Clocks::update_clear(uint32_t warp) {
   WarpClock& clock = of_[warp];
   clock.clear = clock.lanes_met;
-  for (uint32_t other = 0; other < warps_; ++other) {
+  const uint32_t first = first_of_block(warp);
+  for (uint32_t other = first; other < first + warps_per_block_; ++other) {
     if (other != warp) clock.clear = std::min(clock.clear, clock.known.seen[other]);
   }
+}
+
+uint32_t Clocks::clear_of_others(uint32_t warp) const {
+  const std::vector<uint32_t>& seen = of_[warp].known.seen;
+  if (seen.size() < agents_) return 0;
+  const auto first = seen.begin() + first_of_block(warp);
+  const uint32_t before = first == seen.begin() ? ~0u : *std::min_element(seen.begin(), first);
+  const auto after = first + warps_per_block_;
+  return after == seen.end() ? before : std::min(before, *std::min_element(after, seen.end()));
 }
 
 }  // namespace sim

@@ -1,26 +1,46 @@
-/// What happens before what: vector clocks of a block's warps, and of the things that synchronise them.
+/// What happens before what: vector clocks of a cluster's agents, and of the things that synchronise them.
 ///
-/// Every access carries a stamp, the block's logical time, which moves on with each synchronisation. A warp's clock
-/// says, for every warp, up to which stamp its accesses happened before this one's next. A thing that synchronises (a
-/// barrier, a flag in memory) owns a clock, too: who arrives there releases into it what it knows, and who waits there
-/// takes all that has been released.
+/// An agent is whoever accesses memory on its own: a warp, or what carries out asynchronous work for an mbarrier. Every
+/// access carries a stamp, the cluster's logical time, which moves on with each synchronisation. An agent's clock says,
+/// for every agent, up to which stamp its accesses happened before this one's next. A thing that synchronises (a
+/// barrier, an mbarrier, a flag in memory) owns a clock, too: who arrives there releases into it what it knows, and who
+/// waits there takes all that has been released.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 namespace sim {
 
-inline constexpr uint32_t max_warps = 32;
+inline constexpr uint32_t max_warps = 32;  ///< of a block
 
-/// For every warp, up to which stamp its accesses are known to have happened before.
+/// For every agent, up to which stamp its accesses are known to have happened before.
 struct SyncClock {
-  std::array<uint32_t, max_warps> seen{};
+  std::vector<uint32_t> seen;    ///< by agent; nothing of those beyond its end
+  std::vector<uint32_t> fenced;  ///< the same of writes that a fence.proxy.async has made visible to the async proxy
 
   void join(const SyncClock& other) {
-    for (uint32_t warp = 0; warp < max_warps; ++warp)
-      seen[warp] = seen[warp] < other.seen[warp] ? other.seen[warp] : seen[warp];
+    join(seen, other.seen);
+    if (!other.fenced.empty()) join(fenced, other.fenced);
+  }
+  void clear() {
+    seen.clear();
+    fenced.clear();
+  }
+  static uint32_t of(const std::vector<uint32_t>& stamps, uint32_t agent) {
+    return agent < stamps.size() ? stamps[agent] : 0;
+  }
+  static void raise(std::vector<uint32_t>& stamps, uint32_t agent, uint32_t stamp) {
+    if (stamps.size() <= agent) stamps.resize(agent + 1);
+    stamps[agent] = stamp;
+  }
+
+ private:
+  static void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) {
+    if (to.size() < from.size()) to.resize(from.size());
+    for (size_t agent = 0; agent < from.size(); ++agent) to[agent] = to[agent] < from[agent] ? from[agent] : to[agent];
   }
 };
 
@@ -30,33 +50,51 @@ enum class Order : uint8_t { weak, relaxed, acquire, release, acquire_release };
 
 class Clocks {
  public:
-  /// Begins a block of so many warps. Its stamps are above those of the block before; true where they begin anew.
-  bool start(uint32_t warps);
+  /// Begins a cluster of blocks of so many warps each: its first agents, block by block. Its stamps are above those of
+  /// the cluster before; true where they begin anew.
+  bool start(uint32_t blocks, uint32_t warps_per_block);
 
   uint32_t now() const { return now_; }      ///< stamp of the accesses that are made now
-  uint32_t start() const { return start_; }  ///< this block's stamps are above: what has none of them is untouched
-  uint32_t warps() const { return warps_; }
+  uint32_t start() const { return start_; }  ///< this cluster's stamps are above: what has none of them is untouched
+  uint32_t agents() const { return agents_; }
+  uint32_t warps() const { return static_cast<uint32_t>(of_.size()); }
+  uint32_t warps_per_block() const { return warps_per_block_; }
 
-  /// The stamp up to which a warp's accesses happened before the next one of `observer`.
-  uint32_t seen(uint32_t observer, uint32_t warp) const { return of_[observer].known.seen[warp]; }
+  /// One more agent that is no warp.
+  uint32_t add_agent() { return agents_++; }
+  /// The stamp of an access that such an agent makes now; it is released into `into`.
+  uint32_t act(uint32_t agent, SyncClock& into);
+
+  /// The stamp up to which an agent's accesses happened before the next one of the warp `observer`.
+  uint32_t seen(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.seen, agent); }
+  /// The same of its writes, if the async proxy acts for the observer.
+  uint32_t fenced(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.fenced, agent); }
   /// The same between the lanes of the observer itself.
   uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
-  /// Whatever has a stamp up to this happened before the warp's next access, whoever did it.
+  /// Whatever has a stamp up to this happened before the warp's next access, whichever warp of its block did it.
   uint32_t clear(uint32_t warp) const { return of_[warp].clear; }
-  /// The stamp at which all warps of the block last met.
+  /// The same of all that is not a warp of its block.
+  uint32_t clear_of_others(uint32_t warp) const;
+  /// The stamp at which all agents of the cluster last met.
   uint32_t last_meeting() const { return last_meeting_; }
 
   /// What the warp has done and knows is released into `into`; what it does from now on is later.
   void release(uint32_t warp, SyncClock& into);
   /// The warp learns what was released into `from`.
   void acquire(uint32_t warp, const SyncClock& from);
-  /// The warps of `waiting` have met at a barrier, none has gone on. `clock`: what others have released there.
-  void meet(uint32_t waiting, SyncClock& clock);
+  /// The same at a barrier whose arrivals and waits may be .relaxed: a fence before or after then orders.
+  void arrive(uint32_t warp, SyncClock& into, bool releases);
+  void wait(uint32_t warp, const SyncClock& from, bool acquires);
+  /// The warps of `waiting`, counted from `first`, a block's first, have met at a barrier, none has gone on. `clock`:
+  /// what others have released there.
+  void meet(uint32_t first, uint32_t waiting, SyncClock& clock);
   /// The lanes of one warp have synchronised.
   void warp_met(uint32_t warp);
 
   /// A fence: strong stores after it release what was before it, and what strong loads before it have read is acquired.
   void fence(uint32_t warp);
+  /// fence.proxy.async: the async proxy sees what the warp has written so far, once it knows of it.
+  void fence_proxy(uint32_t warp);
   /// A strong load from, or a strong store to, the flag at a generic address. A store takes the flag over; an `update`
   /// (an atomic) hands on what others have released there before.
   void strong_load(uint32_t warp, uint64_t address, Order order);
@@ -72,11 +110,14 @@ class Clocks {
     SyncClock observed;  ///< what strong loads have read, for the next fence to acquire
   };
 
+  void observe(uint32_t warp, const SyncClock& from);
   void update_clear(uint32_t warp);
+  uint32_t first_of_block(uint32_t warp) const { return warp / warps_per_block_ * warps_per_block_; }
 
-  uint32_t warps_ = 0;
+  uint32_t warps_per_block_ = 1, agents_ = 0;
   uint32_t start_ = 0, now_ = 0, last_meeting_ = 0;
-  std::array<WarpClock, max_warps> of_{};
+  bool proxy_fenced_ = false;  ///< somebody has executed a fence.proxy.async
+  std::vector<WarpClock> of_;
   std::unordered_map<uint64_t, SyncClock> flags_;  ///< by generic address
 };
 

@@ -15,6 +15,13 @@ const char* name(Finding finding) {
     case Finding::too_long: return "too long";
     case Finding::failed_assertion: return "assertion";
     case Finding::trap: return "trap";
+    case Finding::mbarrier: return "mbarrier";
+    case Finding::transaction_count: return "transaction count";
+    case Finding::wrong_parity: return "wrong parity";
+    case Finding::unfenced: return "missing proxy fence";
+    case Finding::exited_block: return "exited block";
+    case Finding::registers: return "registers";
+    case Finding::bad_launch: return "bad launch";
     case Finding::unsupported: return "unsupported";
   }
   return "?";

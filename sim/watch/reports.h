@@ -23,6 +23,13 @@ enum class Finding : uint8_t {
   too_long,
   failed_assertion,
   trap,
+  mbarrier,
+  transaction_count,
+  wrong_parity,
+  unfenced,
+  exited_block,
+  registers,
+  bad_launch,
   unsupported,
 };
 /// The name under which a finding is reported.

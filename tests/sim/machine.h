@@ -64,6 +64,7 @@ struct LaunchShape {
   uint64_t max_instructions = 100000;
   double max_seconds = 600;
   uint64_t seed = 0;
+  Dim3 cluster{};
 };
 
 // Launches the module's only kernel; the arrays are its parameters and all the memory there is.
@@ -94,7 +95,8 @@ Ran run(const std::string& text, const LaunchShape& setup, Arrays&... arrays) {
                             .max_instructions = setup.max_instructions,
                             .max_seconds = setup.max_seconds,
                             .threads = 1,
-                            .seed = setup.seed}};
+                            .seed = setup.seed},
+                .cluster = setup.cluster};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
   ran.given_up = launch.given_up;
