@@ -50,7 +50,9 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
             raise UserError(f"--merge {shown(source)}: there is no such folder")
         say(f"{record_files.merge(source, data)} records of {shown(source)} are now in {shown(data)}")
         return None
-    tasks = _tasks(arguments)
+    ladder = registry.steps()
+    chosen = registry.find_many(arguments.steps, ladder) if arguments.steps else ladder
+    tasks = _tasks(arguments, chosen)
     if arguments.dry_run:
         for task in tasks:
             say(task.title)
@@ -58,15 +60,20 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
     here = gpu.detect()
     if isinstance(here, gpu.NoGpu):
         raise UserError(f"recording takes a GPU: {here.reason}")
+    if here.capability:
+        fitting, left_out = registry.runnable(chosen, here.capability)
+        if left_out and (arguments.steps or not fitting):
+            raise UserError(left_out)
+        if left_out:
+            say(f"Left out: {left_out}")
+            tasks = _tasks(arguments, fitting)
     devices = _devices(arguments.devices, here.count)
     state = (BUILD if data == DATA else data) / "recorded.json"
     return Plan(tasks, data / here.folder, state, arguments.time_limit, arguments.again, devices)
 
 
-def _tasks(arguments: argparse.Namespace) -> list[Task]:
-    """The part of the recorded set that was asked for."""
-    ladder = registry.steps()
-    chosen = registry.find_many(arguments.steps, ladder) if arguments.steps else ladder
+def _tasks(arguments: argparse.Namespace, chosen: list[registry.Step]) -> list[Task]:
+    """The part of the recorded set of these steps that was asked for."""
     given = {"min-time": arguments.min_time, "rounds": arguments.rounds}
     timing = tuple(f"--{name}={value}" for name, value in given.items() if value is not None)
     tasks = [replace(task, options=task.options + timing) for step in chosen for task in recorded_set.tasks_of(step)]

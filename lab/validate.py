@@ -244,6 +244,7 @@ def step_rows(step: registry.Step, asked: argparse.Namespace, metrics: list[str]
     else:
         output = profiled(executable, products_of(step), work, asked.ncu, metrics, asked.limit)
         if saved is not None:
+            saved.parent.mkdir(parents=True, exist_ok=True)
             saved.write_text(output, encoding="utf-8")
     theirs = measured(output, step.name)
     ours = simulated(executable, work, asked.limit)

@@ -23,6 +23,11 @@ class Gpu:
     archs: tuple[str, ...] = ()  # 90
 
     @property
+    def capability(self) -> str:
+        """The compute capability of the first, on which steps run: 90. "" where the driver does not say."""
+        return next(iter(self.archs), "")
+
+    @property
     def folder(self) -> str:
         """The name of its folder of records: h200, rtx4090, a100sxm4."""
         return folder_name(self.name)

@@ -20,8 +20,8 @@ class Step:
     """One line of the registry."""
 
     name: str  # 07_thread_tile_8x8
-    arch: str  # the least compute capability it needs, as in compute_80
-    ladder: str  # fp32, fp16, wmma, mma
+    arch: str  # the least compute capability it needs, as in compute_80; the only one where it ends in `a`: 90a
+    ladder: str  # fp32, fp16, wmma, mma, hopper
     types: str  # of A and B, the accumulator and C, as shown to people
     also: tuple[str, ...] = ()  # names of the sources in its folder also/
     cuda_args: tuple[str, ...] = ()  # of the compiler, beside those of every step
@@ -32,6 +32,18 @@ class Step:
     def number(self) -> int:
         """Its place in the ladder: 7 for 07_thread_tile_8x8."""
         return int(self.name.split("_", 1)[0])
+
+    def runs_on(self, capability: str) -> bool:
+        """Whether a GPU of this compute capability, such as 89, can run it."""
+        needed, here = int(self.arch.rstrip("a")), int(capability)
+        return here == needed if self.arch.endswith("a") else here >= needed
+
+    @property
+    def needs(self) -> str:
+        """The GPU that it needs, in words."""
+        number = self.arch.rstrip("a")
+        alone = "alone" if self.arch.endswith("a") else "or newer"
+        return f"compute capability {number[:-1]}.{number[-1]} {alone}"
 
     @property
     def folder(self) -> Path:
@@ -100,6 +112,17 @@ def _step(entry: dict, registry: Path) -> Step:
         raise UserError(f"{registry}: the step {entry.get('name', entry)} {what}") from None
 
 
+def runnable(ladder: list[Step], capability: str) -> tuple[list[Step], str]:
+    """The steps that a GPU of this compute capability can run, and what to say of the others; "" without any."""
+    fitting = [step for step in ladder if step.runs_on(capability)]
+    others = [step for step in ladder if step not in fitting]
+    told = [
+        f"{', '.join(step.name for step in others if step.needs == needs)} needs {needs}"
+        for needs in dict.fromkeys(step.needs for step in others)
+    ]
+    return fitting, f"{'; '.join(told)}; this GPU has {capability[:-1]}.{capability[-1]}" if told else ""
+
+
 def find(asked: str, ladder: list[Step]) -> Step:
     """The step that a reader means by `7`, `07` or `07_thread_tile_8x8`."""
     for step in ladder:
@@ -110,7 +133,7 @@ def find(asked: str, ladder: list[Step]) -> Step:
 
 
 def of_ladder(asked: str, ladder: list[Step]) -> list[Step]:
-    """The steps of one part of the ladder: fp32, fp16, wmma, mma."""
+    """The steps of one part of the ladder: fp32, fp16, wmma, mma, hopper."""
     chosen = [step for step in ladder if step.ladder == asked]
     if not chosen:
         names = ", ".join(dict.fromkeys(step.ladder for step in ladder))

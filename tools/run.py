@@ -29,6 +29,7 @@ class Plan:
     here: gpu.Gpu | gpu.NoGpu
     options: list[str]  # passed on to the steps' executables, which refuse what they do not know
     json: Path | None  # where the reader wants the records
+    left_out: str = ""  # of the ladder, what this GPU cannot run, and why
 
     def given(self, name: str) -> str | None:
         """The value of an option that is passed on, "" where it has none, None where it is not given."""
@@ -59,8 +60,13 @@ def plan(arguments: argparse.Namespace) -> Plan:
     file = Path(arguments.json).absolute() if arguments.json else None
     if file and (file.is_dir() or not os.access(file.parent, os.W_OK)):
         raise UserError(f"--json {shown(file)} cannot be written: name a file in a folder that is there")
-    here = gpu.detect()
-    return Plan(ladder, not asked, arguments.sim or isinstance(here, gpu.NoGpu), here, options, file)
+    here, left_out = gpu.detect(), ""
+    simulate = arguments.sim or isinstance(here, gpu.NoGpu)
+    if not asked and not simulate and here.capability:  # one step says itself what it needs
+        ladder, left_out = registry.runnable(ladder, here.capability)
+        if not ladder:
+            raise UserError(f"{left_out}; with --sim they run in the simulator")
+    return Plan(ladder, not asked, simulate, here, options, file, left_out)
 
 
 def run(chosen: Plan, setup: bool) -> None:
@@ -102,6 +108,8 @@ def _ask_whether_they_are_known(environment: Environment, chosen: Plan) -> None:
 def _say_where(chosen: Plan) -> None:
     if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
         say(f"Running on {chosen.here.name}")
+        if chosen.left_out:
+            say(f"Left out: {chosen.left_out}")
     else:
         why = f": {chosen.here.reason}" if isinstance(chosen.here, gpu.NoGpu) else ""
         say(f"Running in the simulator{why}. Results are checked and counted, not timed.")

@@ -66,6 +66,18 @@ double Gpu::peak_tflops(const Variant& variant) const {
   return 0;
 }
 
+void require_runs(const Gpu& gpu, const std::string& arch) {
+  const bool this_one_alone = arch.back() == 'a';
+  const int needed = std::stoi(arch);
+  if (this_one_alone ? gpu.capability == needed : gpu.capability >= needed) return;
+  const auto spoken = [](int capability) {
+    return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+  };
+  throw BadInput("this step needs a GPU of compute capability " + spoken(needed) +
+                 (this_one_alone ? " and of no other (sm_" + arch + ")" : " or newer") + ", and " + gpu.name + " has " +
+                 spoken(gpu.capability) + "; with --sim it runs in the simulator");
+}
+
 Gpu current_gpu() {
   Gpu gpu;
   int device = 0, runtime = 0;
@@ -77,6 +89,7 @@ Gpu current_gpu() {
   gpu.cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
   gpu.multiprocessors = properties.multiProcessorCount;
   gpu.l2_bytes = properties.l2CacheSize;
+  gpu.capability = properties.major * 10 + properties.minor;
   std::array<char, 96> version{};
   if (nvml().ready && nvml().call<NvmlDriverVersion>("nvmlSystemGetDriverVersion", version.data(), version.size()))
     gpu.driver = version.data();

@@ -14,11 +14,19 @@ struct Gpu {
   std::string cuda;    // runtime version, "13.0"
   int multiprocessors;
   std::size_t l2_bytes;
+  int capability;  // its compute capability: 90 for 9.0
 
   /// Theoretical peak in TFLOPS of the units that the variant runs on, as plots/data/gpus.json has it for the charts.
   /// 0 for a GPU or a type that it does not have.
   double peak_tflops(const Variant& variant) const;
 };
+
+/// The least architecture that this executable's step is compiled for, as steps/meson.build has it: "80"; "90a", an `a`
+/// at its end, is the only one.
+const char* step_arch();
+
+/// Throws BadInput, with what would work, where the GPU cannot run what is compiled for `arch`.
+void require_runs(const Gpu& gpu, const std::string& arch);
 
 /// The current device. Throws CudaError.
 Gpu current_gpu();

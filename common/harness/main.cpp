@@ -21,8 +21,10 @@ int list(const Session& session) {
     return 0;
   }
   std::vector<nlohmann::ordered_json> records;
-  for (const Variant& variant : session.variants)
+  for (const Variant& variant : session.variants) {
     records.push_back(variant_record(session.step, variant, session.is_default(variant)));
+    records.back()["arch"] = step_arch();
+  }
   merge_records(session.options.json, records);
   return 0;
 }
@@ -51,6 +53,7 @@ int run(int argc, char** argv) {
   if (in_simulator && !simulated::active()) enter_simulator(session, argv);
   if (!in_simulator) {
     session.gpu = current_gpu();
+    require_runs(session.gpu, step_arch());
     CUDA_CHECK(cudaStreamCreate(&session.stream));
   }
 

@@ -4,6 +4,7 @@
 
 #include "common/harness/gpu.h"
 #include "tests/cpp/host_gemm.h"
+#include "tests/cpp/refusal.h"
 
 namespace {
 
@@ -34,6 +35,38 @@ TEST(Peak, IsUnknownForAGpuOrATypeThatTheTableDoesNotHave) {
   EXPECT_EQ(gpu("Tesla P100", 56).peak_tflops(right_variant()), 0);
   EXPECT_EQ(gpu("NVIDIA H100 PCIe", 114).peak_tflops(right_variant()), 0) << "fewer multiprocessors than the H100 SXM";
   EXPECT_EQ(gpu("Tesla V100-SXM2-32GB", 80).peak_tflops(right_variant<__nv_bfloat16, float, float>()), 0);
+}
+
+Gpu of_capability(const char* name, int capability) {
+  Gpu made = gpu(name, 1);
+  made.capability = capability;
+  return made;
+}
+
+TEST(Architecture, RunsOnItsGpuAndOnNewerOnes) {
+  for (const int capability : {80, 86, 90, 100, 121})
+    EXPECT_NO_THROW(require_runs(of_capability("", capability), "80"));
+  for (const int capability : {90, 100}) EXPECT_NO_THROW(require_runs(of_capability("", capability), "90"));
+  EXPECT_NO_THROW(require_runs(of_capability("", 90), "90a"));
+}
+
+TEST(Architecture, IsRefusedOnAnOlderGpuWithWhatWouldWork) {
+  EXPECT_EQ(
+      refusal([] { require_runs(of_capability("NVIDIA A100-SXM4-80GB", 80), "90"); }),
+      "this step needs a GPU of compute capability 9.0 or newer, and NVIDIA A100-SXM4-80GB has 8.0; with --sim it "
+      "runs in the simulator");
+  EXPECT_EQ(refusal([] { require_runs(of_capability("Tesla T4", 75), "80"); }),
+            "this step needs a GPU of compute capability 8.0 or newer, and Tesla T4 has 7.5; with --sim it runs in the "
+            "simulator");
+}
+
+TEST(Architecture, WithAnAIsRefusedOnEveryOtherGpu) {
+  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA GeForce RTX 4090", 89), "90a"); }),
+            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA GeForce RTX 4090 has "
+            "8.9; with --sim it runs in the simulator");
+  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA B200", 100), "90a"); }),
+            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA B200 has 10.0; with "
+            "--sim it runs in the simulator");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-"""Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU.
+"""Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU that
+can run it.
 
-With --sim the same in the simulator, on fewer sizes, and once more with a single multiprocessor, on which persistent
+With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes, on which persistent
 blocks have to get from tile to tile. One process checks all sizes (`--check`): it says what became of each variant, and
 every case that failed as it can be run by hand.
 """
@@ -8,10 +9,15 @@ every case that failed as it can be run by hand.
 import argparse
 import sys
 
-from sizes import gpu_cases, one_multiprocessor_cases, simulated_cases
+from sizes import few_multiprocessors_cases, gpu_cases, simulated_cases
 from step import Step, require_gpu
 
-ONE_MULTIPROCESSOR = {"GEMM_SIM_MULTIPROCESSORS": "1"}
+CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pairs of blocks, which take two
+
+
+def few_multiprocessors(step: Step) -> str:
+    """How many multiprocessors a simulated GPU needs to run the step at all."""
+    return "2" if int(step.arch.rstrip("a")) >= CLUSTERS_FROM else "1"
 
 
 def main() -> int:
@@ -22,12 +28,13 @@ def main() -> int:
     asked = parser.parse_args()
     step = Step(asked.executable)
     if not asked.sim:
-        require_gpu()
+        require_gpu(step.arch)
         return step.check([case for variant in step.variants for case in gpu_cases(variant)]).returncode
     code = step.check([case for variant in step.variants for case in simulated_cases(variant)], ["--sim"]).returncode
-    print("with one multiprocessor:", flush=True)
-    cases = [case for variant in step.variants for case in one_multiprocessor_cases(variant)]
-    return code or step.check(cases, ["--sim"], environment=ONE_MULTIPROCESSOR).returncode
+    few = few_multiprocessors(step)
+    print(f"with multiprocessors: {few}", flush=True)
+    cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
+    return code or step.check(cases, ["--sim"], environment={"GEMM_SIM_MULTIPROCESSORS": few}).returncode
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Runs variants under compute-sanitizer, each on a small size. Exit code 77 without a GPU or without the sanitizer.
 
-    python3 tests/gpu/sanitize.py build                          every variant of every step, memcheck and racecheck
+    python3 tests/gpu/sanitize.py build                          every variant of every step, memcheck and racecheck;
+                                                                 from sm_90 on initcheck and synccheck as well
     python3 tests/gpu/sanitize.py build 07 20 --tool synccheck   two steps, another tool
     python3 tests/gpu/sanitize.py build --jobs 8                 so many at a time (default 4)
 
@@ -22,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from sizes import sanitized_cases
-from step import Step, Variant, require_gpu, skip
+from step import Step, Variant, capabilities, fits, skip
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 USUAL_TOOLS = TOOLS[:2]
+ORDERED_BY_PHASES = 90  # from this architecture on, barriers in memory order a kernel: every tool looks at it
 USUAL_PLACES = (
     Path("/usr/local/cuda/bin/compute-sanitizer"),
     Path("/usr/local/cuda/compute-sanitizer/compute-sanitizer"),
@@ -97,11 +99,20 @@ def executables(build: Path, asked: list[str]) -> list[Path]:
     return [path for path in built if not asked or path.name.startswith(tuple(asked))]
 
 
-def runs_of(executable: Path, tools: list[str]) -> list[Run]:
-    """Every variant of a step under every tool."""
-    digest = hashlib.sha256(executable.read_bytes()).hexdigest()[:16]
-    step = Step(executable)
+def runs_of(step: Step, asked: list[str] | None) -> list[Run]:
+    """Every variant of a step under every tool that was asked for; else under the usual ones, or those it needs."""
+    digest = hashlib.sha256(step.executable.read_bytes()).hexdigest()[:16]
+    tools = asked or (TOOLS if int(step.arch.rstrip("a")) >= ORDERED_BY_PHASES else USUAL_TOOLS)
     return [Run(step, digest, variant, tool) for variant in step.variants for tool in tools]
+
+
+def steps_that_run(found: list[Path], here: int) -> list[Step]:
+    """The steps that this GPU can run; says which it cannot."""
+    steps = [Step(path) for path in found]
+    for step in steps:
+        if not fits(step.arch, here):
+            print(f"{step.name} is left out: it needs an sm_{step.arch}, and this GPU is an sm_{here}")
+    return [step for step in steps if fits(step.arch, here)]
 
 
 def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
@@ -157,7 +168,10 @@ def main() -> int:
     parser.add_argument("steps", nargs="*", metavar="STEP", help="a step's name or its beginning (default: all)")
     parser.add_argument("--jobs", type=int, default=4, help="processes at a time (default 4)")
     parser.add_argument(
-        "--tool", action="append", choices=TOOLS, help="may be given again (default: memcheck, racecheck)"
+        "--tool",
+        action="append",
+        choices=TOOLS,
+        help="may be given again (default: memcheck, racecheck; from sm_90 on all)",
     )
     parser.add_argument("--slices", type=int, default=3, help="slices of K (default 3: prologue, middle, tail)")
     parser.add_argument("--again", action="store_true", help="those that came out clean, too")
@@ -165,14 +179,15 @@ def main() -> int:
     if asked.jobs < 1 or asked.slices < 1:
         parser.error("--jobs and --slices take a number from 1")
     found = executables(asked.build, asked.steps)
-    require_gpu()
+    here = capabilities()[0]
     program = sanitizer()
-    every = [run for path in found for run in runs_of(path, asked.tool or list(USUAL_TOOLS))]
+    steps = steps_that_run(found, here)
+    every = [run for step in steps for run in runs_of(step, asked.tool)]
     state = State(asked.build / "sanitized.json")
     left = [run for run in every if asked.again or not state.is_clean(run)]
     estimate = duration(sum(state.seconds(run) for run in left) / asked.jobs)
     print(
-        f"{len(every)} runs of {len(found)} steps, {len(every) - len(left)} clean already; "
+        f"{len(every)} runs of {len(steps)} steps, {len(every) - len(left)} clean already; "
         f"{len(left)} left, {asked.jobs} at a time: about {estimate}",
         flush=True,
     )

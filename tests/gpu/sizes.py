@@ -37,8 +37,8 @@ def simulated_cases(variant: Variant) -> list[Case]:
     return _unique(variant, [*runs, *_ragged(variant)]) + refused(variant)
 
 
-def one_multiprocessor_cases(variant: Variant) -> list[Case]:
-    """For the simulator with one multiprocessor: persistent blocks have to get from tile to tile."""
+def few_multiprocessors_cases(variant: Variant) -> list[Case]:
+    """For the simulator with one multiprocessor or two: persistent blocks have to get from tile to tile."""
     return _unique(variant, _several_tiles(variant, (2, 2), (1, 5)))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 SKIPPED = 77
+CAPABILITY = re.compile(r"\d+\.\d")  # as nvidia-smi says it: 9.0
 
 
 def skip(why: str) -> NoReturn:
@@ -20,14 +22,30 @@ def skip(why: str) -> NoReturn:
     sys.exit(SKIPPED)
 
 
-def require_gpu() -> None:
-    """Skips the test where the driver shows no GPU."""
+def capabilities() -> list[int]:
+    """The compute capabilities of the GPUs that the driver shows, such as 90. Skips the test where there is none."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
     try:
-        shown = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+        shown = subprocess.run(query, capture_output=True, text=True, check=False)
     except OSError:
         skip("nvidia-smi was not found, so there is no NVIDIA driver")
-    if shown.returncode != 0 or "GPU" not in shown.stdout:
+    found = [int(line.replace(".", "")) for line in shown.stdout.split() if CAPABILITY.fullmatch(line)]
+    if shown.returncode != 0 or not found:
         skip("no NVIDIA GPU was found")
+    return found
+
+
+def fits(arch: str, capability: int) -> bool:
+    """Whether a GPU of this compute capability runs what is compiled for `arch`: 80; 90a, an `a`, that one alone."""
+    needed = int(arch.rstrip("a"))
+    return capability == needed if arch.endswith("a") else capability >= needed
+
+
+def require_gpu(arch: str = "") -> None:
+    """Skips the test where the driver shows no GPU, or where the first cannot run what is compiled for `arch`."""
+    here = capabilities()[0]
+    if arch and not fits(arch, here):
+        skip(f"sm_{arch} is needed, and this GPU is an sm_{here}")
 
 
 @dataclass(frozen=True)
@@ -80,6 +98,7 @@ class Step:
             if listed.returncode != 0:
                 sys.exit(f"{self.name} --list failed: {listed.stderr}")
             records = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
+        self.arch: str = records[0]["arch"]  # the least that it runs on
         # those that leave out work are wrong on purpose
         self.variants = [_variant(record) for record in records if not record.get("leaves_out")]
 

@@ -1,16 +1,38 @@
-"""Which architectures meson.build compiles for: what nvidia-smi says, where it says any."""
+"""Which architectures meson.build compiles for, and what becomes of a step that the GPU here cannot run."""
 
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lab import record
+from tools import cli, gpu, registry, run
+from tools.errors import UserError
 from tools.paths import ROOT
+from tools.registry import Step
 
-DETECTION = re.compile(r"^archs = get_option.*?^gencode = ", re.MULTILINE | re.DOTALL)
+DETECTION = re.compile(r"^ptx_arch = .*?^(?=summary)", re.MULTILINE | re.DOTALL)
+
+
+def configured(folder: Path, message: str, smi: str = "exit 9", options: tuple[str, ...] = ()) -> str:
+    """What a project of that part of meson.build alone says, with a made-up nvidia-smi."""
+    detection = DETECTION.search((ROOT / "meson.build").read_text(encoding="utf-8"))[0]
+    project = f"project('archs', version: '1')\n{detection}message({message})\n"
+    (folder / "meson.build").write_text(project, encoding="utf-8")
+    shutil.copy(ROOT / "meson.options", folder)
+    program = folder / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{smi}\n", encoding="utf-8")
+    program.chmod(0o755)
+    meson = Path(sys.executable).parent / "meson"
+    path = f"{program.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    command = [meson, "setup", *options, folder / "build", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})
+    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -25,18 +47,92 @@ DETECTION = re.compile(r"^archs = get_option.*?^gencode = ", re.MULTILINE | re.D
     ],
 )
 def test_only_what_a_driver_calls_a_version_is_an_architecture(smi, archs, tmp_path):
-    """A project of that part of meson.build alone, with a made-up nvidia-smi."""
-    detection = DETECTION.search((ROOT / "meson.build").read_text(encoding="utf-8"))[0].removesuffix("gencode = ")
-    project = f"project('archs', version: '1')\n{detection}message('archs <' + archs + '>')\n"
-    (tmp_path / "meson.build").write_text(project, encoding="utf-8")
-    shutil.copy(ROOT / "meson.options", tmp_path)
-    program = tmp_path / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{smi}\n", encoding="utf-8")
-    program.chmod(0o755)
-    meson = Path(sys.executable).parent / "meson"
-    path = f"{program.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
-    done = subprocess.run(
-        [meson, "setup", tmp_path / "build", tmp_path], capture_output=True, text=True, check=False, env={"PATH": path}
-    )
-    assert f"Message: archs <{archs}>\n" in done.stdout, done.stdout + done.stderr
+    said = configured(tmp_path, "'archs <' + archs + '>'", smi)
+    assert f"Message: archs <{archs}>\n" in said, said
+
+
+@pytest.mark.parametrize(
+    ("archs", "least", "codes"),
+    [
+        ("", "80", "compute_80"),
+        ("", "90a", "compute_90a"),
+        ("80,90", "80", "compute_80 sm_80 sm_90"),
+        ("80,90", "90", "compute_90 sm_90"),
+        ("80,90", "90a", "compute_90a sm_90a"),
+        ("90a", "90a", "compute_90a sm_90a"),
+        ("75,100", "80", "compute_80 sm_100"),
+        ("75,100", "90", "compute_90 sm_100"),
+        ("75,100", "90a", "compute_90a"),
+    ],
+)
+def test_a_source_is_compiled_for_its_least_architecture_and_what_can_run_it(archs, least, codes, tmp_path):
+    said = configured(tmp_path, f"' '.join(gencode['{least}'])", options=(f"-Darchs={archs}",))
+    assert re.findall(r"code=(\w+)", said) == codes.split(), said
+    for virtual, real in re.findall(r"arch=compute_(\w+),code=sm_(\w+)", said):
+        assert virtual == real, said
+
+
+FOR_ALL, NEWER, ALONE = (
+    Step("01_naive", "80", "fp32", "f32"),
+    Step("22_tma", "90", "hopper", "bf16 f16"),
+    Step("23_wgmma", "90a", "hopper", "bf16 f16"),
+)
+LADDER = [FOR_ALL, NEWER, ALONE]
+
+
+@pytest.mark.parametrize(
+    ("capability", "runs"), [("80", LADDER[:1]), ("89", LADDER[:1]), ("90", LADDER), ("100", LADDER[:2])]
+)
+def test_an_architecture_with_an_a_runs_on_that_gpu_alone(capability, runs):
+    assert registry.runnable(LADDER, capability)[0] == runs
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """A ladder with steps for Hopper, and a GPU of some compute capability."""
+    monkeypatch.setattr(registry, "steps", lambda: LADDER)
+
+    def of(capability: str) -> None:
+        monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 1, (capability,)))
+
+    return of
+
+
+TOLD = (
+    "22_tma needs compute capability 9.0 or newer; 23_wgmma needs compute capability 9.0 alone; this GPU has 8.6",
+    "23_wgmma needs compute capability 9.0 alone; this GPU has 10.0",
+)
+
+
+def test_the_whole_ladder_leaves_out_what_the_gpu_cannot_run(on_gpu):
+    for capability, steps, told in (("86", LADDER[:1], TOLD[0]), ("100", LADDER[:2], TOLD[1]), ("90", LADDER, "")):
+        on_gpu(capability)
+        plan = run.plan(cli.parse(["run"]))
+        assert (plan.steps, plan.left_out) == (steps, told)
+
+
+def test_a_ladder_of_which_the_gpu_can_run_nothing_is_refused_with_what_would_work(on_gpu):
+    on_gpu("86")
+    with pytest.raises(UserError) as refused:
+        run.plan(cli.parse(["run", "--ladder", "hopper"]))
+    assert str(refused.value) == f"{TOLD[0]}; with --sim they run in the simulator"
+    assert run.plan(cli.parse(["run", "--ladder", "hopper", "--sim"])).steps == LADDER[1:]
+
+
+def test_a_step_that_is_asked_for_says_itself_what_it_needs(on_gpu):
+    on_gpu("86")
+    assert run.plan(cli.parse(["run", "23"])).steps == [ALONE]
+
+
+def test_the_recorded_set_leaves_out_what_the_gpu_cannot_run(on_gpu, tmp_path, monkeypatch, capsys):
+    on_gpu("86")
+    ladder = [replace(step, home=tmp_path) for step in LADDER]
+    for step in ladder:
+        step.folder.mkdir()
+        step.kernel.write_text("", encoding="utf-8")
+    monkeypatch.setattr(registry, "steps", lambda: ladder)
+    plan = record.plan(cli.parse(["record", "--only", "sizes"]))
+    assert {task.program for task in plan.tasks} == {"steps/01_naive"}
+    assert f"Left out: {TOLD[0]}" in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"22_tma needs compute capability 9\.0 or newer; this GPU has 8\.6"):
+        record.plan(cli.parse(["record", "--steps", "22"]))

@@ -14,7 +14,7 @@ STEP = """\
 import json, sys
 RECORD = {"default": False, "a": "f32", "acc": "f32", "c": "f32", "layout": "NN", "block": [32, 32, 8],
           "multiple_m": 1, "multiple_n": 1, "multiple_k": 1, "multiple_lda": 1, "multiple_ldb": 1, "multiple_ldc": 1,
-          "most_blocks": [65535, 2147483647], "takes_swizzle_stride": False}
+          "most_blocks": [65535, 2147483647], "takes_swizzle_stride": False, "arch": "ARCH"}
 if "--list" in sys.argv:
     with open(sys.argv[-1], "w") as file:
         for name, more in (("good", {}), ("bad", {}), ("partial", {"leaves_out": "the store of C"})):
@@ -37,10 +37,10 @@ def sanitize(tmp_path):
     """Runs sanitize.py on two made-up steps; returns its exit code, its lines, and the runs of the sanitizer."""
     steps, programs, log = tmp_path / "build" / "steps", tmp_path / "bin", tmp_path / "log"
     for path, text in (
-        (steps / "01_one", STEP),
-        (steps / "02_two", STEP),
+        (steps / "01_one", STEP.replace("ARCH", "80")),
+        (steps / "02_two", STEP.replace("ARCH", "80")),
         (programs / "compute-sanitizer", SANITIZER.format(log=log)),
-        (programs / "nvidia-smi", "#!/bin/sh\necho GPU 0: made up\n"),
+        (programs / "nvidia-smi", "#!/bin/sh\necho 9.0\n"),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -76,7 +76,7 @@ def test_each_variant_runs_under_each_tool_and_what_is_clean_is_not_run_again(sa
     assert (code, len(runs)) == (1, 4)
     assert said[0].startswith("8 runs of 2 steps, 4 clean already; 4 left, 4 at a time: about ")
 
-    (sanitize.build / "steps" / "02_two").write_text(STEP + "# changed\n", encoding="utf-8")
+    (sanitize.build / "steps" / "02_two").write_text(STEP.replace("ARCH", "80") + "# changed\n", encoding="utf-8")
     code, said, runs = sanitize("02", "--jobs", "1")
     assert (code, len(runs)) == (1, 4)
     assert said[0].startswith("4 runs of 1 steps, 0 clean already; 4 left, 1 at a time")
@@ -88,6 +88,23 @@ def test_steps_and_tools_can_be_chosen(sanitize):
     assert all(run.startswith("--tool synccheck") for run in runs)
     state = json.loads((sanitize.build / "sanitized.json").read_text(encoding="utf-8"))
     assert state["01_one good synccheck"]["result"] == "clean"
+
+
+def test_a_step_for_sm_90_runs_under_every_tool(sanitize):
+    (sanitize.build / "steps" / "01_one").write_text(STEP.replace("ARCH", "90"), encoding="utf-8")
+    _, said, runs = sanitize("01")
+    assert said[0].startswith("8 runs of 1 steps"), said[0]
+    assert {run.split()[1] for run in runs} == {"memcheck", "racecheck", "initcheck", "synccheck"}
+
+
+def test_a_step_that_the_gpu_cannot_run_is_left_out(sanitize):
+    (sanitize.build / "steps" / "02_two").write_text(STEP.replace("ARCH", "100a"), encoding="utf-8")
+    _, said, runs = sanitize()
+    assert said[:2] == [
+        "02_two is left out: it needs an sm_100a, and this GPU is an sm_90",
+        "4 runs of 1 steps, 0 clean already; 4 left, 4 at a time: about 6 s",
+    ]
+    assert len(runs) == 4
 
 
 def test_a_state_that_cannot_be_read_is_no_hindrance(sanitize):

@@ -305,7 +305,9 @@ class Build:
             if not skip and word not in ("-c", "-MD", "-O3", "-MT", "-MF", "-MQ", "-o") and not word.endswith(".cu"):
                 kept.append(word)
             skip = word in ("-MT", "-MF", "-MQ", "-o")
-        libraries = [f"common/harness/libharness{part}.a" for part in ("_main", "", "_cuda")]
+        arch = re.search(r"arch=compute_(\w+),code=compute_", " ".join(kept))[1]
+        names = ("harness_main", f"step_arch_{arch}", "harness", "harness_cuda")
+        libraries = [f"common/harness/lib{name}.a" for name in names]
         line = [*kept, str(source), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
         if done.returncode != 0:
