@@ -73,7 +73,7 @@ class Expander {
   /// Appends a function's body. `called_from` is the place of the call, none for the kernel itself.
   void copy(const Function& function, uint32_t first_register, const std::vector<uint32_t>& variables,
             const Location& called_from) {
-    std::vector<uint32_t> moved;            // where each of the function's instructions is now
+    std::vector<uint32_t> moved;                 // where each of the function's instructions is now
     std::vector<std::pair<size_t, bool>> jumps;  // of this copy; true for a return
     stack_.push_back(&function);
     for (const Instruction& written : function.instructions) {
@@ -117,11 +117,13 @@ class Expander {
   }
 
   /// Puts the called function's body in the place of a call, or returns false. A guarded call is jumped over.
-  bool expand(const Instruction& call, std::vector<std::pair<size_t, bool>>& jumps, const std::vector<uint32_t>& moved) {
+  bool expand(const Instruction& call, std::vector<std::pair<size_t, bool>>& jumps,
+              const std::vector<uint32_t>& moved) {
     const Call parts = parts_of(call);
     const Function* const callee = find_function(module_, parts.name);
     if (!callee || std::find(stack_.begin(), stack_.end(), callee) != stack_.end()) return false;
-    if (parts.results.size() != callee->result_count || parts.parameters.size() != callee->parameter_count) return false;
+    if (parts.results.size() != callee->result_count || parts.parameters.size() != callee->parameter_count)
+      return false;
     std::vector<Operand> given = parts.results;
     given.insert(given.end(), parts.parameters.begin(), parts.parameters.end());
     const Home& home = home_of(*callee);

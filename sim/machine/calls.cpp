@@ -101,8 +101,8 @@ void print(Warp& warp, const Call& call) {
     const std::string format = text_at(warp, lane, argument<u64>(warp, lane, call.offset[0]));
     const Formatted out = formatted(warp, lane, format, argument<u64>(warp, lane, call.offset[1]));
     std::fwrite(out.text.data(), 1, out.text.size(), stdout);
-    std::memcpy(warp.block.local(warp) + size_t{lane} * warp.block.program.local_bytes + call.offset[2],
-                &out.arguments, sizeof out.arguments);
+    std::memcpy(warp.block.local(warp) + size_t{lane} * warp.block.program.local_bytes + call.offset[2], &out.arguments,
+                sizeof out.arguments);
   });
 }
 
@@ -131,8 +131,9 @@ void build_call(Builder& builder) {
     const std::string function = "function '" + readable(name) + "'";
     if (ptx::find_function(builder.module(), name))
       builder.refuse(function + " calls itself, or calls that are expanded make more than a million instructions");
-    builder.refuse(function + " is not in the PTX; of the functions that CUDA itself provides, printf and assert can be "
-                              "called");
+    builder.refuse(function +
+                   " is not in the PTX; of the functions that CUDA itself provides, printf and assert can be "
+                   "called");
   }
   const size_t needed = prints ? 2 : 5;
   if (operands.size() != callee + 2 || operands[callee + 1].parts.size() != needed ||

@@ -64,9 +64,11 @@ void build(Builder& builder) {
 template <class T, Kind kind>
 void add_kind(Table& table, const std::string& plain, const std::string& taking, const std::string& part,
               const std::string& type) {
-  table.add(plain + part + ".cc." + type, {"", Class::integer, handle<with_carry<T, kind, false, true>>, build<T, kind>});
+  table.add(plain + part + ".cc." + type,
+            {"", Class::integer, handle<with_carry<T, kind, false, true>>, build<T, kind>});
   table.add(taking + part + "." + type, {"", Class::integer, handle<with_carry<T, kind, true, false>>, build<T, kind>});
-  table.add(taking + part + ".cc." + type, {"", Class::integer, handle<with_carry<T, kind, true, true>>, build<T, kind>});
+  table.add(taking + part + ".cc." + type,
+            {"", Class::integer, handle<with_carry<T, kind, true, true>>, build<T, kind>});
 }
 
 template <class T>

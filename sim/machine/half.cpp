@@ -1,5 +1,5 @@
-/// 16-bit floating point: arithmetic of one and of two packed in a register (PTX ISA 9.7.4), and comparisons. A NaN that an operation makes is 0x7fff. Subnormals are kept unless the
-/// instruction says `.ftz`.
+/// 16-bit floating point: arithmetic of one and of two packed in a register (PTX ISA 9.7.4), and comparisons. A NaN
+/// that an operation makes is 0x7fff. Subnormals are kept unless the instruction says `.ftz`.
 ///
 /// bfloat16 has no `.ftz` and no `.sat`; its add, sub, mul and comparisons need sm_90.
 #include "machine/half.h"

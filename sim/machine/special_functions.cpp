@@ -1,6 +1,6 @@
-/// The approximate instructions (PTX ISA 9.7.3, 9.7.4): division, reciprocal, roots, powers and logarithms of two, sine,
-/// cosine and hyperbolic tangent. PTX gives bounds for their errors, not their bits. Here they are computed in double
-/// precision and rounded once, which is within every bound; a GPU may differ in the last bits.
+/// The approximate instructions (PTX ISA 9.7.3, 9.7.4): division, reciprocal, roots, powers and logarithms of two,
+/// sine, cosine and hyperbolic tangent. PTX gives bounds for their errors, not their bits. Here they are computed in
+/// double precision and rounded once, which is within every bound; a GPU may differ in the last bits.
 #include <cmath>
 #include <string>
 
@@ -49,9 +49,7 @@ f32 quotient_in_range(f32 a, f32 b) {
 /// The approximations that a division or a root in double precision starts from: the upper 32 bits of operand and
 /// result, the lower ones zero, without subnormals.
 f64 upper(f64 x) { return std::bit_cast<f64>(std::bit_cast<u64>(x) & ~u64{0xffffffff}); }
-f64 flushed_upper(f64 x) {
-  return std::fabs(x) < std::numeric_limits<f64>::min() ? std::copysign(0.0, x) : upper(x);
-}
+f64 flushed_upper(f64 x) { return std::fabs(x) < std::numeric_limits<f64>::min() ? std::copysign(0.0, x) : upper(x); }
 template <auto function>
 f64 gross(f64 x) {
   const f64 result = function(flushed_upper(x));

@@ -96,9 +96,8 @@ TEST(Floating, SaturatesToTheUnitInterval) {
     expect_like<f32, f32, f32>("mul" + rounding + ".ftz.sat.f32",
                                [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) * flush(b)))); });
   }
-  expect_like<f32, f32, f32, f32>("fma.rn.ftz.sat.f32", [=](f32 a, f32 b, f32 c) {
-    return unit(flush(std::fma(flush(a), flush(b), flush(c))));
-  });
+  expect_like<f32, f32, f32, f32>(
+      "fma.rn.ftz.sat.f32", [=](f32 a, f32 b, f32 c) { return unit(flush(std::fma(flush(a), flush(b), flush(c)))); });
   expect_like<f32, f32>("cvt.ftz.sat.f32.f32", [=](f32 a) { return unit(flush(a)); });
 }
 

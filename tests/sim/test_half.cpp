@@ -449,8 +449,7 @@ TEST(Half, ToIntegersClampedInEveryRounding) {
     expect_integer_from<u64, u64>(format, "u64");
     expect_integer_from<s64, u64>(format, "s64");
     for (const char mode : {'n', 'z', 'm', 'p'}) {
-      const auto results = evaluate_all<u16>(
-          std::string("cvt.r") + mode + "i." + format.name + "." + format.name, all);
+      const auto results = evaluate_all<u16>(std::string("cvt.r") + mode + "i." + format.name + "." + format.name, all);
       for (size_t i = 0; i < all.size(); ++i)
         ASSERT_EQ(results[i], converted(format, whole(format.value(all[i]), mode), 'n')) << all[i];
     }

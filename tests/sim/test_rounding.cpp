@@ -84,9 +84,8 @@ TEST(Rounding, SubnormalsAreFlushedWhereAskedFor) {
     expect_like<f32, f32, f32>("add" + tail, [=](f32 a, f32 b) { return flush(in.sum(flush(a), flush(b))); });
     expect_like<f32, f32, f32>("sub" + tail, [=](f32 a, f32 b) { return flush(in.sum(flush(a), -flush(b))); });
     expect_like<f32, f32, f32>("mul" + tail, [=](f32 a, f32 b) { return flush(in.product(flush(a), flush(b))); });
-    expect_like<f32, f32, f32, f32>("fma" + tail, [=](f32 a, f32 b, f32 c) {
-      return flush(in.multiply_add(flush(a), flush(b), flush(c)));
-    });
+    expect_like<f32, f32, f32, f32>(
+        "fma" + tail, [=](f32 a, f32 b, f32 c) { return flush(in.multiply_add(flush(a), flush(b), flush(c))); });
     expect_like<f32, f32, f32>("div" + tail, [=](f32 a, f32 b) { return flush(in.quotient(flush(a), flush(b))); });
     expect_like<f32, f32>("rcp" + tail, [=](f32 a) { return flush(in.quotient(1, flush(a))); });
     expect_like<f32, f32>("sqrt" + tail, [=](f32 a) { return in.root(flush(a)); });

@@ -6,8 +6,8 @@ constexpr int length = 96, depth = 32, tile = 16;
 
 __global__ void attend(const float* q, const float* k, const float* v, float* out) {
   extern __shared__ float memory[];
-  float(*keys)[depth + 1] = reinterpret_cast<float(*)[depth + 1]>(memory);
-  float(*values)[depth + 1] = keys + tile;
+  float (*keys)[depth + 1] = reinterpret_cast<float (*)[depth + 1]>(memory);
+  float (*values)[depth + 1] = keys + tile;
   const int lane = threadIdx.x, query = blockIdx.x * tile + threadIdx.y;  // a warp a query, a lane a column
   const float mine = q[query * depth + lane] * rsqrtf(depth);
   float largest = -INFINITY, sum = 0, result = 0;
@@ -19,7 +19,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     for (int j = 0; j < tile; ++j) {
       float product = mine * keys[j][lane];
       for (int step = 16; step > 0; step /= 2) product += __shfl_xor_sync(0xffffffff, product, step);
-      const float larger = fmaxf(largest, product), correction = expf(largest - larger), weight = expf(product - larger);
+      const float larger = fmaxf(largest, product), correction = expf(largest - larger),
+                  weight = expf(product - larger);
       sum = sum * correction + weight;
       result = result * correction + weight * values[j][lane];
       largest = larger;

@@ -39,7 +39,8 @@ int main() {
     for (int c = 0; c < columns; ++c) mean += data[row * columns + c] / double{columns};
     for (int c = 0; c < columns; ++c) variance += std::pow(data[row * columns + c] - mean, 2) / columns;
     for (int c = 0; c < columns; ++c)
-      expected[row * columns + c] = std::tanh((data[row * columns + c] - mean) / std::sqrt(variance + 1e-5) * 1.5 + 0.25);
+      expected[row * columns + c] =
+          std::tanh((data[row * columns + c] - mean) / std::sqrt(variance + 1e-5) * 1.5 + 0.25);
   }
   return verdict("layer_norm", worst_error(std::vector<float>(y, y + n), expected), 2e-6);
 }

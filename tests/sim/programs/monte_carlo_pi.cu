@@ -28,5 +28,6 @@ int main() {
   const double pi = 4.0 * counted / (blocks * threads * points);
   // A fused x·x + y·y may decide a point on the circle's edge otherwise than the host.
   const double disagree = std::fabs(double(counted) - double(expected));
-  return std::fabs(pi - 3.14159) > 0.02 ? verdict("monte_carlo_pi, value", pi, 0) : verdict("monte_carlo_pi", disagree, 2);
+  return std::fabs(pi - 3.14159) > 0.02 ? verdict("monte_carlo_pi, value", pi, 0)
+                                        : verdict("monte_carlo_pi", disagree, 2);
 }

@@ -22,9 +22,7 @@ __global__ void print(int* areas) {
   if (i < 3) printf("thread %d: %s, area %d, half of it %.1f\n", i, colours[i], areas[i], areas[i] / 2.0);
 }
 
-__global__ void fail(const int* areas, int limit) {
-  assert(areas[threadIdx.x] < limit);
-}
+__global__ void fail(const int* areas, int limit) { assert(areas[threadIdx.x] < limit); }
 
 int main(int argc, char**) {
   int* const areas = to_device(std::vector<int>(6));

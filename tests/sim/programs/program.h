@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                                 \
-  do {                                                                                              \
-    const cudaError_t error = (call);                                                               \
-    if (error != cudaSuccess) {                                                                     \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error));         \
-      std::exit(1);                                                                                 \
-    }                                                                                               \
+#define CHECK(call)                                                                         \
+  do {                                                                                      \
+    const cudaError_t error = (call);                                                       \
+    if (error != cudaSuccess) {                                                             \
+      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
+      std::exit(1);                                                                         \
+    }                                                                                       \
   } while (0)
 
 // A copy of the host's data in the device's memory. Never freed: the program is about to end.
@@ -48,7 +48,8 @@ template <class T>
 double worst_error(const std::vector<T>& got, const std::vector<T>& expected) {
   double worst = got.size() == expected.size() ? 0 : INFINITY;
   for (size_t i = 0; i < got.size() && i < expected.size(); ++i) {
-    const double error = std::fabs(double(got[i]) - double(expected[i])) / std::max(1.0, std::fabs(double(expected[i])));
+    const double error =
+        std::fabs(double(got[i]) - double(expected[i])) / std::max(1.0, std::fabs(double(expected[i])));
     worst = error <= worst ? worst : error == error ? error : INFINITY;
   }
   return worst;

@@ -33,6 +33,6 @@ int main() {
   CHECK(cudaMalloc(&log_y, n * sizeof(float)));
   softmax<<<(rows + 3) / 4, dim3(32, 4)>>>(to_device(x), y, log_y, rows, columns);
   CHECK(cudaGetLastError());
-  return verdict("softmax", std::max(worst_error(to_host(y, n), expected), worst_error(to_host(log_y, n), expected_log)),
-                 2e-6);
+  return verdict("softmax",
+                 std::max(worst_error(to_host(y, n), expected), worst_error(to_host(log_y, n), expected_log)), 2e-6);
 }

@@ -29,7 +29,8 @@ int main() {
     std::swap(from, to);
     const auto at = [&](int y, int x) { return y < 0 || y >= size || x < 0 || x >= size ? 0 : plate[y * size + x]; };
     for (int y = 0; y < size; ++y)
-      for (int x = 0; x < size; ++x) next[y * size + x] = (at(y, x - 1) + at(y, x + 1) + at(y - 1, x) + at(y + 1, x)) / 4;
+      for (int x = 0; x < size; ++x)
+        next[y * size + x] = (at(y, x - 1) + at(y, x + 1) + at(y - 1, x) + at(y + 1, x)) / 4;
     plate.swap(next);
   }
   CHECK(cudaStreamSynchronize(stream));
