@@ -265,7 +265,7 @@ TEST_F(Runtime, RefusesBinariesInOneClearLine) {
       {"without PTX", FatBinary(text(), 0x11, 80, 2), "holds no PTX"},
       {"for a newer GPU", FatBinary(text(), 0x11, 120), "compute_120"},
       {"in a newer PTX", FatBinary(text("", 16, "9.9")), "PTX ISA 9.9 is newer"},
-      {"with an unknown instruction", FatBinary(text("tanh.approx.f32 %r1, %r1;")), "tanh.approx.f32"},
+      {"with an unknown instruction", FatBinary(text("max.s16x2 %r1, %r1, %r1;")), "max.s16x2"},
       {"that is damaged", FatBinary("this is no PTX"), "PTX line 1"},
   };
   for (Refusal& each : refusals) {

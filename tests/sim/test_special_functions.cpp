@@ -11,7 +11,8 @@ constexpr f32 infinity = std::numeric_limits<f32>::infinity();
 // Ordinary numbers of both signs over many powers of two.
 std::vector<f32> ordinary(f32 least, f32 most) {
   std::vector<f32> values;
-  for (int i = 0; i < 2048; ++i) values.push_back(least * std::pow(most / least, f32(i) / 2047) * (1 + i % 7 * 0.01f));
+  for (int i = 0; i < 2048; ++i)
+    values.push_back(static_cast<f32>(least * std::pow(f64{most} / least, i / 2047.0) * (1 + i % 7 * 0.01)));
   return values;
 }
 
