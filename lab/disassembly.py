@@ -80,8 +80,9 @@ def sass_kernels(text: str) -> list[Kernel]:
 
 # By the whole opcode.
 _PTX_CLASSES = (
-    (r"cp\.async\.(?:commit|wait)_.*", "other"),
+    (r"cp\.async\.(?:bulk\.)?(?:commit|wait)_.*", "other"),
     (r"cp\.async.*", "cp_async"),
+    (r"(?:mbarrier|wgmma\.(?:fence|commit_group|wait_group)|fence|setmaxnreg)\b.*", "barrier"),
     (r"ld\..*shared.*|ldmatrix.*|wmma\.load.*", "load_shared"),
     (r"st\..*shared.*|stmatrix.*|wmma\.store.*", "store_shared"),
     (r"ld\..*global.*", "load_global"),
@@ -107,10 +108,10 @@ _SASS_CLASSES = (
     (r"[HID]MMA|[HQ]GMMA", "tensor"),
     (r"LDSM?", "load_shared"),
     (r"STSM?", "store_shared"),
-    (r"LDGSTS", "cp_async"),
+    (r"LDGSTS|UTMALDG|UTMASTG|UBLKCP", "cp_async"),
     (r"LDG|LD", "load_global"),
     (r"STG|ST", "store_global"),
-    (r"BAR|SYNCS", "barrier"),
+    (r"BAR|SYNCS|WARPGROUP|FENCE|USETMAXREG|UCGABAR_ARV|UCGABAR_WAIT", "barrier"),
     (r"SHFL|VOTE|VOTEU|MOVM|R2UR", "shuffle"),
     (r"ATOMG?|ATOMS|RED", "atomic"),
     (r"MOV|UMOV|CS2R|S2R|S2UR|CS2UR|SEL|USEL|FSEL", "move"),

@@ -63,21 +63,36 @@ def output(*command: object, folder: Path = ROOT) -> str:
     return text
 
 
+def machine_arch(arch: int, step: registry.Step) -> str:
+    """The architecture of a step's machine code for a GPU: 90, or 90a where the step is for that GPU alone."""
+    if not step.runs_on(str(arch)):
+        raise UserError(f"{step.name} is for sm_{step.arch}: there is no SASS of it for sm_{arch}")
+    return step.arch if step.arch.endswith("a") else str(arch)
+
+
+def target_of(ptx: str) -> str:
+    """The architecture that a PTX module is for: 80, 90a. An executable also holds the harness's, for another one."""
+    return re.search(r"^\.target\s+sm_(\w+)", ptx, re.MULTILINE)[1]
+
+
 def levels(executable: Path, arch: int, step: registry.Step) -> list[Level]:
     """A step's kernels in PTX and in SASS."""
+    machine = machine_arch(arch, step)
     cuobjdump = find_tool("cuobjdump")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        output(cuobjdump, "-xptx", "all", "-xelf", f"sm_{arch}", executable, folder=folder)
-        sources, cubins = sorted(folder.glob("*.ptx")), sorted(folder.glob("*.cubin"))
+        output(cuobjdump, "-xptx", "all", "-xelf", f"sm_{machine}", executable, folder=folder)
+        texts = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.ptx"))}
+        sources = [file for file, text in texts.items() if target_of(text) == step.arch]
+        cubins = sorted(folder.glob("*.cubin"))
         if not cubins:
             cubins = [source.with_suffix(".cubin") for source in sources]
             for source, cubin in zip(sources, cubins, strict=True):
                 arguments = step.ptxas_args(source.name.split(".")[0])
-                output(find_tool("ptxas"), f"-arch=sm_{arch}", *arguments, "-o", cubin, source)
-        ptx, sass = Level("ptx", "compute_80"), Level("sass", f"sm_{arch}")
+                output(find_tool("ptxas"), f"-arch=sm_{machine}", *arguments, "-o", cubin, source)
+        ptx, sass = Level("ptx", f"compute_{step.arch}"), Level("sass", f"sm_{machine}")
         for source in sources:
-            ptx.kernels += disassembly.ptx_kernels(source.read_text(encoding="utf-8"))
+            ptx.kernels += disassembly.ptx_kernels(texts[source])
         for cubin in cubins:
             sass.kernels += disassembly.sass_kernels(output(cuobjdump, "-sass", cubin))
             usage = output(cuobjdump, "-res-usage", cubin)

@@ -12,13 +12,24 @@ SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants
 LAST_SLOW_STEP, SLOW_LIMIT = 4, 8192  # steps before register tiling: a size more would take minutes and tell nothing
 FIRST_AT_BOTH_SIZES, BOTH_SIZES = 10, (4096, 8192)  # every variant of this step and later ones; earlier ones: at 4096
 # step: sweeps, each with the number of parts that it is measured in. sgemm27's sizes are all among hgemm125's.
-SWEEPS = {9: {"sgemm27": 1}, 10: {"sgemm27": 1}, 11: {"sgemm27": 1}, 21: {"hgemm125": 8, "hgemm27": 1}}
+SWEEPS = {
+    9: {"sgemm27": 1},
+    10: {"sgemm27": 1},
+    11: {"sgemm27": 1},
+    21: {"hgemm125": 8, "hgemm27": 1},
+    27: {"hgemm125": 8},
+}
 STRIDES = (17, 19, 20, 21)
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
 # Variants whose names tell of so many stages, in dynamic shared memory, NN, FP16: the chart of stages and swizzle
 STAGES = r"(?!.*(?:static|tn_|tf32|fp32|bf16)).*stages_?\d"
 CUBLAS = "--baseline=cublas"  # alone: a third of the time less than with cublasLt, which the default variants have
+BOTH, ALL = (
+    "--baseline=both",
+    "--baseline=all",
+)  # Hopper's kernels are measured against the best of the libraries' calls
+MEASURED_AGAINST_THE_BEST = "hopper"  # the ladder
 AT_A_TIME = 8  # variants in one start, so that little is lost where a run is cut off
 
 
@@ -46,13 +57,15 @@ def tasks_of(step: Step) -> list[Task]:
         folder = "bottlenecks/" if part == "bottlenecks" else ""
         return Task(part, f"steps/{step.name}", f"{folder}{step.name}.jsonl", options, variants)
 
+    against_the_best = step.ladder == MEASURED_AGAINST_THE_BEST
+    swept_beside, variants_beside = (BOTH, ALL) if against_the_best else (CUBLAS, CUBLAS)
     tasks = [
-        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), CUBLAS)
+        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), swept_beside)
         for sweep, parts in SWEEPS.get(step.number, {}).items()
         for part in range(1, parts + 1)
     ]
     for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
-        tasks.append(task("variants", f"--size={size}", CUBLAS, variants=".*"))
+        tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):
             tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
     if step.number in STRIDES:

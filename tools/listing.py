@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tools import measured
+from tools.measured import plot_records
 from tools.progress import say
 from tools.registry import Step
 
@@ -13,18 +14,22 @@ def print_table(steps: Sequence[Step], asked_gpu: str | None) -> None:
     """One line for each step: number, idea, types, the least GPU, and its figures where there are some."""
     records = measured.load()
     folder = measured.choose_gpu(records, asked_gpu)
-    rows = [("step", "idea", "types", "needs", "TFLOPS", "of cuBLAS", "gain")]
+    rows = [("step", "idea", "types", "needs", "TFLOPS", "of cuBLAS", "of best library", "gain")]
     best: dict[str, float] = {}  # the best so far, ladder by ladder
     for step in steps:
-        figures = ("–", "–", "")
+        figures = ("–", "–", "", "")
         if record := measured.at_figure_size(records, folder, step.name):
             tflops, before = record["tflops"], best.get(step.ladder)
             size = "" if record["m"] == measured.FIGURE_SIZE else f" at {record['m']}"
             ratio = f"{100 * record['ratio']:.1f} %" if record.get("ratio") else "–"
-            figures = (f"{tflops:.2f}{size}", ratio, f"×{tflops / before:.2f}" if before else "")
+            best_call = records.default_at(folder, step.name, record["m"], baseline=plot_records.BEST_LIBRARY)
+            of_best = f"{100 * best_call['ratio']:.1f} %" if best_call else ""
+            figures = (f"{tflops:.2f}{size}", ratio, of_best, f"×{tflops / before:.2f}" if before else "")
             best[step.ladder] = max(before or 0.0, tflops)
         rows.append((step.name, step.idea(), step.types, f"sm_{step.arch}", *figures))
-    for line in table(rows, right=(4, 5, 6)):
+    if not any(row[6] for row in rows[1:]):  # nothing was timed beside several calls of the libraries
+        rows = [row[:6] + row[7:] for row in rows]
+    for line in table(rows, right=range(4, len(rows[0]))):
         say(line)
     if folder is None:
         say("No timings are recorded yet: ./gemm run on a machine with a GPU records them.")

@@ -76,6 +76,11 @@ class Step:
         return self.ladder not in ON_CUDA_CORES
 
     @property
+    def instruction(self) -> str:
+        """The tensor-core instruction whose limit is its limit: mma, or wgmma, which sm_90a alone has; "" without."""
+        return "wgmma" if self.arch == "90a" else "mma" if self.on_tensor_cores else ""
+
+    @property
     def short(self) -> str:
         """`07 thread tile 8×8` for `07_thread_tile_8x8`."""
         return re.sub(r"(\d)x(\d)", r"\1×\2", self.name.replace("_", " "))

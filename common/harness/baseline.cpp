@@ -57,6 +57,18 @@ constexpr cudaDataType library_type(DType type) {
 
 bool sums_in_fp16(const Variant& variant) { return variant.acc == DType::f16; }
 
+// Whether the same matrices can be multiplied with sums in FP16, which would be less precise.
+bool could_sum_in_fp16(const Variant& variant) {
+  return variant.ab == DType::f16 && variant.out == DType::f16 && !sums_in_fp16(variant);
+}
+
+std::vector<BaselineKind> all_for(const Variant& variant) {
+  std::vector<BaselineKind> all = {BaselineKind::cublas, BaselineKind::cublaslt};
+  if (sums_in_fp16(variant)) all.push_back(BaselineKind::cublas_f32_sums);
+  if (could_sum_in_fp16(variant)) all.push_back(BaselineKind::cublas_f16_sums);
+  return all;
+}
+
 }  // namespace
 
 std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream);
@@ -66,6 +78,7 @@ const char* name_of(BaselineKind kind) {
     case BaselineKind::cublas: return "cublas";
     case BaselineKind::cublaslt: return "cublaslt";
     case BaselineKind::cublas_f32_sums: return "cublas_f32_sums";
+    case BaselineKind::cublas_f16_sums: return "cublas_f16_sums";
   }
   return "?";
 }
@@ -73,7 +86,9 @@ const char* name_of(BaselineKind kind) {
 // Sums in FP16 are CUBLAS_COMPUTE_16F with FP16 scalars; TF32 is FP32 data with CUBLAS_COMPUTE_32F_FAST_TF32.
 LibraryTypes library_types(const Variant& variant, BaselineKind kind) {
   const cudaDataType ab = library_type(variant.ab), out = library_type(variant.out);
-  if (sums_in_fp16(variant) && kind != BaselineKind::cublas_f32_sums) return {ab, out, CUDA_R_16F, CUBLAS_COMPUTE_16F};
+  const bool f16_sums = sums_in_fp16(variant) ? kind != BaselineKind::cublas_f32_sums  // the variant's own or the other
+                                              : kind == BaselineKind::cublas_f16_sums;
+  if (f16_sums) return {ab, out, CUDA_R_16F, CUBLAS_COMPUTE_16F};
   return {ab, out, CUDA_R_32F, variant.ab == DType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
 }
 
@@ -87,11 +102,17 @@ std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& va
       if (sums_in_fp16(variant)) return {BaselineKind::cublas_f32_sums};
       throw BadInput("variant " + variant.name + " sums in " + name_of(variant.acc) +
                      ": --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
+    case BaselineChoice::cublas_f16_sums:
+      if (could_sum_in_fp16(variant)) return {BaselineKind::cublas_f16_sums};
+      throw BadInput("variant " + variant.name + " multiplies " + name_of(variant.ab) + " with sums in " +
+                     name_of(variant.acc) +
+                     ": --baseline cublas_f16_sums is for f16 with sums in f32; use --baseline cublas");
+    case BaselineChoice::all: return all_for(variant);
     case BaselineChoice::standard: break;
   }
   if (!variant.tensor_cores) return {BaselineKind::cublas};
   if (!is_default || !sums_in_fp16(variant)) return {BaselineKind::cublas, BaselineKind::cublaslt};
-  return {BaselineKind::cublas, BaselineKind::cublaslt, BaselineKind::cublas_f32_sums};
+  return all_for(variant);
 }
 
 std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,

@@ -10,18 +10,23 @@
 #include "common/harness/matrix.h"
 
 /// cublas_f32_sums: cuBLAS on the same FP16 matrices with sums in FP32, for variants that sum in FP16. It is more
-/// accurate, and faster at some sizes.
-enum class BaselineKind { cublas, cublaslt, cublas_f32_sums };
+/// accurate, and faster at some sizes. cublas_f16_sums: with sums in FP16, for variants that sum in FP32: less
+/// accurate.
+enum class BaselineKind { cublas, cublaslt, cublas_f32_sums, cublas_f16_sums };
+
+/// Whether it sums at least as precisely as the variant: one of those of which the best library call is the fastest.
+constexpr bool is_as_precise(BaselineKind kind) { return kind != BaselineKind::cublas_f16_sums; }
 
 /// As records and --baseline name it.
 const char* name_of(BaselineKind kind);
 
 /// What was asked for. standard: cuBLAS, for tensor-core variants the best of cublasLt's algorithms besides, and for a
-/// step's default among these, if it sums in FP16, cuBLAS with FP32 sums.
-enum class BaselineChoice { standard, none, cublas, cublaslt, cublas_f32_sums, both };
+/// step's default among these, if it sums in FP16, cuBLAS with FP32 sums. all: whatever multiplies the same matrices,
+/// with sums of the other type, too, where there are two.
+enum class BaselineChoice { standard, none, cublas, cublaslt, cublas_f32_sums, cublas_f16_sums, both, all };
 
-/// What a variant is measured against, in the order in which they take turns. Throws BadInput where the variant does
-/// not sum in FP16 and cublas_f32_sums is asked for.
+/// What a variant is measured against, in the order in which they take turns. Throws BadInput where cublas_f32_sums is
+/// asked for and the variant does not sum in FP16, or cublas_f16_sums and it does not sum FP16 products in FP32.
 std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant, bool is_default);
 
 /// A library's GEMM. Loading it takes a second or so; nothing is loaded before make_baseline.

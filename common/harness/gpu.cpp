@@ -55,6 +55,12 @@ std::string peak_key(const Variant& variant) {
   return half_on_cuda_cores ? "f16_cuda_cores" : name_of(variant.ab);
 }
 
+// 90 as 9.0.
+std::string spoken(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
+
+// Instructions of an architecture with an `a` exist on that GPU alone.
+bool runs_nowhere_else(const std::string& arch) { return arch.back() == 'a'; }
+
 }  // namespace
 
 double Gpu::peak_tflops(const Variant& variant) const {
@@ -66,16 +72,16 @@ double Gpu::peak_tflops(const Variant& variant) const {
   return 0;
 }
 
+std::string needed_gpu(const std::string& arch) {
+  return "a GPU of compute capability " + spoken(std::stoi(arch)) +
+         (runs_nowhere_else(arch) ? " and of no other (sm_" + arch + ")" : " or newer");
+}
+
 void require_runs(const Gpu& gpu, const std::string& arch) {
-  const bool this_one_alone = arch.back() == 'a';
   const int needed = std::stoi(arch);
-  if (this_one_alone ? gpu.capability == needed : gpu.capability >= needed) return;
-  const auto spoken = [](int capability) {
-    return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
-  };
-  throw BadInput("this step needs a GPU of compute capability " + spoken(needed) +
-                 (this_one_alone ? " and of no other (sm_" + arch + ")" : " or newer") + ", and " + gpu.name + " has " +
-                 spoken(gpu.capability) + "; with --sim it runs in the simulator");
+  if (runs_nowhere_else(arch) ? gpu.capability == needed : gpu.capability >= needed) return;
+  throw BadInput("this step needs " + needed_gpu(arch) + ", and " + gpu.name + " has " + spoken(gpu.capability) +
+                 "; with --sim it runs in the simulator");
 }
 
 Gpu current_gpu() {

@@ -25,6 +25,9 @@ struct Gpu {
 /// at its end, is the only one.
 const char* step_arch();
 
+/// The GPUs that run what is compiled for `arch`, in words: "a GPU of compute capability 8.0 or newer".
+std::string needed_gpu(const std::string& arch);
+
 /// Throws BadInput, with what would work, where the GPU cannot run what is compiled for `arch`.
 void require_runs(const Gpu& gpu, const std::string& arch);
 

@@ -34,8 +34,9 @@ void enter_simulator(const Session& session, char** argv) {
   const bool asked = session.options.simulate;
   if (!simulated::library())
     throw BadInput(asked ? "the simulator is not built; run: meson compile -C build"
-                         : "no CUDA GPU was found, and the simulator is not built; run on a machine with an NVIDIA GPU "
-                           "and its driver, or build the simulator: meson compile -C build");
+                         : "no CUDA GPU was found, and the simulator is not built; run on a machine with " +
+                               needed_gpu(step_arch()) +
+                               " and its driver, or build the simulator: meson compile -C build");
   if (!asked) std::cout << "no CUDA GPU was found: running in the simulator\n" << std::flush;
   simulated::restart_in_simulator(argv);
 }

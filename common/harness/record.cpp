@@ -117,6 +117,12 @@ std::vector<ordered_json> timing_records(const std::string& step, const Variant&
   if (timing.against.empty()) return {record_of(nullptr)};
   std::vector<ordered_json> records;
   for (const Against& against : timing.against) records.push_back(record_of(&against));
+  if (timing.best) {
+    ordered_json best = records[*timing.best];
+    best["library"] = best["baseline"];
+    best["baseline"] = BEST_LIBRARY;
+    records.push_back(best);
+  }
   return records;
 }
 

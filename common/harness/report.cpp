@@ -66,6 +66,11 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
     line += text(" %*.2f %*s", width, tflops(shape, against.ms.median), ratio_width,
                  text("%.3f (%.3f-%.3f)", against.ratio.median, against.ratio.p20, against.ratio.p80).c_str());
   }
+  if (timing.best) {
+    const Against& best = timing.against[*timing.best];
+    heading += text(" %23s", "x best library");
+    line += text(" %23s", text("%.3f (%s)", best.ratio.median, best.name.c_str()).c_str());
+  }
   heading += text(" %7s %9s\n", "gain", "error");
   line += text(" %7s", gain(work, speed).c_str());
   line += variant->left_out.empty() ? text(" %9.2g\n", verified.error) : text(" %9s\n", "-");

@@ -26,8 +26,9 @@ Timing timed(const Session& session, const Work& work, const RotatingInputs& inp
   for (const BaselineKind kind : baselines_for(session.options.baseline, *variant, session.is_default(*variant))) {
     libraries.push_back(make_baseline(kind, *variant, inputs, session.stream));
     Baseline* const library = libraries.back().get();
-    rivals.push_back(
-        {name_of(kind), [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
+    rivals.push_back({name_of(kind),
+                      [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); },
+                      is_as_precise(kind)});
   }
   std::this_thread::sleep_for(std::chrono::duration<double>(session.options.cooldown_seconds));
   return time_in_turn(plan_for(session.options, *variant, inputs), kernel, rivals, session.stream);

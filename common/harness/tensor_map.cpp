@@ -46,6 +46,7 @@ int pattern_bytes(CUtensorMapSwizzle swizzle) {
   }
 }
 
+// TMA's own limits, sides of 2^32 elements and rows 2^40 bytes apart, are beyond what an int can ask for.
 void require_matrix(const TensorMapRequest& asked) {
   const std::string size = to_string(asked.rows) + " x " + to_string(asked.columns);
   if (asked.rows < 1 || asked.columns < 1) throw BadInput("TMA takes no matrix of " + size + " elements");

@@ -102,6 +102,18 @@ class Side {
   int call_ = 0;
 };
 
+// The fastest of the rivals that are as precise as the kernel, where there are two or more to choose from.
+std::optional<std::size_t> best_of(const std::vector<Rival>& rivals, const std::vector<Against>& against) {
+  std::optional<std::size_t> best;
+  int precise = 0;
+  for (std::size_t i = 0; i < rivals.size(); ++i) {
+    if (!rivals[i].as_precise) continue;
+    ++precise;
+    if (!best || against[i].ms.median < against[*best].ms.median) best = i;
+  }
+  return precise > 1 ? best : std::nullopt;
+}
+
 double percentile(const std::vector<double>& sorted, double share) {
   const double at = share * (sorted.size() - 1);
   const std::size_t below = static_cast<std::size_t>(at);
@@ -153,6 +165,7 @@ Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const std::ve
   timing.ms = spread_of(own_ms);
   for (std::size_t i = 0; i < rivals.size(); ++i)
     timing.against.push_back({rivals[i].name, spread_of(other_ms[i]), spread_of(ratios[i])});
+  timing.best = best_of(rivals, timing.against);
   return timing;
 }
 

@@ -43,6 +43,7 @@ using Enqueue = std::function<void(int, cudaStream_t)>;
 struct Rival {
   std::string name;  // "cublas", "cublaslt"
   Enqueue enqueue;
+  bool as_precise = true;  // it may be the best library call
 };
 struct Against {
   std::string name;
@@ -50,11 +51,15 @@ struct Against {
   Spread ratio;  // its ms / the kernel's, round by round: > 1 where the kernel is faster
 };
 
+/// The best library call's name in records: the fastest of the rivals that are as precise as the kernel.
+inline constexpr const char* BEST_LIBRARY = "best_library";
+
 /// What timing in turn showed.
 struct Timing {
-  Spread ms;                       // a call of the kernel
-  std::vector<Against> against;    // one for each rival, in their order
-  std::optional<Telemetry> state;  // read late in the kernel's last round
+  Spread ms;                        // a call of the kernel
+  std::vector<Against> against;     // one for each rival, in their order
+  std::optional<std::size_t> best;  // index of the fastest that is as precise, where there are two such or more
+  std::optional<Telemetry> state;   // read late in the kernel's last round
 };
 
 /// Times the kernel and its rivals as A B C A B C …; each side of a round runs for at least plan.min_seconds.

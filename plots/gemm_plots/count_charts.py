@@ -23,6 +23,14 @@ UNITS = {
         Words("per 4096 multiply-adds (one wmma.mma m16n16k16)", "每 4096 次乘加（一条 wmma.mma m16n16k16）"),
         Words("nothing but wmma.mma", "只有 wmma.mma"),
     ),
+    "hopper": (
+        65536,
+        Words(
+            "per 65536 multiply-adds (a warp's part of one wgmma m64n256k16)",
+            "每 65536 次乘加（一条 wgmma m64n256k16 中一个 warp 的份额）",
+        ),
+        Words("nothing but wgmma m64n256k16", "只有 wgmma m64n256k16"),
+    ),
 }
 TENSOR_UNIT = (
     2048,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gemm_plots.figures.text import Words
+from gemm_plots.records import BEST_LIBRARY, CUBLAS
 from tools import registry
 from tools.registry import Step
 
@@ -17,7 +18,10 @@ LADDERS = {
     "fp16": Words("FP16 on CUDA cores", "CUDA core 上的 FP16"),
     "wmma": Words("tensor cores through WMMA", "通过 WMMA 使用 Tensor Core"),
     "mma": Words("tensor cores through PTX mma.sync", "通过 PTX mma.sync 使用 Tensor Core"),
+    "hopper": Words("tensor cores through TMA and wgmma", "通过 TMA 与 wgmma 使用 Tensor Core"),
 }
+# What a ladder's kernels are measured against where it is not cuBLAS
+_YARDSTICKS = {"hopper": BEST_LIBRARY}
 # The key of a peak in gpus.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
@@ -48,6 +52,10 @@ class Course:
         """A ladder's name as a heading."""
         words = LADDERS[name](language) if name in LADDERS else name
         return words[0].upper() + words[1:]
+
+    def yardstick(self, ladder: str) -> str:
+        """The baseline by which a ladder's charts tell who is ahead."""
+        return _YARDSTICKS.get(ladder, CUBLAS)
 
     def step(self, name: str) -> Step | None:
         """The step of that name."""

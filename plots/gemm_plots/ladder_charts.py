@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from . import panels, style
 from .course import Course, Step
-from .records import Record, Records
+from .records import BASELINES, Record, Records
 from .style import Missing, say
 
 SIZE = 4096  # of the charts of one size
@@ -26,7 +26,8 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
         gpu: panels.baselines(records, gpu, steps, SIZE, language) + panels.roofs(course, records, gpu, steps, language)
         for gpu in gpus
     }
-    found = {gpu: {s: records.default_at(gpu, s.name, SIZE) for s in shown} for gpu in gpus}
+    beside = course.yardstick(name)
+    found = {gpu: {s: records.default_beside(gpu, s.name, SIZE, beside) for s in shown} for gpu in gpus}
     tops = {
         gpu: 1.04 * panels.axis_top(references[gpu], [r["tflops"] for r in found[gpu].values() if r]) for gpu in gpus
     }
@@ -53,12 +54,19 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
         say(language, f"The {name.upper()} ladder at {SIZE}³ · {where}", f"{name.upper()} 阶梯，{SIZE}³ · {where}"),
         say(
             language,
-            "each step's default variant; in brackets: share of cuBLAS in the same run (green: ahead of it)",
-            "每一步的默认变体；括号内为同一次运行中相对 cuBLAS 的比例（绿色：超过 cuBLAS）",
+            f"each step's default variant; in brackets: share of {BASELINES[beside]('en')} in the same run "
+            "(green: ahead of it)",
+            f"每一步的默认变体；括号内为同一次运行中相对{_spaced(beside)}的比例（绿色：超过{_spaced(beside, '')}）",
         ),
     )
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn
+
+
+def _spaced(baseline: str, after: str = " ") -> str:
+    """A baseline's name inside a Chinese sentence: with spaces around it where it is Latin."""
+    name = BASELINES[baseline]("zh-CN")
+    return f" {name}{after}" if name.isascii() else name
 
 
 def all_ladders(course: Course, records: Records, language: str) -> Figure:

@@ -49,7 +49,7 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
     style.heading(drawn, title)
     source = published.get("source", {}).get(language, "")
     entries = [("box", colour, name) for _, colour, name in LEVELS]
-    style.legend(drawn, [*entries, ("box", style.AMBER, say(language, "published", "已发表"))], 0.56)
+    style.legend(drawn, [*entries, ("box", style.AMBER, say(language, "published", "公开的数字"))], 0.56)
     cuda = next((r.get("cuda") for r in records.mixes if r.get("cuda")), "?")
     note = say(language, f"nvcc {cuda}; at the right: FMAs or mma of all, in SASS. Amber: {source}.",
                f"nvcc {cuda}；右侧：SASS 中 FMA 或 mma 的条数与总条数。橙色：{source}。")  # fmt: skip

@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 
 from . import style
 from .course import Course, Step
-from .records import BASELINES, CUBLAS, CUBLAS_F32_SUMS, CUBLASLT, Record, Records
+from .records import BASELINES, CUBLAS, CUBLAS_F16_SUMS, CUBLAS_F32_SUMS, CUBLASLT, Record, Records
 from .style import say
 
 DASHED, DASH_DOT, DOTTED = (0, (5, 2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.5))
-LOOKS = {  # of the baselines
+LOOKS = {  # of the baselines that are calls: the best of them would lie on another's line
     CUBLAS: (style.AMBER, DASHED),
     CUBLAS_F32_SUMS: (style.AMBER_INK, DOTTED),
+    CUBLAS_F16_SUMS: (style.AMBER_INK, DOTTED),
     CUBLASLT: (style.PLUM, DASH_DOT),
 }
 _SHAPE = re.compile(r"[ .]m?\d+[xn]\d+\S*$")  # of a limit's name: tile of a thread, or of an mma
@@ -87,7 +88,7 @@ class Reference:
 def baselines(records: Records, gpu: str, steps: Sequence[Step], size: int, language: str) -> list[Reference]:
     """The baselines at one size, beside the default variants of these steps."""
     names = [s.name for s in steps]
-    found = {b: records.baseline_at(gpu, names, size, baseline=b) for b in BASELINES}
+    found = {b: records.baseline_at(gpu, names, size, baseline=b) for b in LOOKS}
     return [Reference(BASELINES[b](language), value, *LOOKS[b]) for b, value in found.items() if value]
 
 
@@ -101,7 +102,7 @@ def roofs(course: Course, records: Records, gpu: str, steps: Sequence[Step], lan
     found = []
     step = steps[-1]
     default = next((r for s in reversed(steps) for r in records.of_step(gpu, s.name) if r.get("default")), {})
-    limit = records.limit(gpu, default.get("a", step.element), default.get("acc", step.element), step.on_tensor_cores)
+    limit = records.limit(gpu, default.get("a", step.element), default.get("acc", step.element), step.instruction)
     if limit:
         name = instruction(limit["limit"])
         found.append(Reference(say(language, f"{name} limit", f"{name} 上限"), limit["tflops"], style.RED, (0, (3, 1))))

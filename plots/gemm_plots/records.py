@@ -19,11 +19,14 @@ from gemm_plots.figures.text import Words
 
 Record = dict[str, Any]
 
-CUBLAS, CUBLAS_F32_SUMS, CUBLASLT = "cublas", "cublas_f32_sums", "cublaslt"
-BASELINES = {  # what a kernel is timed in turn with: in its own types, but for the second
+CUBLAS, CUBLAS_F32_SUMS, CUBLAS_F16_SUMS = "cublas", "cublas_f32_sums", "cublas_f16_sums"
+CUBLASLT, BEST_LIBRARY = "cublaslt", "best_library"
+BASELINES = {  # what a kernel is timed in turn with: in its own types, but for those that say which sums they have
     CUBLAS: Words("cuBLAS", "cuBLAS"),
     CUBLAS_F32_SUMS: Words("cuBLAS, FP32 sums", "cuBLAS（FP32 累加）"),
+    CUBLAS_F16_SUMS: Words("cuBLAS, FP16 sums", "cuBLAS（FP16 累加）"),
     CUBLASLT: Words("cublasLt", "cublasLt"),
+    BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of the others, that are as precise as the kernel
 }
 CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
 COMPLETE = "complete"  # the default once more, among the variants that leave work out
@@ -88,6 +91,11 @@ class Records:
         rows = [r for r in rows if baseline in (None, r.get("baseline"))]
         return min(rows, key=lambda r: r.get("baseline") != CUBLAS, default=None)
 
+    def default_beside(self, gpu: str, step: str, size: int, baseline: str) -> Record | None:
+        """The default variant's timing at a square size beside this baseline; beside another where there is none."""
+        beside = self.default_at(gpu, step, size, baseline=baseline)
+        return beside or self.default_at(gpu, step, size)
+
     def square_sizes(self, gpu: str, steps: Iterable[str]) -> list[int]:
         """Square sizes at which a default variant of one of the steps was timed without options, or what it launches."""
         rows = [(step, r["m"]) for step in steps for r in self.of_step(gpu, step) if r["m"] == r["n"] == r["k"]]
@@ -122,10 +130,10 @@ class Records:
         rows = [r for r in self.of_step(gpu, step) if (r.get("options") or {}).get("swizzle_stride")]
         return sorted(rows, key=lambda r: r.get("baseline") != CUBLAS)
 
-    def limit(self, gpu: str, a: str, acc: str, tensor: bool) -> Record | None:
-        """The instruction limit measured for elements and accumulator of these types."""
+    def limit(self, gpu: str, a: str, acc: str, instruction: str) -> Record | None:
+        """The limit measured for elements and accumulator of these types: of mma, of wgmma, or of neither ("")."""
         rows = [r for r in self.limits.get(gpu, []) if (r["a"], r["acc"]) == (a, acc)]
-        rows = [r for r in rows if r["limit"].startswith(("mma", "wgmma")) == tensor]
+        rows = [r for r in rows if _tensor_instruction(r["limit"]) == instruction]
         return max(rows, key=lambda r: r["tflops"], default=None)
 
     def gpu_name(self, gpu: str) -> str:
@@ -156,6 +164,11 @@ class Records:
         """Instruction mixes of a step at one level (ptx or sass)."""
         rows = [r for r in self.mixes if r["step"] == step and r["level"] == level]
         return [r for r in rows if r.get("default")] if default_only else rows
+
+
+def _tensor_instruction(limit: str) -> str:
+    """`mma` for the limit `mma.sync.m16n8k16`, `wgmma` for `wgmma.m64n256k16`, "" for one of CUDA cores."""
+    return next((name for name in ("mma", "wgmma") if limit.startswith(name)), "")
 
 
 def load(data: Path, root: Path) -> Records:

@@ -69,8 +69,10 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
     return drawn
 
 
-def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096) -> list[Record]:
+def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096, beside: str = CUBLAS) -> list[Record]:
     """The variants of a step at one size without options, best first; `versus`: their ratio to each baseline.
+
+    Each is the record beside the baseline asked for, where there is one.
 
     `complete`, the default once more for those that leave work out, is not among them.
     """
@@ -82,7 +84,7 @@ def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096) -> li
         versus = found.get(name, {}).get("versus", {})
         if record.get("ratio") is not None:
             versus = {**versus, baseline: record["ratio"]}
-        if name not in found or baseline == CUBLAS:
+        if name not in found or baseline == beside:
             found[name] = record
         found[name] = {**found[name], "versus": versus}
     return sorted(found.values(), key=lambda r: -r["tflops"])
@@ -90,7 +92,9 @@ def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096) -> li
 
 def variants(course: Course, records: Records, step: Step, language: str) -> Figure:
     """A bar per variant of one step at 4096, cuBLAS and peak as lines; a panel per GPU."""
-    rows = {gpu: found for gpu in records.gpus([step.name]) if len(found := variant_rows(records, gpu, step)) > 1}
+    beside = course.yardstick(step.ladder)
+    rows = {gpu: variant_rows(records, gpu, step, beside=beside) for gpu in records.gpus([step.name])}
+    rows = {gpu: found for gpu, found in rows.items() if len(found) > 1}
     if not rows:
         raise Missing(f"fewer than two variants of {step.name} timed at 4096")
     gpus = list(rows)
@@ -117,8 +121,8 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
         say(language, f"Variants of {step.short}, 4096³{where}", f"{step.short} 的各变体，4096³{where}"),
         say(
             language,
-            "blue: the default; in brackets: share of cuBLAS in the same types",
-            "蓝色：默认变体；括号内为相对同类型 cuBLAS 的比例",
+            f"blue: the default; in brackets: share of {BASELINES[beside]('en')} in the same types",
+            f"蓝色：默认变体；括号内为相对同类型{' cuBLAS ' if beside == CUBLAS else '下最快的库调用'}的比例",
         ),
     )
     return drawn
@@ -136,7 +140,7 @@ def _references(
     """The baselines beside the default; without one beside the fastest; then limit and peak."""
     found = panels.baselines(records, gpu, [step], 4096, language)
     if not found:
-        one = next((r for r in rows if r.get("baseline_tflops") and r.get("baseline") in BASELINES), None)
+        one = next((r for r in rows if r.get("baseline_tflops") and r.get("baseline") in panels.LOOKS), None)
         if one:
             name = one["baseline"]
             found = [panels.Reference(BASELINES[name](language), one["baseline_tflops"], *panels.LOOKS[name])]

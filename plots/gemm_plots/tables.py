@@ -8,7 +8,8 @@ from functools import partial
 
 from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
-from .records import BASELINES, Record, Records
+from .panels import LOOKS
+from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
@@ -33,7 +34,7 @@ class Page:
     def of(self, baseline: str) -> str:
         """The head of a column of ratios."""
         name = BASELINES[baseline](self.language)
-        return self.say(f"of {name}", f"相对 {name}")
+        return self.say(f"of {name}", f"相对 {name}" if name[0].isascii() else f"相对{name}")
 
     def link(self, step: Step) -> str:
         """A step's name, linked to its chapter."""
@@ -119,12 +120,18 @@ def _ratios(page: Page, gpu: str, record: Record | None, baselines: Sequence[str
     return [_percent(r.get("ratio") if r else None) for r in beside]
 
 
+def _ratio_columns(baselines: Sequence[str]) -> list[str]:
+    """The baselines that have a column of ratios: the best library call's makes that of cublasLt superfluous."""
+    return [b for b in baselines if b != CUBLASLT or BEST_LIBRARY not in baselines]
+
+
 def _ladder(page: Page, name: str) -> str:
     steps, records = page.course.ladder(name), page.records
     names = [s.name for s in steps]
 
     def of(gpu: str) -> Table:
-        baselines = records.beside(gpu, names)
+        calls = [b for b in records.beside(gpu, names) if b in LOOKS]
+        baselines = _ratio_columns(records.beside(gpu, names))
         ratios = [page.of(b) for b in baselines]
         head = [
             page.say("step", "步骤"),
@@ -145,7 +152,7 @@ def _ladder(page: Page, name: str) -> str:
             cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
             made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
             best = max(best, speed)
-        for base in baselines:
+        for base in calls:
             speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
             peak = page.course.peak(gpu, steps[-1])
             share = speeds[0] / peak if speeds[0] and peak else None
@@ -402,7 +409,7 @@ COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("wavefronts of asynchronous copies", "异步拷贝的波前", _counter("cp_async_shared_wavefronts")),
     ("barriers (warps arriving)", "屏障（到达的 warp 数）", _counter("barriers")),
     ("tensor-core operations", "Tensor Core 操作次数", _counter("tensor_ops")),
-    ("divergent branches", "分歧的分支", _counter("divergent_branches")),
+    ("divergent branches", "发散的分支", _counter("divergent_branches")),
 )
 
 

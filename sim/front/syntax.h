@@ -84,12 +84,12 @@ struct Function {
   size_t parameter_count = 0;
   std::vector<Register> registers;
   std::vector<Instruction> instructions;
-  uint32_t max_threads = 0;  ///< `.maxntid`; 0 when not given
-  uint32_t min_blocks = 1;   ///< `.minnctapersm`
+  uint32_t max_threads = 0;           ///< `.maxntid`; 0 when not given
+  uint32_t min_blocks = 1;            ///< `.minnctapersm`
   uint32_t max_registers = 0;         ///< `.maxnreg`; 0 when not given
   std::array<uint32_t, 3> cluster{};  ///< `.reqnctapercluster`; zeros when not given
   bool explicit_cluster = false;      ///< `.explicitcluster`
-  Location location;         ///< of the kernel's first line
+  Location location;                  ///< of the kernel's first line
 };
 
 struct Module {

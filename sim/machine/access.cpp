@@ -145,6 +145,7 @@ void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch t
   const bool store = touch != Touch::read && touch != Touch::strong_read;
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
+  owner.check_is_alive(warp.agent, warp.here());
   owner.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
                      [&](const Objection& objection) { report_objection(warp, owner, objection); });
 }
@@ -177,8 +178,8 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
       });
     case What::unfenced:
       return block.report(Finding::unfenced, here, objection.other_site, [&] {
-        return block.what_it_does(warp, objection.lane) + ": reads " + address + " through the async proxy, written at " +
-               block.where(objection.other_site) + " by " + other() +
+        return block.what_it_does(warp, objection.lane) + ": reads " + address +
+               " through the async proxy, written at " + block.where(objection.other_site) + " by " + other() +
                ", which has executed no fence.proxy.async between (or nobody has told this thread of it)";
       });
     default: break;

@@ -26,8 +26,8 @@ void fill_inactive(Lanes& lanes);
 /// taken out of the mask.
 void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch);
-/// An access to the shared memory of another block of the cluster. It is checked, but counted nowhere: the counters that
-/// the counts are compared with leave it out.
+/// An access to the shared memory of another block of the cluster. It is checked, but counted nowhere: the counters
+/// that the counts are compared with leave it out.
 void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch touch);
 
 /// The same without counting and without the shadow.

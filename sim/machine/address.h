@@ -22,9 +22,7 @@ inline constexpr uint64_t within_block(uint64_t shared_address) {
   return shared_address & ((uint64_t{1} << rank_shift) - 1);
 }
 
-inline constexpr uint64_t within_window(uint64_t address) {
-  return address & ((uint64_t{1} << window_shift) - 1);
-}
+inline constexpr uint64_t within_window(uint64_t address) { return address & ((uint64_t{1} << window_shift) - 1); }
 
 struct Reached {
   Place place;

@@ -1,6 +1,7 @@
 #include "machine/async_proxy.h"
 
 #include <algorithm>
+#include <set>
 
 #include "machine/access.h"
 #include "machine/cluster.h"
@@ -21,9 +22,9 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
                                      [&](const Objection& objection) { report_objection(warp, *block, objection); });
     }
     for (const auto& [block, span] : each.transfer.writes) {
+      block->check_is_alive(warp.agent, each.site);
       block->shadow.begin_async_write(warp.agent, lane, each.site, span,
                                       [&](const Objection& objection) { report_objection(warp, *block, objection); });
-      if (block != &warp.block) block->shadow.visit(warp.agent, each.site);
     }
   }
   under_way_.push_back(std::move(each));
@@ -53,9 +54,15 @@ bool AsyncProxy::land_oldest() {
   return true;
 }
 
+/// Bulk transfers land in any order, products of one warp in the order of their issue.
 void AsyncProxy::land_by_lot(Random& random) {
+  std::set<Thread> waiting;
   std::erase_if(under_way_, [&](UnderWay& each) {
-    if (random.below(4) != 0) return false;
+    const bool in_order = std::get<AsyncKind>(each.thread) == AsyncKind::wgmma;
+    if (!each.landed && (random.below(4) != 0 || (in_order && waiting.contains(each.thread)))) {
+      if (in_order) waiting.insert(each.thread);
+      return false;
+    }
     land(each);
     return each.transfer.signal.has_value();
   });
@@ -68,10 +75,20 @@ void AsyncProxy::end_block(const Block& block) {
     const bool signals = each.transfer.signal && each.transfer.signal->block == &block;
     if (!signals && !any(each.transfer.reads) && !any(each.transfer.writes)) continue;
     cluster_.report(Finding::exited_block, each.site, nowhere, [&] {
-      return "block " + block.name() + " ends while what " + cluster_.thread(std::get<0>(each.thread), std::get<1>(each.thread)) +
-             " started at " + block.where(each.site) + " still uses its shared memory: nobody has waited for it";
+      return "block " + block.name() + " ends while what " +
+             cluster_.thread(std::get<0>(each.thread), std::get<1>(each.thread)) + " started at " +
+             block.where(each.site) + " still uses its shared memory: nobody has waited for it";
     });
   }
+}
+
+int64_t AsyncProxy::bytes_under_way(const Block& block, uint32_t mbarrier) const {
+  int64_t bytes = 0;
+  for (const UnderWay& each : under_way_) {
+    const auto& signal = each.transfer.signal;
+    if (signal && signal->block == &block && signal->mbarrier == mbarrier) bytes += signal->bytes;
+  }
+  return bytes;
 }
 
 void AsyncProxy::land_all() {

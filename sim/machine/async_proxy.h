@@ -4,7 +4,8 @@
 /// How an instruction uses it:
 ///  1. It fills in an AsyncTransfer: which bytes of shared memory, of which blocks, are read and written, and `move`,
 ///     a function that does it (from global memory, to registers, whatever). `move` is called once, at some time
-///     between issue and completion: late where no seed is given, at a time drawn by lot where one is.
+///     between issue and completion: late where no seed is given, at a time drawn by lot where one is. Those of wgmma
+///     are called in the order in which their warp issued them, all others in any order.
 ///  2. It says who is told. With a `signal`, an mbarrier counts the bytes as complete when they have moved, and whoever
 ///     waits for its phase knows of the transfer. Without, the transfer belongs to the issuing thread's next group of
 ///     its kind, which `commit` closes and `wait` waits for.
@@ -73,6 +74,8 @@ class AsyncProxy {
 
   /// A block's last thread has ended: transfers that still use its shared memory are reported.
   void end_block(const Block& block);
+  /// Bytes that an mbarrier will be told of.
+  int64_t bytes_under_way(const Block& block, uint32_t mbarrier) const;
   /// What nobody waited for lands in the end all the same.
   void land_all();
 

@@ -165,13 +165,19 @@ void Block::end_warp() {
   if (++ended_warps_ < launch.warps() || launch.given_up) return;
   if (!launch.options.watch) return;
   mbarriers.end();
-  shadow.unknown_visits([&](uint32_t agent, uint32_t site) {
-    report(Finding::exited_block, site, nowhere, [&] {
-      return program.sites[site].text + " at " + where(site) + " by " + cluster.agent_name(agent) +
-             " uses the shared memory of block " + name() + ", which may have ended by then: nothing makes it wait";
-    });
-  });
+  shadow.unknown_visits([&](uint32_t agent, uint32_t site) { report_late_use(agent, site); });
   cluster.async.end_block(*this);
+}
+
+void Block::check_is_alive(uint32_t agent, uint32_t site) {
+  if (ended_warps_ == launch.warps()) report_late_use(agent, site);
+}
+
+void Block::report_late_use(uint32_t agent, uint32_t site) {
+  report(Finding::exited_block, site, nowhere, [&] {
+    return program.sites[site].text + " at " + where(site) + " by " + cluster.agent_name(agent) +
+           " uses the shared memory of block " + name() + ", which may have ended by then: nothing makes it wait";
+  });
 }
 
 void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
@@ -264,8 +270,7 @@ std::string Block::place(uint64_t address) const {
 }
 
 void Block::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
-  if (!reported_.insert({kind, here, there}).second) return;
-  launch.reports.add(kind, program.name, where(here), there == nowhere ? "" : where(there), message);
+  cluster.report(kind, here, there, message);
 }
 
 void Block::give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "machine/address.h"
@@ -43,7 +45,8 @@ class Block {
 
   /// A warp has ended. With the last one the block has: what its cluster has not finished in its memory is reported.
   void end_warp();
-  bool has_ended() const { return ended_warps_ == launch.warps(); }
+  /// An agent of another block uses this one's shared memory: a report where the block has ended.
+  void check_is_alive(uint32_t agent, uint32_t site);
 
   /// Lets warps go on whose barrier others will never reach, since they have ended: reported. False where none is.
   bool release_abandoned();
@@ -57,9 +60,9 @@ class Block {
   /// Reports what makes all that follows meaningless: the launch is given up, the warp ends.
   void give_up(Warp& warp, Finding kind, const std::function<std::string()>& message, uint32_t there = nowhere);
 
-  std::string name() const;                     ///< "(1,0,0)"
-  std::string thread(uint32_t number) const;    ///< "thread (3,0,0) of block (1,0,0)"
-  std::string place(uint64_t address) const;    ///< "shared address 0x40", of which block if there are several
+  std::string name() const;                      ///< "(1,0,0)"
+  std::string thread(uint32_t number) const;     ///< "thread (3,0,0) of block (1,0,0)"
+  std::string place(uint64_t address) const;     ///< "shared address 0x40", of which block if there are several
   std::string state_of(const Warp& warp) const;  ///< where the warp is, and what it waits for
   std::string what_it_does(const Warp& warp, uint32_t lane) const;  ///< its instruction, the line, the thread
   std::string thread(const Warp& warp, uint32_t lane) const { return thread(warp.index * warp_size + lane); }
@@ -100,6 +103,7 @@ class Block {
   void fill_constants();
   void fill_specials();
   void complete(Barrier& barrier);
+  void report_late_use(uint32_t agent, uint32_t site);
 
   Dim3 index_;
   uint32_t ended_warps_ = 0;
@@ -108,7 +112,6 @@ class Block {
   std::vector<std::byte> register_bytes_, local_;
   std::vector<Warp> warps_;
   std::array<Barrier, barrier_count> barriers_{};
-  std::set<std::tuple<Finding, uint32_t, uint32_t>> reported_;  ///< what this worker need not report again
 };
 
 }  // namespace sim

@@ -27,9 +27,8 @@ void Cluster::start(uint64_t number) {
   gathering_.clear();
   met_.clear();
   for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
-    blocks_[rank]->start(
-        {first.x + rank % size.x, first.y + rank / size.x % size.y, first.z + rank / size.x / size.y},
-        stamps_begin_anew);
+    blocks_[rank]->start({first.x + rank % size.x, first.y + rank / size.x % size.y, first.z + rank / size.x / size.y},
+                         stamps_begin_anew);
   }
 }
 
@@ -62,10 +61,25 @@ Cluster::Progress Cluster::unstick() {
   for (const auto& block : blocks_) {
     if (block->release_abandoned()) return Progress::running;
   }
-  if (let_others_pass()) return Progress::running;
+  if (time_out() || let_others_pass()) return Progress::running;
   report_deadlock();
   launch.given_up = true;
   return Progress::done;
+}
+
+/// A try_wait does not wait for ever: some programs use it to look ahead, and go on all the same.
+bool Cluster::time_out() {
+  constexpr uint32_t most_futile = 8;
+  if (++futile_ > most_futile) return false;
+  bool some = false;
+  for (const auto& block : blocks_) {
+    for (Warp& warp : block->warps()) {
+      if (warp.state != Warp::State::waiting || warp.waits_for.kind != Warp::Wait::Kind::mbarrier) continue;
+      warp.timed_out = some = true;
+      warp.state = Warp::State::running;
+    }
+  }
+  return some;
 }
 
 /// Lanes may wait for others of their warp that are ahead of them.
@@ -167,9 +181,10 @@ void Cluster::report_deadlock() {
       }
     }
     if (kind == Finding::wrong_parity) {
-      text += ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
-              "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
-              "for an empty slot should";
+      text +=
+          ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
+          "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
+          "for an empty slot should";
     }
     return text;
   });

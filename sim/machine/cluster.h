@@ -55,6 +55,7 @@ class Cluster {
  private:
   void meet_if_all_have_come();
   Progress unstick();
+  bool time_out();
   bool let_others_pass();
   Finding kind_of_deadlock() const;
   void report_deadlock();
@@ -67,7 +68,7 @@ class Cluster {
   uint64_t phase_ = 0;           ///< of the cluster's barrier
   uint32_t arrived_ = 0, ended_ = 0;
   SyncClock gathering_, met_;
-  uint32_t futile_ = 0;  ///< times that others were let pass since something was achieved
+  uint32_t futile_ = 0;  ///< times that a try_wait ended early, or others were let pass, since something was achieved
   std::set<std::tuple<Finding, uint32_t, uint32_t>> reported_;  ///< what this worker need not report again
 };
 

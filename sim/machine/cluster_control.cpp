@@ -33,8 +33,9 @@ bool may_go_on(Warp& warp, const ClusterBarrier& barrier, bool has_come, const c
   const uint32_t absent = warp.started & ~warp.exec;
   if (barrier.aligned && absent != 0) {
     block.give_up(warp, Finding::divergent_barrier, [&] {
-      return block.what_it_does(warp, first_lane(warp.exec)) + ": an .aligned barrier is reached by part of a warp only; " +
-             block.thread(warp, first_lane(absent)) + " does not come";
+      return block.what_it_does(warp, first_lane(warp.exec)) +
+             ": an .aligned barrier is reached by part of a warp only; " + block.thread(warp, first_lane(absent)) +
+             " does not come";
     });
     return false;
   }
@@ -73,11 +74,11 @@ void build_cluster_barrier(Builder& builder) {
 
 void add_cluster(Table& table) {
   table.lanewise<[](u32 a, u32 b) -> u32 { return static_cast<u32>(with_rank(a, b)); }>("mapa.shared::cluster.u32",
-                                                                                     Class::integer);
+                                                                                        Class::integer);
   table.lanewise<[](u64 a, u32 b) -> u64 { return with_rank(a, b); }>("mapa.shared::cluster.u64", Class::integer);
   table.lanewise<[](u64 a, u32 b) -> u64 { return shared_window | with_rank(a, b); }>("mapa.u64", Class::integer);
   table.lanewise<[](u32 a) -> u32 { return static_cast<u32>(rank_of(a)); }>("getctarank.shared::cluster.u32",
-                                                                           Class::integer);
+                                                                            Class::integer);
   table.lanewise<[](u64 a) -> u32 { return static_cast<u32>(rank_of(within_window(a))); }>(
       "getctarank{,.shared::cluster}.u64", Class::integer);
   table.add("isspacep.shared{,::cta}", {"Pd", Class::predicate, handle<is_own_shared>});

@@ -13,6 +13,11 @@ uint64_t Mbarrier::word() const {
   return (phase & 1) << 63 | negated(pending) << 43 | transactions << 21 | negated(expected) << 1;
 }
 
+void Mbarriers::start() {
+  at_.clear();
+  agents_.clear();
+}
+
 std::byte* Mbarriers::word_at(uint32_t address) const { return block_.shared.data() + address; }
 
 void Mbarriers::store(const Mbarrier& mbarrier) {
@@ -53,7 +58,7 @@ void Mbarriers::init(Warp& warp, uint32_t lane, uint32_t address, uint32_t count
   made.address = address;
   made.expected = made.pending = count;
   made.site = warp.here();
-  made.initialiser = warp.agent;
+  made.initialiser = {warp.agent, lane};
   made.initialised = clocks.now();
   store(made);
 }
@@ -64,7 +69,9 @@ void Mbarriers::invalidate(Warp& warp, uint32_t lane, uint32_t address) {
 
 Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   const auto found = at_.find(static_cast<uint32_t>(address));
-  const auto what = [&] { return block_.what_it_does(warp, lane) + ": there is no mbarrier at " + block_.place(address); };
+  const auto what = [&] {
+    return block_.what_it_does(warp, lane) + ": there is no mbarrier at " + block_.place(address);
+  };
   if (address > block_.shared.size() || found == at_.end()) {
     warp.block.give_up(warp, Finding::mbarrier, [&] { return what() + ": nothing has initialised one"; });
     return nullptr;
@@ -73,18 +80,24 @@ Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   if (!is_intact(mbarrier)) {
     warp.block.give_up(
         warp, Finding::mbarrier,
-        [&] { return what() + " any more: the one that " + block_.where(mbarrier.site) + " initialised is overwritten"; },
+        [&] {
+          return what() + " any more: the one that " + block_.where(mbarrier.site) + " initialised is overwritten";
+        },
         mbarrier.site);
     return nullptr;
   }
   if (!block_.launch.options.watch) return &mbarrier;
   const Clocks& clocks = block_.shadow.clocks;
-  if (&warp.block != &block_) block_.shadow.visit(warp.agent, warp.here());
-  if (mbarrier.initialiser != warp.agent && mbarrier.initialised > clocks.seen(warp.agent, mbarrier.initialiser)) {
+  if (&warp.block != &block_) {
+    block_.check_is_alive(warp.agent, warp.here());
+    block_.shadow.visit(warp.agent, warp.here());
+  }
+  const uint32_t initialiser = mbarrier.initialiser.agent;
+  if (initialiser != warp.agent && mbarrier.initialised > clocks.seen(warp.agent, initialiser)) {
     warp.block.report(Finding::race, warp.here(), mbarrier.site, [&] {
       return block_.what_it_does(warp, lane) + ": uses the mbarrier at " + block_.place(address) + ", initialised at " +
-             block_.where(mbarrier.site) + " by " + block_.cluster.agent_name(mbarrier.initialiser) +
-             ", with no barrier between";
+             block_.where(mbarrier.site) + " by " +
+             block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) + ", with no barrier between";
     });
   }
   return &mbarrier;
@@ -101,9 +114,10 @@ Mbarrier* Mbarriers::signalled(uint32_t site, uint32_t address) {
   return nullptr;
 }
 
-uint32_t Mbarriers::agent(Mbarrier& mbarrier) {
-  if (mbarrier.agent == ~0u) mbarrier.agent = block_.shadow.clocks.add_agent();
-  return mbarrier.agent;
+uint32_t Mbarriers::agent(const Mbarrier& mbarrier) {
+  const auto [entry, made] = agents_.try_emplace(mbarrier.address, 0u);
+  if (made) entry->second = block_.shadow.clocks.add_agent();
+  return entry->second;
 }
 
 void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t count, bool releases, bool drops) {
@@ -112,12 +126,14 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
         warp, Finding::mbarrier,
         [&] {
           return block_.what_it_does(warp, lane) + ": " + std::to_string(count) + " arrivals where " +
-                 std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) +
-                 " are missing, at " + describe(mbarrier.address);
+                 std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) + " are missing, at " +
+                 describe(mbarrier.address);
         },
         mbarrier.site);
   }
   if (block_.launch.options.watch) block_.shadow.clocks.arrive(warp.agent, mbarrier.gathering, releases);
+  mbarrier.last_site = warp.here();
+  mbarrier.last = {warp.agent, lane};
   mbarrier.pending -= count;
   if (drops) mbarrier.expected -= count;
   advance(mbarrier);
@@ -162,7 +178,7 @@ void Mbarriers::advance(Mbarrier& mbarrier) {
 
 void Mbarriers::end() {
   for (const auto& [address, mbarrier] : at_) {
-    if (mbarrier.bytes == 0) continue;
+    if (mbarrier.bytes + block_.cluster.async.bytes_under_way(block_, address) == 0) continue;
     block_.report(Finding::transaction_count, mbarrier.site, nowhere, [&] {
       return "block " + block_.name() + " ends with a transaction count that does not balance: " + describe(address);
     });
@@ -176,6 +192,10 @@ std::string Mbarriers::describe(uint32_t address) const {
                      ") of the mbarrier at " + block_.place(address) + ", initialised at " +
                      block_.where(mbarrier->site) + ": " + std::to_string(mbarrier->expected - mbarrier->pending) +
                      " of " + std::to_string(mbarrier->expected) + " arrivals have come";
+  if (mbarrier->last_site != ~0u) {
+    text += " (the last in any phase at " + block_.where(mbarrier->last_site) + " by " +
+            block_.cluster.thread(mbarrier->last.agent, mbarrier->last.lane) + ")";
+  }
   if (mbarrier->bytes < 0)
     text += ", " + std::to_string(-mbarrier->bytes) + " bytes are expected that have not come";
   else if (mbarrier->bytes > 0)

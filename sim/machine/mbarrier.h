@@ -14,6 +14,10 @@ class Block;
 class Warp;
 
 struct Mbarrier {
+  struct Thread {
+    uint32_t agent = 0, lane = 0;  ///< its warp in the cluster
+  };
+
   static constexpr uint32_t most_arrivals = (1u << 20) - 1;
   static constexpr int64_t most_bytes = (int64_t{1} << 20) - 1;
 
@@ -23,10 +27,12 @@ struct Mbarrier {
   int64_t bytes = 0;      ///< transaction count: completed bytes less expected ones
   uint64_t phase = 0;     ///< phases that are complete
 
-  SyncClock gathering, completed;  ///< released by arrivals at this phase, and at those that are complete
-  uint32_t agent = ~0u;            ///< of the transfers that it counts, once there was one
-  uint32_t site = 0, initialiser = 0, initialised = 0;  ///< of its initialisation: instruction, warp, stamp
-  std::unordered_map<uint32_t, uint64_t> passed;        ///< by warp: phases complete when it last waited
+  SyncClock gathering, completed;      ///< released by arrivals at this phase, and at those that are complete
+  uint32_t site = 0, initialised = 0;  ///< of its initialisation: instruction, stamp
+  Thread initialiser;
+  uint32_t last_site = ~0u;  ///< of the last arrival; none yet
+  Thread last;
+  std::unordered_map<uint32_t, uint64_t> passed;  ///< by warp: phases complete when it last waited
 
   /// As it lies in memory: the phase's parity in bit 63, then 20 bits of pending arrivals (negated), a bit, 21 of the
   /// transaction count, 20 of expected arrivals (negated), a bit.
@@ -37,7 +43,9 @@ struct Mbarrier {
 };
 
 /// Arrivals that a state, as an arrival returns it, has pending.
-inline uint32_t pending_count(uint64_t state) { return static_cast<uint32_t>(-(state >> 43)) & Mbarrier::most_arrivals; }
+inline uint32_t pending_count(uint64_t state) {
+  return static_cast<uint32_t>(-(state >> 43)) & Mbarrier::most_arrivals;
+}
 /// What an arrival returns. The hardware leaves the lower half to chance.
 inline uint64_t state_of(const Mbarrier& mbarrier) { return mbarrier.word() >> 32 << 32; }
 
@@ -46,7 +54,7 @@ class Mbarriers {
  public:
   explicit Mbarriers(Block& block) : block_(block) {}
 
-  void start() { at_.clear(); }
+  void start();
 
   void init(Warp& warp, uint32_t lane, uint32_t address, uint32_t count);
   void invalidate(Warp& warp, uint32_t lane, uint32_t address);
@@ -57,7 +65,7 @@ class Mbarriers {
   /// The same for a transfer that was started by the instruction `site`.
   Mbarrier* signalled(uint32_t site, uint32_t address);
   /// The agent of the transfers that the mbarrier counts.
-  uint32_t agent(Mbarrier& mbarrier);
+  uint32_t agent(const Mbarrier& mbarrier);
 
   void arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t count, bool releases, bool drops);
   void expect_bytes(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t bytes);
@@ -76,7 +84,8 @@ class Mbarriers {
   void advance(Mbarrier& mbarrier);
 
   Block& block_;
-  std::unordered_map<uint32_t, Mbarrier> at_;  ///< by offset in the block's shared memory
+  std::unordered_map<uint32_t, Mbarrier> at_;      ///< by offset in the block's shared memory
+  std::unordered_map<uint32_t, uint32_t> agents_;  ///< by that offset: whoever is initialised there keeps its agent
 };
 
 }  // namespace sim

@@ -1,4 +1,6 @@
 /// The instructions on mbarriers (PTX ISA 9.7.13.15).
+#include <utility>
+
 #include "machine/access.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
@@ -8,11 +10,12 @@ namespace {
 
 struct MbarrierOperands {
   AddressOperand address;
-  uint32_t to;     ///< register: the state that an arrival returns, or the predicate of a wait
-  uint32_t value;  ///< register: arrivals, bytes, a parity or a state
-  bool orders;     ///< releases or acquires, not .relaxed
-  bool drops, expects_bytes, may_not_complete;  ///< of an arrival
-  bool by_parity, suspends;                     ///< of a wait
+  uint32_t to;                ///< register: the state that an arrival returns, or the predicate of a wait
+  uint32_t value;             ///< register: arrivals, bytes, a parity or a state
+  bool orders;                ///< releases or acquires, not .relaxed
+  bool drops, expects_bytes;  ///< of an arrival
+  bool may_not_complete;      ///< of an arrival: .noComplete, or of copies that are counted in addition
+  bool by_parity, suspends;   ///< of a wait
 };
 
 /// Where a lane's mbarrier is; a null block, reported, where the address leads to no shared memory.
@@ -80,12 +83,26 @@ void arrive(Warp& warp, const MbarrierOperands& operands) {
     const u32 count = operands.expects_bytes ? 1 : values[lane];
     if (operands.may_not_complete && count >= mbarrier->pending) {
       return warp.block.give_up(warp, Finding::mbarrier, [&] {
-        return warp.block.what_it_does(warp, lane) + ": an arrival that may not complete the phase would: " +
-               block.mbarriers.describe(address);
+        return warp.block.what_it_does(warp, lane) +
+               ": an arrival that may not complete the phase would: " + block.mbarriers.describe(address);
       });
     }
     if (operands.expects_bytes) block.mbarriers.expect_bytes(warp, lane, *mbarrier, values[lane]);
     block.mbarriers.arrive(warp, lane, *mbarrier, count, operands.orders, operands.drops);
+  });
+}
+
+/// cp.async.mbarrier.arrive: the thread's copies so far arrive at the mbarrier when they are complete. Here they are at
+/// once, which is one of the orders that are possible; whoever wants the data has to wait for the phase all the same.
+/// Without .noinc the arrival is expected in addition, so that the count of missing ones stays as it was.
+void arrive_after_copies(Warp& warp, const MbarrierOperands& operands) {
+  for_mbarriers(warp, operands, [&](uint32_t lane, Block& block, uint32_t address) {
+    Mbarrier* const mbarrier = block.mbarriers.used(warp, lane, address);
+    if (!mbarrier) return;
+    const uint32_t agent = block.mbarriers.agent(*mbarrier);
+    warp.block.transfers.complete_for(warp.index, 1u << lane, agent);
+    block.shadow.clocks.act(agent, mbarrier->gathering);
+    if (!operands.may_not_complete) block.mbarriers.arrive(warp, lane, *mbarrier, 1, false, false);
   });
 }
 
@@ -99,7 +116,8 @@ bool is_overrun(Warp& warp, uint32_t lane, const Block& block, const Mbarrier& m
       warp, Finding::mbarrier,
       [&] {
         return warp.block.what_it_does(warp, lane) + ": waits for phase " + std::to_string(before.phase) +
-               ", but the next has passed as well before it could look: too many arrivals, or nobody waits until it has "
+               ", but the next has passed as well before it could look: too many arrivals, or nobody waits until it "
+               "has "
                "gone on; now " +
                block.mbarriers.describe(mbarrier.address);
       },
@@ -107,8 +125,8 @@ bool is_overrun(Warp& warp, uint32_t lane, const Block& block, const Mbarrier& m
   return true;
 }
 
-/// test_wait and try_wait. A try_wait that would fail suspends the warp until the phase is complete; on a GPU it may
-/// also return earlier, and the loop around it comes back.
+/// test_wait and try_wait. A try_wait that would fail suspends the warp until the phase is complete, or until nothing
+/// else can go on: then its time is over and it returns, as it may at any time on a GPU.
 void wait(Warp& warp, const MbarrierOperands& operands) {
   uint32_t complete = 0;
   Warp::Wait missing;
@@ -125,8 +143,7 @@ void wait(Warp& warp, const MbarrierOperands& operands) {
       complete_before = mbarrier->parity_is_complete(parity);
       if (complete_before) {
         mbarrier->passed[warp.agent] = mbarrier->phase;
-        if (warp.block.launch.options.watch)
-          block.shadow.clocks.wait(warp.agent, mbarrier->completed, operands.orders);
+        if (warp.block.launch.options.watch) block.shadow.clocks.wait(warp.agent, mbarrier->completed, operands.orders);
       } else if (!is_overrun(warp, lane, block, *mbarrier)) {
         missing = {.kind = Warp::Wait::Kind::mbarrier, .block = &block, .number = address, .phase = mbarrier->phase};
       }
@@ -135,7 +152,7 @@ void wait(Warp& warp, const MbarrierOperands& operands) {
   });
   if (warp.state == Warp::State::done || warp.exec == 0) return;
   if (complete != warp.exec) {
-    if (operands.suspends) return warp.wait_again(missing);
+    if (operands.suspends && !std::exchange(warp.timed_out, false)) return warp.wait_again(missing);
     warp.poll();
   }
   warp.waits_for = {};
@@ -165,6 +182,11 @@ void build_plain(Builder& builder) {
   if (operands.size() != (takes_value ? 2 : 1)) builder.refuse("a wrong number of operands");
   MbarrierOperands& made = begin(builder, operands[0]);
   if (takes_value) made.value = builder.source(operands[1], ptx::Width::b32);
+}
+
+void build_arrive_after_copies(Builder& builder) {
+  if (builder.operands().size() != 1) builder.refuse("an address is needed");
+  begin(builder, builder.operands()[0]).may_not_complete = !builder.has("noinc");
 }
 
 /// state or _, [address], and a count or bytes; the form without a state is that for other blocks' mbarriers.
@@ -204,13 +226,14 @@ void add_mbarrier(Table& table) {
   table.add("mbarrier.init" + own, {"", Class::barrier, handle<init>, build_plain});
   table.add("mbarrier.inval" + own, {"", Class::barrier, handle<invalidate>, build_plain});
   table.add("mbarrier.expect_tx{,.relaxed}" + scope + any, {"", Class::barrier, handle<expect_bytes>, build_plain});
-  table.add("mbarrier.complete_tx{,.relaxed}" + scope + any,
-            {"", Class::barrier, handle<complete_bytes>, build_plain});
+  table.add("mbarrier.complete_tx{,.relaxed}" + scope + any, {"", Class::barrier, handle<complete_bytes>, build_plain});
   for (const char* const operation : {"mbarrier.arrive", "mbarrier.arrive_drop"}) {
     const Form form{"", Class::barrier, handle<arrive>, build_arrive};
     table.add(operation + ("{,.expect_tx}{,.release,.relaxed}" + scope + any), form);
     table.add(operation + (".noComplete{,.release}{,.cta}" + own), form);
   }
+  table.add("cp.async.mbarrier.arrive{,.noinc}" + own,
+            {"", Class::cp_async, handle<arrive_after_copies>, build_arrive_after_copies});
   table.add("mbarrier.{test_wait,try_wait}{,.parity}{,.acquire,.relaxed}" + scope + own,
             {"", Class::barrier, handle<wait>, build_wait});
   table.lanewise<count_pending>("mbarrier.pending_count.b64", Class::integer);

@@ -150,15 +150,15 @@ struct Program {
   std::vector<std::pair<uint32_t, uint32_t>> parameters;  ///< offset and bytes of each
   uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned
   uint32_t dynamic_shared_align = 16;
-  uint32_t local_bytes = 0;  ///< of one lane
-  uint32_t max_threads = 0;  ///< `.maxntid`
-  uint32_t min_blocks = 1;   ///< of a multiprocessor, by `.minnctapersm`
-  uint32_t max_registers = 0;                    ///< of a thread, by `.maxnreg`
-  std::array<uint32_t, 3> cluster{};             ///< `.reqnctapercluster`; zeros where there is none
-  bool is_explicit_cluster = false;              ///< `.explicitcluster`
-  uint32_t memos = 0;           ///< memory instructions, for the memoised address patterns
-  uint32_t granule_bytes = 4;   ///< smallest access to shared memory: what the race detector tells apart
-  uint32_t register_count = 0;  ///< 32-bit registers that PTX names (not what ptxas would allocate)
+  uint32_t local_bytes = 0;           ///< of one lane
+  uint32_t max_threads = 0;           ///< `.maxntid`
+  uint32_t min_blocks = 1;            ///< of a multiprocessor, by `.minnctapersm`
+  uint32_t max_registers = 0;         ///< of a thread, by `.maxnreg`
+  std::array<uint32_t, 3> cluster{};  ///< `.reqnctapercluster`; zeros where there is none
+  bool is_explicit_cluster = false;   ///< `.explicitcluster`
+  uint32_t memos = 0;                 ///< memory instructions, for the memoised address patterns
+  uint32_t granule_bytes = 4;         ///< smallest access to shared memory: what the race detector tells apart
+  uint32_t register_count = 0;        ///< 32-bit registers that PTX names (not what ptxas would allocate)
 
   /// "file.cu:12", with the path shortened to its last `parts` components.
   std::string where(const ptx::Location& location) const;

@@ -17,10 +17,12 @@ void set_registers(Warp& warp, const SetRegisters& wanted) {
   Block& block = warp.block;
   RegisterPool& pool = block.registers;
   const auto refuse = [&](const std::string& why) {
-    block.give_up(warp, Finding::registers, [&] { return block.what_it_does(warp, first_lane(warp.exec)) + ": " + why; });
+    block.give_up(warp, Finding::registers,
+                  [&] { return block.what_it_does(warp, first_lane(warp.exec)) + ": " + why; });
   };
   if (pool.per_thread() == 0) {
-    return refuse("the kernel has no launch bounds, so that ptxas ignores it: __launch_bounds__ with the block's threads");
+    return refuse(
+        "the kernel has no launch bounds, so that ptxas ignores it: __launch_bounds__ with the block's threads");
   }
   const uint32_t has = pool.of_warp(warp.index);
   if (wanted.raises ? wanted.count < has : wanted.count > has) {

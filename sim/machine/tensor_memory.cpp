@@ -47,7 +47,8 @@ void load_matrix(Warp& warp, const LoadMatrix& load) {
   const uint32_t naming = load.count == 4 ? all_lanes : (1u << 8 * load.count) - 1;
   read_addresses(warp, naming, load.address, lanes);
   if (load.address.place == Place::generic) {
-    for (uint64_t& address : lanes.address) address -= shared_window + warp.block.shared_base();  // what is not there is out of bounds
+    for (uint64_t& address : lanes.address)
+      address -= shared_window + warp.block.shared_base();  // what is not there is out of bounds
   }
   load_rows(warp, load.memo, lanes, load.count, load.registers.data(), load.transposed);
 }

@@ -22,15 +22,18 @@ void Transfers::commit_group(uint32_t warp, uint32_t lanes) {
 
 void Transfers::complete_groups(uint32_t warp, uint32_t lanes, uint64_t left) {
   const auto& committed = committed_[warp];
-  complete(warp, lanes, [&](const Transfer& each, uint32_t lane) { return each.group[lane] + left < committed[lane]; });
+  complete(warp, lanes, block_.first_agent + warp,
+           [&](const Transfer& each, uint32_t lane) { return each.group[lane] + left < committed[lane]; });
 }
 
-void Transfers::complete_all(uint32_t warp, uint32_t lanes) {
-  complete(warp, lanes, [](const Transfer&, uint32_t) { return true; });
+void Transfers::complete_all(uint32_t warp, uint32_t lanes) { complete_for(warp, lanes, block_.first_agent + warp); }
+
+void Transfers::complete_for(uint32_t warp, uint32_t lanes, uint32_t agent) {
+  complete(warp, lanes, agent, [](const Transfer&, uint32_t) { return true; });
 }
 
 template <class IsDone>
-void Transfers::complete(uint32_t warp, uint32_t lanes, IsDone is_done) {
+void Transfers::complete(uint32_t warp, uint32_t lanes, uint32_t agent, IsDone is_done) {
   const bool watch = block_.launch.options.watch;
   for (Transfer& transfer : under_way_[warp]) {
     uint32_t done = 0;
@@ -39,7 +42,7 @@ void Transfers::complete(uint32_t warp, uint32_t lanes, IsDone is_done) {
     transfer.lanes &= ~done;
     if (!watch) continue;
     for_lanes(done,
-              [&](uint32_t lane) { block_.shadow.end_copy(block_.first_agent + warp, lane, transfer.destination[lane], transfer.bytes); });
+              [&](uint32_t lane) { block_.shadow.end_copy(agent, lane, transfer.destination[lane], transfer.bytes); });
   }
   std::erase_if(under_way_[warp], [](const Transfer& transfer) { return transfer.lanes == 0; });
 }

@@ -41,13 +41,15 @@ class Transfers {
   void complete_groups(uint32_t warp, uint32_t lanes, uint64_t left);
   /// All that these lanes have issued is complete, committed or not.
   void complete_all(uint32_t warp, uint32_t lanes);
+  /// The same, but whoever wants to rely on it has to know of what `agent`, an mbarrier's, did.
+  void complete_for(uint32_t warp, uint32_t lanes, uint32_t agent);
 
   /// Some bytes arrive early, by lot.
   void arrive_by_lot(Random& random);
 
  private:
   template <class IsDone>
-  void complete(uint32_t warp, uint32_t lanes, IsDone is_done);
+  void complete(uint32_t warp, uint32_t lanes, uint32_t agent, IsDone is_done);
   void arrive(Transfer& transfer, uint32_t lanes);
 
   Block& block_;

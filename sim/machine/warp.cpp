@@ -22,6 +22,7 @@ void Warp::start(uint32_t lanes) {
   out_of_order_ = false;
   state = State::running;
   came_to_cluster_barrier = 0;
+  timed_out = false;
   budget_ = block.launch.options.max_instructions;
   patience_ = lane_patience;
 }

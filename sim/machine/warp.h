@@ -78,6 +78,7 @@ class Warp {
   uint32_t pc = 0;       ///< already moved on while an instruction is executed
   State state = State::done;
   Wait waits_for{};
+  bool timed_out = false;                ///< its next try_wait returns, though the phase is not complete
   uint32_t came_to_cluster_barrier = 0;  ///< lanes that have not waited since
   uint64_t cluster_phase = 0;            ///< at which they came
 

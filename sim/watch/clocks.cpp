@@ -98,7 +98,11 @@ void Clocks::fence(uint32_t warp) {
 
 void Clocks::fence_proxy(uint32_t warp) {
   proxy_fenced_ = true;
-  SyncClock::raise(of_[warp].known.fenced, warp, now_);
+  SyncClock& known = of_[warp].known;
+  SyncClock::raise(known.fenced, warp, now_);
+  // And the copies that it knows to be complete: their agents execute no fences of their own.
+  for (uint32_t agent = warps(); agent < known.seen.size(); ++agent)
+    SyncClock::raise(known.fenced, agent, std::max(SyncClock::of(known.fenced, agent), known.seen[agent]));
   ++now_;
 }
 

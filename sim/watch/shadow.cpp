@@ -226,11 +226,12 @@ void Shadow::begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const 
   });
 }
 
-void Shadow::end_copy(uint32_t warp, uint32_t lane, uint64_t address, uint32_t bytes) {
+void Shadow::end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t bytes) {
   const uint32_t last = granule_of(address + bytes - 1);
   for (uint32_t granule = granule_of(address); granule <= last; ++granule)
-    mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, false},
+    mark_written(granule, {static_cast<uint16_t>(agent), static_cast<uint8_t>(lane), false, false},
                  write_site_[granule]);
+  if (!is_own(agent)) visit(agent, write_site_[last]);
 }
 
 // --- the async proxy ---

@@ -64,8 +64,8 @@ class Shadow {
 
   /// A copy into shared memory begins; its data arrive at some time before it is waited for.
   void begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
-  /// The thread that began the copy of these bytes has waited for it.
-  void end_copy(uint32_t warp, uint32_t lane, uint64_t address, uint32_t bytes);
+  /// The thread that began the copy of these bytes has waited for it; or it has ended as something that `agent` did.
+  void end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t bytes);
 
   /// The async proxy begins to write, issued by a thread; and it has written, as `agent`, or for the warp that waited.
   void begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report);

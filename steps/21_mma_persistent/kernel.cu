@@ -7,10 +7,13 @@
 // the next tile, whose first slices arrive while the last products and the store of this one run.
 // The stages are filled once per block, not once per tile.
 //
-// Against step 20: next_tile and the loop over tiles. A store that knows at compile time whether
-// beta is 0. And a choice: a large tile is fast, but a small C has too few of them for all
-// multiprocessors, so `by_size` takes the tile whose speed times the share of the waves that it
-// fills is the highest.
+// Against step 20: next_tile and the loop over tiles. And a choice: a large tile is fast, but a
+// small C has too few of them for all multiprocessors, so `by_size` takes the tile whose speed
+// times the share of the waves that it fills is the highest.
+//
+// The store is compiled twice, for beta = 0 and for any beta, so that a tile branches on beta once
+// instead of eight times. The timing shows no effect: with step 20's store (also/without.cu,
+// branchy_store) the kernel is as fast.
 //
 // Source: persistent kernels as in CUTLASS's persistent tile scheduler; the choice is our own.
 

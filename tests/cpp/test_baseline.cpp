@@ -29,6 +29,10 @@ TEST(BaselineTypes, AreTheVariantsOwn) {
 TEST(BaselineTypes, HaveSumsInFloatWhereTheseAreAskedFor) {
   expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F,
                BaselineKind::cublas_f32_sums);
+  expect_types(right_variant<__half, float, __half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F,
+               BaselineKind::cublas_f16_sums);
+  expect_types(right_variant<__nv_bfloat16, float, __nv_bfloat16>(), CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F,
+               CUBLAS_COMPUTE_32F);
   expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, BaselineKind::cublaslt);
 }
 
@@ -39,7 +43,7 @@ TEST(BaselineTypes, GiveAlphaInTheTypeThatTheLibraryReads) {
 
 using Kinds = std::vector<BaselineKind>;
 constexpr BaselineKind CUBLAS = BaselineKind::cublas, CUBLASLT = BaselineKind::cublaslt,
-                       F32_SUMS = BaselineKind::cublas_f32_sums;
+                       F32_SUMS = BaselineKind::cublas_f32_sums, F16_SUMS = BaselineKind::cublas_f16_sums;
 
 TEST(Baselines, AreWhatIsAskedFor) {
   for (const Variant& variant : {right_variant<__half>(), right_variant<__half>().on_tensor_cores()}) {
@@ -69,7 +73,29 @@ TEST(Baselines, AreRefusedToVariantsThatSumInFP32Anyway) {
             "variant right sums in f32: --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
 }
 
+TEST(Baselines, AreAllThatMultiplyTheSameMatrices) {
+  const auto all = [](const Variant& variant) { return baselines_for(BaselineChoice::all, variant, false); };
+  EXPECT_EQ(all(right_variant<__half>()), (Kinds{CUBLAS, CUBLASLT, F32_SUMS}));
+  EXPECT_EQ(all(right_variant<__half, float, __half>()), (Kinds{CUBLAS, CUBLASLT, F16_SUMS}));
+  EXPECT_EQ(all(right_variant<__nv_bfloat16, float, __nv_bfloat16>()), (Kinds{CUBLAS, CUBLASLT}));
+  EXPECT_FALSE(is_as_precise(F16_SUMS)) << "it is shown beside FP32 sums, and does not count as the best library call";
+  EXPECT_TRUE(is_as_precise(F32_SUMS));
+}
+
+TEST(Baselines, WithFP16SumsAreForFP16MatricesSummedInFP32) {
+  const Variant bf16 = right_variant<__nv_bfloat16, float, __nv_bfloat16>(), f16 = right_variant<__half>();
+  EXPECT_EQ(baselines_for(BaselineChoice::cublas_f16_sums, right_variant<__half, float, __half>(), false),
+            Kinds{F16_SUMS});
+  EXPECT_EQ(refusal([&] { baselines_for(BaselineChoice::cublas_f16_sums, bf16, true); }),
+            "variant right multiplies bf16 with sums in f32: --baseline cublas_f16_sums is for f16 with sums in f32; "
+            "use --baseline cublas");
+  EXPECT_EQ(refusal([&] { baselines_for(BaselineChoice::cublas_f16_sums, f16, true); }),
+            "variant right multiplies f16 with sums in f16: --baseline cublas_f16_sums is for f16 with sums in f32; "
+            "use --baseline cublas");
+}
+
 TEST(Baselines, HaveNames) {
+  EXPECT_STREQ(name_of(F16_SUMS), "cublas_f16_sums");
   EXPECT_STREQ(name_of(CUBLAS), "cublas");
   EXPECT_STREQ(name_of(CUBLASLT), "cublaslt");
   EXPECT_STREQ(name_of(F32_SUMS), "cublas_f32_sums");

@@ -43,6 +43,11 @@ Gpu of_capability(const char* name, int capability) {
   return made;
 }
 
+TEST(Architecture, IsToldAsTheGpusThatRunIt) {
+  EXPECT_EQ(needed_gpu("80"), "a GPU of compute capability 8.0 or newer");
+  EXPECT_EQ(needed_gpu("90a"), "a GPU of compute capability 9.0 and of no other (sm_90a)");
+}
+
 TEST(Architecture, RunsOnItsGpuAndOnNewerOnes) {
   for (const int capability : {80, 86, 90, 100, 121})
     EXPECT_NO_THROW(require_runs(of_capability("", capability), "80"));

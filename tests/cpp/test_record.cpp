@@ -126,6 +126,19 @@ TEST(Record, IsOneForEachBaselineWithTheSameFiguresOfTheKernel) {
   EXPECT_EQ(records[0]["ms"], records[1]["ms"]);
 }
 
+TEST(Record, HasTheBestLibraryCallAsABaselineOfItsOwn) {
+  Timing timing = some_timing(true);
+  timing.against.push_back({"cublaslt", {0.8, 0.8, 0.8}, {0.4, 0.39, 0.41}});
+  timing.best = 1;
+  const auto records = timing_records("23_step", right_variant(), true, narrow(8, 8, 8), {}, timing, {}, some_gpu());
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[2]["baseline"], "best_library");
+  EXPECT_EQ(records[2]["library"], "cublaslt");
+  for (const char* key : {"baseline_ms", "baseline_tflops", "ratio", "ratio_p20", "ratio_p80", "ms"})
+    EXPECT_EQ(records[2][key], records[1][key]) << key;
+  EXPECT_FALSE(records[1].contains("library"));
+}
+
 TEST(Record, HasNoFiguresOfABaselineThatWasNotRun) {
   const ordered_json record = some_record(false);
   EXPECT_EQ(record["baseline"], "none");

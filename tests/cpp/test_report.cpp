@@ -57,15 +57,17 @@ TEST(ResultTable, ShowsEveryBaselineAndTheStrideWhereThereIsOne) {
   Timing both = timing(0.1, 0.05);
   both.against.push_back({"cublaslt", {0.04, 0.04, 0.04}, {0.4, 0.39, 0.41}});
   both.against.push_back({"cublas_f32_sums", {0.08, 0.08, 0.08}, {0.8, 0.79, 0.81}});
+  both.best = 2;
   table.add({&variant, narrow(1000, 1000, 1000), {2048}}, both, {});
   table.add({&variant, narrow(1000, 1000, 1000), {512}}, both, {});
   table.add({&variant, narrow(1000, 1000, 1000)}, timing(0.1, 0), {});
   const std::vector<std::string> lines = lines_of(out.str());
   ASSERT_EQ(lines.size(), 6u) << "a heading, two lines; another heading, a line";
-  for (const char* column :
-       {"stride", "cublas ", "x cublas (p20-p80)", "x cublaslt (p20-p80)", "x cublas_f32_sums (p20-p80)"})
+  for (const char* column : {"stride", "cublas ", "x cublas (p20-p80)", "x cublaslt (p20-p80)",
+                             "x cublas_f32_sums (p20-p80)", "x best library"})
     EXPECT_NE(lines[1].find(column), std::string::npos) << column << " in: " << lines[1];
-  for (const char* figure : {" 2048 ", "0.500 (0.900-1.100)", " 50.00 ", "0.400 (0.390-0.410)", "0.800 (0.790-0.810)"})
+  for (const char* figure : {" 2048 ", "0.500 (0.900-1.100)", " 50.00 ", "0.400 (0.390-0.410)", "0.800 (0.790-0.810)",
+                             "0.800 (cublas_f32_sums)"})
     EXPECT_NE(lines[2].find(figure), std::string::npos) << figure << " in: " << lines[2];
   EXPECT_EQ(lines[1].size(), lines[2].size()) << "columns stand below their headings";
   EXPECT_EQ(lines[4].find("stride"), std::string::npos) << lines[4];

@@ -117,4 +117,18 @@ TEST(TimingInTurn, FindsTheFastestByItsMedian) {
   EXPECT_EQ(fastest_of(plan(0.1), {side({7})}, nullptr), 0u);
 }
 
+Rival rival(float milliseconds, bool as_precise = true) {
+  return {"", [=](int, cudaStream_t) { now_ms += milliseconds; }, as_precise};
+}
+
+TEST(TimingInTurn, FindsTheBestLibraryCallAmongThoseThatAreAsPrecise) {
+  const auto best = [](const std::vector<Rival>& rivals) {
+    return time_in_turn(plan(0.1), rival(40).enqueue, rivals, nullptr).best;
+  };
+  EXPECT_EQ(best({rival(30), rival(20), rival(25)}), 1u);
+  EXPECT_EQ(best({rival(30), rival(20), rival(10, false)}), 1u) << "sums of a narrower type do not count";
+  EXPECT_EQ(best({rival(20), rival(10, false)}), std::nullopt) << "one is not chosen from";
+  EXPECT_EQ(best({}), std::nullopt);
+}
+
 }  // namespace

@@ -56,6 +56,22 @@ def test_the_table(data, capsys):
     assert len({line.index("sm_80") for line in lines[2:5]}) == 1
 
 
+def test_the_best_library_call_has_a_column_where_several_calls_were_timed(data, capsys):
+    hopper = Step("23_wgmma", "90a", "hopper", "bf16")
+    rows = [
+        record("23_wgmma", 660.0, ratio, acc="f32", baseline=call)
+        for call, ratio in (("cublas", 1.021), ("cublaslt", 1.1), ("best_library", 1.021))
+    ]
+    (data / "h200" / "23_wgmma.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    listing.print_table([*STEPS, hopper], None)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[-6:] == ["of", "cuBLAS", "of", "best", "library", "gain"]
+    assert lines[5].split()[-6:] == ["sm_90a", "660.00", "102.1", "%", "102.1", "%"]
+    assert lines[2].split()[-2:] == ["4.0", "%"], "step 01 was timed beside cuBLAS alone"
+    listing.print_table(STEPS, None)
+    assert "best" not in capsys.readouterr().out.splitlines()[0]
+
+
 def test_a_smaller_size_is_named_where_4096_is_missing(data, capsys):
     (data / "h200" / "02_coalesced.jsonl").write_text(json.dumps(record("02_coalesced", 3.0, 0.1, size=2048)) + "\n")
     listing.print_table(STEPS, None)

@@ -68,6 +68,18 @@ SASS = """
 """
 
 
+def test_an_executable_holds_modules_for_more_than_one_architecture():
+    assert instruction_mix.target_of(PTX) == "80"
+    assert instruction_mix.target_of(PTX.replace("sm_80", "sm_90a, debug")) == "90a"
+
+
+def test_machine_code_is_for_the_gpu_and_for_the_only_one_where_a_step_needs_it():
+    steps = {arch: registry.Step("x", arch, "hopper", "bf16") for arch in ("80", "90", "90a")}
+    assert [instruction_mix.machine_arch(90, steps[arch]) for arch in steps] == ["90", "90", "90a"]
+    with pytest.raises(UserError, match="x is for sm_90a: there is no SASS of it for sm_100"):
+        instruction_mix.machine_arch(100, steps["90a"])
+
+
 def test_ptx_inner_loop_is_counted_by_class():
     kernels = disassembly.ptx_kernels(PTX)
     assert [k.name for k in kernels] == ["_Z11gemm_kernelILi4ELb0EEv4GemmIfE", "other"]
@@ -99,6 +111,12 @@ def test_sass_inner_loop_is_counted_by_class():
         ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "tensor"), ("shfl.sync.bfly.b32", "shuffle"),
         ("HMMA.16816.F32", "tensor"), ("STS.128", "store_shared"), ("LDSM.16.M88.4", "load_shared"),
         ("LDG.E.128", "load_global"),
+        ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "cp_async"),
+        ("cp.async.bulk.commit_group", "other"), ("cp.async.bulk.wait_group.read", "other"),
+        ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "tensor"),
+        ("wgmma.fence.sync.aligned", "barrier"), ("wgmma.wait_group.sync.aligned", "barrier"),
+        ("mbarrier.try_wait.parity.shared::cta.b64", "barrier"), ("fence.proxy.async.shared::cta", "barrier"),
+        ("HGMMA.64x256x16.F32.BF16", "tensor"), ("UTMALDG.2D", "cp_async"), ("WARPGROUP.DEPBAR.LE", "barrier"),
         ("UIADD3", "integer"), ("LEA.HI.X", "integer"), ("FADD", "float"), ("BSSY", "branch"), ("NOP", "other"),
     ],
 )  # fmt: skip

@@ -13,7 +13,8 @@ WIDEST = 100  # columns
 MOST_TEMPLATE_PARAMETERS = 6
 MOST_IN_ALL = 2000  # lines of every kernel.cu of the CUDA-core, WMMA and mma ladders together
 MOST_CHANGED = 100  # lines edited, removed and added between neighbours of one ladder
-MOST_LINES = {"fp32": 110, "fp16": 110, "wmma": 170, "mma": 170, "hopper": 240}
+MOST_LINES = {"fp32": 110, "fp16": 110, "wmma": 170, "mma": 170, "hopper": 280}
+LONGEST = 180  # of a kernel that is longer than its ladder's; hopper's limit is the end of it
 LADDERS_LAST = {"11_warp_tiling": 170}  # warp tiles take as much as a kernel on tensor cores
 
 # Where the rule would make a kernel denser or harder to read it is bent, with the reason.
@@ -63,7 +64,7 @@ def test_a_kernel_is_short_enough_to_study(step):
 def test_an_exception_is_still_needed_and_says_why():
     for name, (most, why) in LONGER.items():
         step = next(one for one in LADDER if one.name == name)
-        assert MOST_LINES[step.ladder] < len(code_lines(kernel_of(step))) <= most <= 180, name
+        assert MOST_LINES[step.ladder] < len(code_lines(kernel_of(step))) <= most <= LONGEST, name
         assert len(why.split()) > 5, f"{name}: {why}"
     for _, why in (*FARTHER.values(), *PARAMETERS.values()):
         assert len(why.split()) > 5, why

@@ -89,7 +89,11 @@ def refused(program: Path, *arguments: object, **how) -> str:
         (["--sweep", "cube"], "--sweep: 'cube' is not one of square, sgemm27, hgemm125, hgemm27" + HINT),
         (["--alpha", "nan"], "--alpha: 'nan' is not a finite number" + HINT),
         (["--rounds", "0"], "--rounds: '0' is not a whole number from 1 to 1000" + HINT),
-        (["--baseline", "mkl"], "--baseline: 'mkl' is not one of both, cublas, cublas_f32_sums, cublaslt, none" + HINT),
+        (
+            ["--baseline", "mkl"],
+            "--baseline: 'mkl' is not one of all, both, cublas, cublas_f16_sums, cublas_f32_sums, cublaslt, none"
+            + HINT,
+        ),
         (["--verify", "off", "--json", "x.jsonl"], "--json records only what was verified; leave out --verify off"),
         (
             ["--json", "/nowhere/x.jsonl"],

@@ -39,9 +39,8 @@ class AsyncProxyTest : public ::testing::Test {
     for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = address + 4 * lane;
     Pattern pattern;
     pattern.learn_shared(lanes, what == Touch::write);
-    owner.shadow.touch(what, by.agent, by.here(), lanes, pattern, [&](const Objection& objection) {
-      found_.push_back(objection.what);
-    });
+    owner.shadow.touch(what, by.agent, by.here(), lanes, pattern,
+                       [&](const Objection& objection) { found_.push_back(objection.what); });
   }
   void all_meet() {
     SyncClock clock;
@@ -85,8 +84,8 @@ TEST_F(AsyncProxyTest, AWriteThatAnMbarrierCompletes) {
   mbarriers.expect_bytes(warp(0, 0), 0, *mbarrier, 128);
   mbarriers.arrive(warp(0, 0), 0, *mbarrier, 1, true, false);
   int moved = 0;
-  cluster_.async.issue(warp(0, 0), 0,
-                       {.writes = {{&block(0), {0, 128}}}, .signal = {{&block(0), 2048, 128}}, .move = [&] { ++moved; }});
+  cluster_.async.issue(
+      warp(0, 0), 0, {.writes = {{&block(0), {0, 128}}}, .signal = {{&block(0), 2048, 128}}, .move = [&] { ++moved; }});
   EXPECT_FALSE(mbarrier->is_complete(0));
   touch(Touch::read, warp(0, 1), block(0), 0);
   ASSERT_FALSE(found_.empty());
@@ -184,6 +183,37 @@ TEST_F(AsyncProxyTest, AMulticastWrite) {
   EXPECT_EQ(found_.front(), What::async_under_way);
   EXPECT_TRUE(cluster_.async.land_oldest());
   EXPECT_EQ(block(1).mbarriers.find(2048)->bytes, 128);
+}
+
+// Products add to the same registers: whatever the lot says, they keep their order.
+TEST_F(AsyncProxyTest, ProductsOfAWarpLandInOrder) {
+  std::vector<int> order;
+  for (int i = 0; i < 20; ++i) {
+    cluster_.async.issue(warp(0, 0), 0, {.kind = AsyncKind::wgmma, .move = [&order, i] { order.push_back(i); }});
+    cluster_.async.commit(warp(0, 0), 0, AsyncKind::wgmma);
+  }
+  Random random(1);
+  cluster_.async.land_by_lot(random);
+  EXPECT_LT(order.size(), 20u);
+  cluster_.async.wait(warp(0, 0), 0, AsyncKind::wgmma, 0);
+  EXPECT_EQ(order.size(), 20u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+// A multicast block that waited for its own mbarrier may end: it knows of what the other block's thread did there.
+TEST_F(AsyncProxyTest, ABlockThatWaitedMayEnd) {
+  block(1).mbarriers.init(warp(1, 0), 0, 2048, 1);
+  all_meet();
+  Mbarrier* const mbarrier = block(1).mbarriers.used(warp(1, 0), 0, 2048);
+  block(1).mbarriers.expect_bytes(warp(1, 0), 0, *mbarrier, 128);
+  block(1).mbarriers.arrive(warp(1, 0), 0, *mbarrier, 1, true, false);
+  cluster_.async.issue(warp(0, 0), 0,
+                       {.writes = {{&block(1), {0, 128}}}, .signal = {{&block(1), 2048, 128}}, .move = [] {}});
+  EXPECT_TRUE(cluster_.async.land_oldest());
+  cluster_.clocks.wait(warp(1, 1).agent, mbarrier->completed, true);
+  block(1).end_warp();
+  block(1).end_warp();
+  EXPECT_TRUE(reports_.empty()) << text();
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ Dim3 pair(const std::string& text) {
 }
 
 const std::vector<std::string> asked = {
-    "%cluster_ctarank", "%cluster_nctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_nctaid.x",
-    "%cluster_nctaid.y", "%clusterid.x",     "%clusterid.y",     "%nclusterid.x",    "%nclusterid.y"};
+    "%cluster_ctarank",  "%cluster_nctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_nctaid.x",
+    "%cluster_nctaid.y", "%clusterid.x",      "%clusterid.y",     "%nclusterid.x",    "%nclusterid.y"};
 
 // Each block writes 100 + its rank into the next block's shared memory, and what it knows to global memory.
 std::string recorded_kernel() {
@@ -157,9 +157,12 @@ TEST(Clusters, BlocksReadAndWriteEachOthersMemory) {
   expect_silent(write + "fence.acq_rel.cluster;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n" + read +
                 all_meet);
   // Without what orders them it is a race, and so is a write into a memory that its owner still reads.
-  expect(Finding::race, "st.shared.u32 [%r2], %r7;\nbarrier.cluster.arrive.relaxed.aligned;\n"
-                        "barrier.cluster.wait.aligned;\n" + read + all_meet);
-  expect(Finding::race, write + all_meet + "ld.shared.u32 %r10, [%r2];\nst.shared::cluster.u32 [%r3], %r7;\n" + all_meet);
+  expect(Finding::race,
+         "st.shared.u32 [%r2], %r7;\nbarrier.cluster.arrive.relaxed.aligned;\n"
+         "barrier.cluster.wait.aligned;\n" +
+             read + all_meet);
+  expect(Finding::race,
+         write + all_meet + "ld.shared.u32 %r10, [%r2];\nst.shared::cluster.u32 [%r3], %r7;\n" + all_meet);
 }
 
 TEST(Clusters, ABlockThatExitsWhileItsClusterUsesItsMemory) {
@@ -167,13 +170,22 @@ TEST(Clusters, ABlockThatExitsWhileItsClusterUsesItsMemory) {
   expect(Finding::exited_block, write, "which may have ended by then");
   expect(Finding::exited_block, "st.shared.u32 [%r2], 0;\n" + all_meet + "ld.shared::cluster.u32 %r10, [%r3];\n");
   expect_silent(write + all_meet);
+  // The block may have long ended when the access comes.
+  const std::string later = "st.shared.u32 [%r2], 0;\n" + all_meet +
+                            "@%p1 bra end;\nmov.u32 %r10, 0;\nnap:\nnanosleep.u32 9;\nadd.u32 %r10, %r10, 1;\n"
+                            "setp.lt.u32 %p3, %r10, 20000;\n@%p3 bra nap;\nsetp.eq.u32 %p3, %r8, 3;\n"
+                            "@%p3 st.shared::cluster.u32 [%r3], %r7;\nend:\n";
+  expect(Finding::exited_block, later, "of block (0,0,0), which may have ended");
   // An arrival at another block's mbarrier needs the block just as well.
-  const std::string far = "mov.u32 %r10, bar;\nmapa.shared::cluster.u32 %r11, %r10, %r9;\n@%p2 mbarrier.init.shared.b64 "
-                          "[bar], 1;\n" + all_meet + "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];\n";
+  const std::string far =
+      "mov.u32 %r10, bar;\nmapa.shared::cluster.u32 %r11, %r10, %r9;\n@%p2 mbarrier.init.shared.b64 "
+      "[bar], 1;\n" +
+      all_meet + "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];\n";
   expect(Finding::exited_block, far);
   expect_silent(far + all_meet);
   // Who waits for the arrival stays as long as is needed.
-  expect_silent(far + "again:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [bar], 0;\n@!%p5 bra again;\n");
+  expect_silent(far +
+                "again:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [bar], 0;\n@!%p5 bra again;\n");
 }
 
 TEST(Clusters, TheBarrierCountsThreadsThatHaveEnded) {
@@ -200,7 +212,8 @@ TEST(Clusters, ARankThatTheClusterDoesNotHave) {
 TEST(Clusters, WhichALaunchAllows) {
   EXPECT_EQ(refused_cluster({8, 1, 1}, {4, 1, 1}, false), "");
   EXPECT_EQ(refused_cluster({16, 2, 1}, {16, 1, 1}, true), "");
-  EXPECT_EQ(refused_cluster({8, 1, 1}, {3, 1, 1}, false), "a cluster of 3x1x1 blocks does not divide the grid of 8x1x1");
+  EXPECT_EQ(refused_cluster({8, 1, 1}, {3, 1, 1}, false),
+            "a cluster of 3x1x1 blocks does not divide the grid of 8x1x1");
   EXPECT_NE(refused_cluster({16, 1, 1}, {16, 1, 1}, false).find("NonPortable"), std::string::npos);
   EXPECT_NE(refused_cluster({32, 1, 1}, {32, 1, 1}, true).find("16 are the most"), std::string::npos);
   EXPECT_NE(refused_cluster({8, 1, 1}, {0, 1, 1}, true).find("has none"), std::string::npos);
@@ -219,10 +232,11 @@ TEST(Clusters, TheKernelsOwnSize) {
 
 // 3 warpgroups of which one gives registers to the two others; the launch bounds leave each thread 168.
 std::string hand_over(int gives, int takes, bool bounds = true) {
-  std::string text = kernel("mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 128;\n@%p1 bra producer;\n"
-                            "setmaxnreg.inc.sync.aligned.u32 " + std::to_string(takes) +
-                            ";\nbra end;\nproducer:\nsetmaxnreg.dec.sync.aligned.u32 " + std::to_string(gives) +
-                            ";\nend:\n");
+  std::string text = kernel(
+      "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 128;\n@%p1 bra producer;\n"
+      "setmaxnreg.inc.sync.aligned.u32 " +
+      std::to_string(takes) + ";\nbra end;\nproducer:\nsetmaxnreg.dec.sync.aligned.u32 " + std::to_string(gives) +
+      ";\nend:\n");
   if (bounds) text.insert(text.find("\n{\n"), "\n.maxntid 384\n.minnctapersm 1\n");
   return text;
 }

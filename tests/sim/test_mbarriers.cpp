@@ -120,10 +120,12 @@ TEST(Mbarrier, ElectSyncAsOnAnH200) {
 
 // --- what they order ---
 
-// 64 threads: %r1 the thread, %r2 the address of its word of a tile of 128, %r3 that of the thread 32 away; two mbarriers.
+// 64 threads: %r1 the thread, %r2 the address of its word of a tile of 128, %r3 that of the thread 32 away; two
+// mbarriers.
 const std::string prologue =
     "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n.shared .align 16 .b8 "
-    "tile[512];\nmov.u32 %r4, tile;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r3, %r3, %r4;\n"
+    "tile[512];\nmov.u32 %r4, tile;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\nadd.u32 %r2, %r2, %r4;\nadd.u32 "
+    "%r3, %r3, %r4;\n"
     ".shared .align 8 .b64 full;\n.shared .align 8 .b64 empty;\n"
     "setp.lt.u32 %p1, %r1, 32;\nsetp.eq.u32 %p2, %r1, 0;\nmov.u32 %r10, 0;\nmov.u32 %r11, 0;\n";
 
@@ -176,10 +178,11 @@ TEST(Mbarrier, HandsSharedMemoryOver) {
   for (uint32_t i = 32; i < 64; ++i) EXPECT_EQ(ran(body).out[i], i - 32);
   // By the state of an arrival, by one thread for all, by a generic address, with a hint of how long to wait.
   expect_silent(with_mbarriers("64", "1") +
-                roles(write + arrive, "mbarrier.arrive.release.cta.shared::cta.b64 %d6, [full];\nmore:\n"
-                                      "mbarrier.try_wait.acquire.cta.shared::cta.b64 %p5, [full], %d6, 1000;\n"
-                                      "@!%p5 bra more;\n" +
-                                          read));
+                roles(write + arrive,
+                      "mbarrier.arrive.release.cta.shared::cta.b64 %d6, [full];\nmore:\n"
+                      "mbarrier.try_wait.acquire.cta.shared::cta.b64 %p5, [full], %d6, 1000;\n"
+                      "@!%p5 bra more;\n" +
+                          read));
   expect_silent(with_mbarriers("1", "1") +
                 roles(write + "bar.warp.sync -1;\n@%p2 " + arrive,
                       "mov.u64 %d7, full;\ncvta.shared.u64 %d7, %d7;\nmore:\nmbarrier.test_wait.parity.b64 %p5, "
@@ -188,21 +191,19 @@ TEST(Mbarrier, HandsSharedMemoryOver) {
   // Relaxed arrivals order with a fence before them, relaxed waits with one behind.
   const std::string relaxed = "mbarrier.arrive.relaxed.cta.shared.b64 %d5, [full];\n";
   expect_silent(with_mbarriers("32", "1") + roles(write + "fence.acq_rel.cta;\n" + relaxed, wait("full", "0") + read));
-  for (const std::string& wrong :
-       {with_mbarriers("32", "1") + roles(write + relaxed, wait("full", "0") + read),
-        with_mbarriers("32", "1") + roles(arrive + write, wait("full", "0") + read),
-        with_mbarriers("32", "1") + roles(write + arrive, read + wait("full", "0"))})
+  for (const std::string& wrong : {with_mbarriers("32", "1") + roles(write + relaxed, wait("full", "0") + read),
+                                   with_mbarriers("32", "1") + roles(arrive + write, wait("full", "0") + read),
+                                   with_mbarriers("32", "1") + roles(write + arrive, read + wait("full", "0"))})
     expect(Finding::race, wrong);
 }
 
 // A ring of one slot: full and empty, eight times around. The producer waits for `empty` with the other parity.
 std::string ring(const std::string& first_parity_of_producer, const std::string& release) {
   const std::string next = "add.u32 %r10, %r10, 1;\nxor.b32 %r12, %r12, 1;\nsetp.lt.u32 %p6, %r10, 8;\n";
-  return with_mbarriers("32", "32") +
-         roles("mov.u32 %r12, " + first_parity_of_producer + ";\nproduce:\n" + wait("empty", "%r12") + write + arrive +
-                   next + "@%p6 bra produce;\n",
-               "mov.u32 %r12, 0;\nconsume:\n" + wait("full", "%r12") + read + release + next + "@%p6 bra consume;\n" +
-                   keep);
+  return with_mbarriers("32", "32") + roles("mov.u32 %r12, " + first_parity_of_producer + ";\nproduce:\n" +
+                                                wait("empty", "%r12") + write + arrive + next + "@%p6 bra produce;\n",
+                                            "mov.u32 %r12, 0;\nconsume:\n" + wait("full", "%r12") + read + release +
+                                                next + "@%p6 bra consume;\n" + keep);
 }
 const std::string give_back = "mbarrier.arrive.shared.b64 _, [empty];\n";
 
@@ -220,9 +221,8 @@ TEST(Mbarrier, ARing) {
 
 TEST(Mbarrier, ASlotFilledBeforeItWasReleased) {
   // The producer waits for nothing: the consumer's wait for a phase that has long passed is found, or the race is.
-  const std::string body =
-      with_mbarriers("32", "32") +
-      roles(write + arrive + write + arrive, wait("full", "0") + read + wait("full", "1", 2) + read);
+  const std::string body = with_mbarriers("32", "32") + roles(write + arrive + write + arrive,
+                                                              wait("full", "0") + read + wait("full", "1", 2) + read);
   for (const uint64_t seed : seeds) EXPECT_FALSE(ran(body, seed).reports.empty()) << seed;
 }
 
@@ -255,13 +255,13 @@ TEST(Mbarrier, TooManyArrivals) {
   expect(Finding::mbarrier, with_mbarriers("2", "1") + "@%p2 mbarrier.arrive.shared.b64 _, [full], 3;\n",
          "3 arrivals where 2 of 2 are missing");
   // One is expected and two come: two phases pass while the other warp waits for the first.
-  const std::string sleep = "nap:\nnanosleep.u32 100;\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p4, %r10, 100;\n@%p4 bra nap;\n";
+  const std::string sleep =
+      "nap:\nnanosleep.u32 100;\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p4, %r10, 100;\n@%p4 bra nap;\n";
   const std::string twice = with_mbarriers("1", "1") + "setp.eq.u32 %p3, %r1, 32;\n" +
                             roles(wait("full", "0"), sleep + "@%p3 " + arrive + "@%p3 " + arrive);
   EXPECT_NE(ran(twice).text().find("the next has passed as well"), std::string::npos) << ran(twice).text();
   for (const uint64_t seed : seeds) EXPECT_FALSE(ran(twice, seed).reports.empty()) << seed;
-  expect(Finding::mbarrier,
-         with_mbarriers("2", "1") + "@%p2 mbarrier.arrive.noComplete.shared.b64 %d5, [full], 2;\n",
+  expect(Finding::mbarrier, with_mbarriers("2", "1") + "@%p2 mbarrier.arrive.noComplete.shared.b64 %d5, [full], 2;\n",
          "may not complete the phase");
 }
 
@@ -274,8 +274,10 @@ TEST(Mbarrier, OneThatIsNotThere) {
   expect(Finding::misaligned, prologue + "@%p2 mbarrier.init.shared.b64 [full+4], 1;\n", "multiple of 8");
   // Initialised, as a flag says that nobody has released.
   const std::string flag = "@%p2 st.shared.u32 [tile], 0;\nbar.sync 0;\n";
-  const std::string told = "told:\nld.volatile.shared.u32 %r4, [tile];\nsetp.eq.u32 %p3, %r4, 0;\n@%p3 bra told;\n"
-                           "setp.eq.u32 %p3, %r1, 32;\n@%p3 " + arrive;
+  const std::string told =
+      "told:\nld.volatile.shared.u32 %r4, [tile];\nsetp.eq.u32 %p3, %r4, 0;\n@%p3 bra told;\n"
+      "setp.eq.u32 %p3, %r1, 32;\n@%p3 " +
+      arrive;
   const std::string init = "@%p2 mbarrier.init.shared.b64 [full], 1;\n@%p2 st.";
   expect(Finding::race, prologue + flag + roles(init + "volatile.shared.u32 [tile], 1;\n", told), "uses the mbarrier");
 }
@@ -287,6 +289,25 @@ TEST(Mbarrier, ADeadlockNamesAllThatWait) {
        {"warp 0 waits at kernel.cu:", "warp 1 waits at kernel.cu:", "0 of 32 arrivals have come", "initialised at"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
   EXPECT_TRUE(result.given_up);
+}
+
+// Copies by cp.async that arrive at an mbarrier: neither the others nor the thread itself may read before its phase.
+TEST(Mbarrier, CopiesThatArrive) {
+  const std::string copy = "cp.async.ca.shared.global [%r2], [%d2], 4;\n";
+  const std::string noinc = copy + "cp.async.mbarrier.arrive.noinc.shared.b64 [full];\n";
+  const std::string counted = copy + "cp.async.mbarrier.arrive.shared.b64 [full];\n" + arrive;
+  for (const std::string& arrives : {noinc, counted}) {
+    expect_silent(with_mbarriers("32", "1") + roles(arrives, wait("full", "0") + read));
+    expect_silent(with_mbarriers("32", "1") + roles(arrives + wait("full", "0") + "ld.shared.u32 %r6, [%r2];\n", ""));
+    expect(Finding::race, with_mbarriers("32", "1") + roles(arrives + "ld.shared.u32 %r6, [%r2];\n", ""));
+  }
+}
+
+// A look ahead: whoever finds the phase incomplete does something else first, which it takes to complete it.
+TEST(Mbarrier, ATryWaitEndsEarlyWhereNothingElseCanGoOn) {
+  const std::string look = "mbarrier.try_wait.parity.shared.b64 %p5, [full], 0;\n";
+  expect_silent(with_mbarriers("32", "32") +
+                roles(look + "@%p5 bra end;\n" + give_back + wait("full", "0"), wait("empty", "0") + arrive));
 }
 
 // Lanes of one warp may wait for each other: the one that waits lets those pass that are ahead of it.

@@ -22,20 +22,27 @@ namespace {
 // A fat binary as nvcc lays it out, around one text; `flags` 0x8000 marks it as compressed, `architecture` as its
 // target.
 struct FatBinary {
-  explicit FatBinary(std::string ptx, uint64_t flags = 0x11, uint32_t architecture = 80, uint16_t kind = 1) {
+  explicit FatBinary(const std::string& ptx, uint64_t flags = 0x11, uint32_t architecture = 80, uint16_t kind = 1) {
+    put(uint32_t{0xba55ed50}), put(uint16_t{1}), put(uint16_t{16}), put(uint64_t{0});
+    add(ptx, flags, architecture, kind);
+  }
+  // One more text, for another architecture.
+  void add(std::string ptx, uint64_t flags, uint32_t architecture, uint16_t kind = 1) {
     while (ptx.size() % 8 != 7) ptx += ' ';
     ptx += '\0';
-    const auto put = [&](auto value) {
-      bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value),
-                   reinterpret_cast<const char*>(&value) + sizeof value);
-    };
-    put(uint32_t{0xba55ed50}), put(uint16_t{1}), put(uint16_t{16}), put(static_cast<uint64_t>(64 + ptx.size()));
     put(kind), put(uint16_t{0x101}), put(uint32_t{64}), put(static_cast<uint64_t>(ptx.size())), put(uint32_t{0}),
         put(uint32_t{0});
     put(uint16_t{0}), put(uint16_t{9}), put(architecture), put(uint32_t{0}), put(uint32_t{0}), put(flags),
         put(uint64_t{0}), put(uint64_t{0});
     bytes.insert(bytes.end(), ptx.begin(), ptx.end());
+    const uint64_t payload = bytes.size() - 16;
+    std::memcpy(bytes.data() + 8, &payload, sizeof payload);
     wrapper = {0x466243b1, 1, bytes.data(), nullptr};
+  }
+  template <class T>
+  void put(T value) {
+    bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value),
+                 reinterpret_cast<const char*>(&value) + sizeof value);
   }
   struct {
     int magic, version;
@@ -116,6 +123,59 @@ TEST_F(Runtime, RefusesBadLaunches) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   int unknown = 0;
   EXPECT_EQ(cudaLaunchKernel(&unknown, 1, 1, nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);
+  cudaFree(out);
+}
+
+// The newest text that has the kernel: that of sm_90a before that of sm_80, but not where another kernel is in it.
+TEST_F(Runtime, RunsThePtxThatHasTheKernel) {
+  uint32_t* out = nullptr;
+  cudaMalloc(reinterpret_cast<void**>(&out), 256);
+  const std::string newer = text("add.u32 %r1, %r1, 90;");
+  for (const bool has_it : {true, false}) {
+    std::string other = newer;
+    if (!has_it) other.replace(other.find(" k("), 3, " another(");
+    FatBinary binary(text("add.u32 %r1, %r1, 80;"));
+    binary.add(text("add.u32 %r1, %r1, 85;").replace(0, 0, "//"), 0x11, 120);  // too new to be looked at
+    binary.add(other, 0x100011, 90);
+    use(binary);
+    EXPECT_EQ(launch(1, 32, out), cudaSuccess) << reports();
+    std::vector<uint32_t> host(32);
+    cudaMemcpy(host.data(), out, 128, cudaMemcpyDeviceToHost);
+    EXPECT_EQ(host[3], has_it ? 93u : 83u);
+  }
+  cudaFree(out);
+}
+
+TEST_F(Runtime, LaunchesClusters) {
+  FatBinary binary(text("mov.u32 %r2, %cluster_nctarank;\nadd.u32 %r1, %r1, %r2;"));
+  use(binary);
+  uint32_t* out = nullptr;
+  cudaMalloc(reinterpret_cast<void**>(&out), 256);
+  void* arguments[] = {&out};
+  const auto launch_with = [&](dim3 grid, uint32_t size) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {size, 1, 1};
+    cudaLaunchConfig_t configuration{};
+    configuration.gridDim = grid;
+    configuration.blockDim = 32;
+    configuration.attrs = &attribute;
+    configuration.numAttrs = 1;
+    return cudaLaunchKernelExC(&configuration, &key, arguments);
+  };
+  EXPECT_EQ(launch_with(8, 4), cudaSuccess);
+  std::vector<uint32_t> host(32);
+  cudaMemcpy(host.data(), out, 128, cudaMemcpyDeviceToHost);
+  EXPECT_EQ(host[3], 7u);
+  EXPECT_TRUE(report().at("reports").empty());
+  EXPECT_EQ(launch_with(8, 3), cudaErrorInvalidClusterSize);
+  EXPECT_NE(reports().find("a cluster of 3x1x1 blocks does not divide the grid of 8x1x1"), std::string::npos);
+  EXPECT_EQ(launch_with(16, 16), cudaErrorInvalidClusterSize);
+  EXPECT_EQ(cudaFuncSetAttribute(&key, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), cudaSuccess);
+  EXPECT_EQ(launch_with(16, 16), cudaSuccess);
+  EXPECT_EQ(launch_with(32, 32), cudaErrorInvalidClusterSize);
+  gemmSimReset();
+  cudaGetLastError();
   cudaFree(out);
 }
 

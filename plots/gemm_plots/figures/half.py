@@ -105,7 +105,7 @@ def packs_and_pairs(language: str) -> Canvas:
     canvas.text(
         left,
         top + TILE * high + 26,
-        say(language, "64 sums in 32 registers", "64 个累加值，32 个寄存器"),
+        say(language, "64 sums in 32 registers", "64 个累加结果，32 个寄存器"),
         14,
         C.ink,
         bold=True,
@@ -116,7 +116,7 @@ def packs_and_pairs(language: str) -> Canvas:
         say(
             language,
             "per k: 2 loads, 32 HFMA2 (step 08: 4 loads, 64 FFMA)",
-            "每个 k：2 次装载，32 条 HFMA2（步骤 08：4 次，64 条 FFMA）",
+            "每个 k：2 次读，32 条 HFMA2（步骤 08：4 次，64 条 FFMA）",
         ),
         13,
     )
@@ -190,7 +190,7 @@ def two_pipes(language: str) -> Canvas:
                 say(
                     language,
                     f"16×16 per thread: {8 if picked else 16} registers, {4 if picked else 6} loads per k",
-                    f"每线程 16×16：每个 k {8 if picked else 16} 个寄存器、{4 if picked else 6} 次装载",
+                    f"每线程 16×16：每个 k {8 if picked else 16} 个寄存器、{4 if picked else 6} 次读",
                 )
             ],
             13,

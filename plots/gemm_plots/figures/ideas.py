@@ -548,7 +548,7 @@ def cp_async_idea(language: str) -> Canvas:
                 say(
                     language,
                     "2 instructions; 16 registers per thread hold data in flight",
-                    "2 条指令；每线程 16 个寄存器存放途中的数据",
+                    "2 条指令；每线程 16 个寄存器存放在途的数据",
                 ),
                 13,
                 RED,

@@ -188,7 +188,7 @@ def warp_tiling() -> Line:
         "11_warp_tiling",
         Words(
             "three stages: slices two ahead, A stored as late as possible; the FMAs run on across the barrier",
-            "三级流水：超前两片，A 尽可能晚写入；FMA 跨过屏障不停",
+            "三个 stage：拷贝超前两片，A 尽可能晚写入；FMA 跨过屏障不停",
         ),
         (
             Words("from global memory", "从全局内存拷贝"),

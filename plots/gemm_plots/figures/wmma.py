@@ -175,7 +175,7 @@ def two_buffers(language: str) -> Canvas:
         at += copy + work + 9
     canvas.text(24, 178, say(language, "two buffers", "两块缓冲"), 14, C.ink, bold=True)
     canvas.text(24, 206, say(language, "copies", "拷贝"), 12, MUTED)
-    canvas.text(24, 240, say(language, "products", "乘积"), 12, MUTED)
+    canvas.text(24, 240, say(language, "products", "计算"), 12, MUTED)
     _span(canvas, x, 188, copy, A.middle, A.ink, "0")
     at = x + copy
     for number in range(4):
@@ -200,7 +200,7 @@ def two_buffers(language: str) -> Canvas:
         say(
             language,
             "A slice has the products of one slice as its time to arrive; what is longer still shows.",
-            "一片的数据有一片乘积的时间可以到；超出的部分仍要等。",
+            "一片的拷贝有一片的计算时间可用，超出的部分仍要等待。",
         ),
         13,
         MUTED,
