@@ -187,8 +187,7 @@ uint32_t Builder::source(const Operand& operand, Width width) {
     case Operand::Kind::reg:
       if (reg(operand).width != width) refuse("register " + reg(operand).name + " has the wrong width");
       return slots_[operand.index];
-    case Operand::Kind::special:
-      return special(operand.text, width);
+    case Operand::Kind::special: return special(operand.text, width);
     case Operand::Kind::variable: {
       if (width != Width::b32 && width != Width::b64) refuse("an address has 32 or 64 bits");
       const bool parameter = operand.index < kernel_.parameter_count;
