@@ -133,6 +133,7 @@ void Block::start(Dim3 index, bool stamps_begin_anew) {
   mbarriers.start();
   registers.start();
   if (program.watches_registers) products.start();
+  reductions.start();
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
@@ -211,6 +212,7 @@ void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
 }
 
 void Block::complete(Barrier& barrier) {
+  reductions.deliver(static_cast<uint32_t>(&barrier - barriers_.data()));
   if (launch.options.watch) shadow.clocks.meet(first_agent, barrier.waiting, barrier.clock);
   for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
   barrier = {};
