@@ -108,7 +108,7 @@ void Cluster::wake(Warp::Wait::Kind kind, const Block* block, uint32_t number) {
 // --- the cluster's barrier ---
 
 void Cluster::arrive(Warp& warp, uint32_t lanes, bool releases) {
-  if (launch.options.watch) clocks.arrive(warp.agent, gathering_, releases);
+  if (launch.options.watch) clocks.arrive(warp.agent, gathering_, releases, warp.acting());
   arrived_ += static_cast<uint32_t>(std::popcount(lanes));
   meet_if_all_have_come();
 }

@@ -48,12 +48,13 @@ void build_sleep(Builder& builder) {
 
 /// Data are coherent anyway: a fence only orders, for the race detector.
 void fence(Warp& warp, const Instruction&) {
-  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent);
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting());
 }
 
 /// fence.proxy.async: what this warp has written to shared memory may be read by the async proxy.
 void fence_proxy(Warp& warp, const Instruction&) {
-  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence_proxy(warp.agent);
+  if (warp.exec != 0 && warp.block.launch.options.watch)
+    warp.block.shadow.clocks.fence_proxy(warp.agent, warp.acting());
 }
 
 /// Programmatic launches order kernels, and kernels run one after the other here.

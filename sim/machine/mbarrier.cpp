@@ -92,8 +92,8 @@ Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
     block_.check_is_alive(warp.agent, warp.here());
     block_.shadow.visit(warp.agent, warp.here());
   }
-  const uint32_t initialiser = mbarrier.initialiser.agent;
-  if (initialiser != warp.agent && mbarrier.initialised > clocks.seen(warp.agent, initialiser)) {
+  const auto& [initialiser, its_lane] = mbarrier.initialiser;
+  if (initialiser != warp.agent && !clocks.has_seen(warp.agent, initialiser, its_lane, mbarrier.initialised)) {
     warp.block.report(Finding::race, warp.here(), mbarrier.site, [&] {
       return block_.what_it_does(warp, lane) + ": uses the mbarrier at " + block_.place(address) + ", initialised at " +
              block_.where(mbarrier.site) + " by " +
@@ -131,7 +131,9 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
         },
         mbarrier.site);
   }
-  if (block_.launch.options.watch) block_.shadow.clocks.arrive(warp.agent, mbarrier.gathering, releases);
+  if (block_.launch.options.watch)
+    block_.shadow.clocks.arrive(warp.agent, mbarrier.gathering, releases,
+                                warp.acting() == all_lanes ? all_lanes : 1u << lane);
   mbarrier.last_site = warp.here();
   mbarrier.last = {warp.agent, lane};
   mbarrier.pending -= count;

@@ -61,7 +61,10 @@ void synchronise(Warp& warp, Place place, const Block& owner, const Lanes& lanes
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window + owner.shared_base() : 0);
     if (touch != Touch::strong_write) clocks.strong_load(warp.agent, address, order);
-    if (touch != Touch::strong_read) clocks.strong_store(warp.agent, address, order, touch == Touch::update);
+    if (touch != Touch::strong_read) {
+      const uint32_t who = warp.acting() == all_lanes ? all_lanes : 1u << lane;
+      clocks.strong_store(warp.agent, address, order, touch == Touch::update, who);
+    }
   });
 }
 

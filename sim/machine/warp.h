@@ -49,6 +49,9 @@ class Warp {
   }
   uint32_t& predicate(uint32_t offset) { return *lanes<uint32_t>(offset); }
 
+  /// The lanes that execute the instruction; all_lanes where they are all that are left.
+  uint32_t acting() const { return exec == live ? all_lanes : exec; }
+
   /// Number of the instruction being executed.
   uint32_t here() const { return pc - 1; }
 

@@ -2,9 +2,27 @@
 
 #include <algorithm>
 
-#include "base/types.h"
-
 namespace sim {
+
+uint32_t LaneStamps::of(uint32_t agent, uint32_t lane) const {
+  for (const Entry& entry : entries_) {
+    if (entry.agent == agent && entry.lane == lane) return entry.stamp;
+  }
+  return 0;
+}
+
+void LaneStamps::raise(uint32_t agent, uint32_t lane, uint32_t stamp) {
+  for (Entry& entry : entries_) {
+    if (entry.agent != agent || entry.lane != lane) continue;
+    entry.stamp = std::max(entry.stamp, stamp);
+    return;
+  }
+  entries_.push_back({agent, lane, stamp});
+}
+
+void LaneStamps::join(const LaneStamps& other) {
+  for (const Entry& entry : other.entries_) raise(entry.agent, entry.lane, entry.stamp);
+}
 
 bool Clocks::start(uint32_t blocks, uint32_t warps_per_block) {
   const bool from_zero = start_ == 0 || now_ > 0x7fffffff;
@@ -14,12 +32,12 @@ bool Clocks::start(uint32_t blocks, uint32_t warps_per_block) {
   last_meeting_ = start_;
   warps_per_block_ = warps_per_block;
   agents_ = blocks * warps_per_block;
-  proxy_fenced_ = false;
+  only_stamps_ = true;
   flags_.clear();
   of_.resize(agents_);
   for (WarpClock& clock : of_) {
+    clock.known.clear();
     clock.known.seen.assign(agents_, start_);
-    clock.known.fenced.clear();
     clock.lanes_met = clock.clear = start_;
     clock.has_fenced = clock.has_observed = false;
   }
@@ -31,9 +49,16 @@ uint32_t Clocks::act(uint32_t agent, SyncClock& into) {
   return now_++;
 }
 
-void Clocks::release(uint32_t warp, SyncClock& into) {
+void Clocks::release(uint32_t warp, SyncClock& into, uint32_t lanes) {
   into.join(of_[warp].known);
-  into.seen[warp] = now_;
+  if (lanes == all_lanes) {
+    into.seen[warp] = now_;
+  } else {
+    only_stamps_ = false;
+    into.seen[warp] = std::max(into.seen[warp], of_[warp].lanes_met);
+    into.lanes_seen.raise(warp, LaneStamps::any, now_);
+    for_lanes(lanes, [&](uint32_t lane) { into.lanes_seen.raise(warp, lane, now_); });
+  }
   ++now_;
 }
 
@@ -42,8 +67,8 @@ void Clocks::acquire(uint32_t warp, const SyncClock& from) {
   update_clear(warp);
 }
 
-void Clocks::arrive(uint32_t warp, SyncClock& into, bool releases) {
-  if (releases) return release(warp, into);
+void Clocks::arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes) {
+  if (releases) return release(warp, into, lanes);
   if (of_[warp].has_fenced) into.join(of_[warp].fenced);
 }
 
@@ -62,7 +87,7 @@ void Clocks::observe(uint32_t warp, const SyncClock& from) {
 
 void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
   const uint32_t all = warps_per_block_ == warp_size ? all_lanes : (1u << warps_per_block_) - 1;
-  if (waiting == all && agents_ == warps_per_block_ && !proxy_fenced_) {  // everybody there is, with nothing but stamps
+  if (waiting == all && agents_ == warps_per_block_ && only_stamps_) {  // everybody there is, with nothing but stamps
     for (WarpClock& each : of_) {
       each.known.seen.assign(agents_, now_);
       each.lanes_met = each.clear = now_;
@@ -87,19 +112,22 @@ void Clocks::warp_met(uint32_t warp) {
   update_clear(warp);
 }
 
-void Clocks::fence(uint32_t warp) {
+void Clocks::fence(uint32_t warp, uint32_t lanes) {
   WarpClock& clock = of_[warp];
   if (clock.has_observed) acquire(warp, clock.observed);
   clock.has_observed = false;
   clock.fenced.clear();
-  release(warp, clock.fenced);
+  release(warp, clock.fenced, lanes);
   clock.has_fenced = true;
 }
 
-void Clocks::fence_proxy(uint32_t warp) {
-  proxy_fenced_ = true;
+void Clocks::fence_proxy(uint32_t warp, uint32_t lanes) {
+  only_stamps_ = false;
   SyncClock& known = of_[warp].known;
-  SyncClock::raise(known.fenced, warp, now_);
+  if (lanes == all_lanes)
+    SyncClock::raise(known.fenced, warp, now_);
+  else
+    for_lanes(lanes, [&](uint32_t lane) { known.lanes_fenced.raise(warp, lane, now_); });
   // And the copies that it knows to be complete: their agents execute no fences of their own.
   for (uint32_t agent = warps(); agent < known.seen.size(); ++agent)
     SyncClock::raise(known.fenced, agent, std::max(SyncClock::of(known.fenced, agent), known.seen[agent]));
@@ -114,7 +142,7 @@ void Clocks::strong_load(uint32_t warp, uint64_t address, Order order) {
   observe(warp, flag->second);
 }
 
-void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update) {
+void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes) {
   const bool releases = order == Order::release || order == Order::acquire_release;
   if (!releases && !of_[warp].has_fenced) {
     if (!update && !flags_.empty()) flags_.erase(address);
@@ -123,7 +151,7 @@ void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool upd
   SyncClock& flag = flags_[address];
   if (!update) flag.clear();
   if (releases)
-    release(warp, flag);
+    release(warp, flag, lanes);
   else
     flag.join(of_[warp].fenced);
 }

@@ -12,22 +12,47 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/types.h"
+
 namespace sim {
 
 inline constexpr uint32_t max_warps = 32;  ///< of a block
+
+/// Stamps of single lanes, for those that released or fenced without the rest of their warp.
+class LaneStamps {
+ public:
+  static constexpr uint32_t any = 32;  ///< as a lane: one of the warp, it is not known which
+
+  bool empty() const { return entries_.empty(); }
+  void clear() { entries_.clear(); }
+  uint32_t of(uint32_t agent, uint32_t lane) const;
+  void raise(uint32_t agent, uint32_t lane, uint32_t stamp);
+  void join(const LaneStamps& other);
+
+ private:
+  struct Entry {
+    uint32_t agent, lane, stamp;
+  };
+  std::vector<Entry> entries_;  ///< few
+};
 
 /// For every agent, up to which stamp its accesses are known to have happened before.
 struct SyncClock {
   std::vector<uint32_t> seen;    ///< by agent; nothing of those beyond its end
   std::vector<uint32_t> fenced;  ///< the same of writes that a fence.proxy.async has made visible to the async proxy
+  LaneStamps lanes_seen, lanes_fenced;  ///< what is later, of lanes that acted alone
 
   void join(const SyncClock& other) {
     join(seen, other.seen);
     if (!other.fenced.empty()) join(fenced, other.fenced);
+    if (!other.lanes_seen.empty()) lanes_seen.join(other.lanes_seen);
+    if (!other.lanes_fenced.empty()) lanes_fenced.join(other.lanes_fenced);
   }
   void clear() {
     seen.clear();
     fenced.clear();
+    lanes_seen.clear();
+    lanes_fenced.clear();
   }
   static uint32_t of(const std::vector<uint32_t>& stamps, uint32_t agent) {
     return agent < stamps.size() ? stamps[agent] : 0;
@@ -65,10 +90,19 @@ class Clocks {
   /// The stamp of an access that such an agent makes now; it is released into `into`.
   uint32_t act(uint32_t agent, SyncClock& into);
 
-  /// The stamp up to which an agent's accesses happened before the next one of the warp `observer`.
-  uint32_t seen(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.seen, agent); }
-  /// The same of its writes, if the async proxy acts for the observer.
-  uint32_t fenced(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.fenced, agent); }
+  /// Whether an access of an agent's lane with this stamp happened before the next one of the warp `observer`. Of
+  /// accesses whose lane is not known (LaneStamps::any), a release by any lane is taken to be enough.
+  bool has_seen(uint32_t observer, uint32_t agent, uint32_t lane, uint32_t stamp) const {
+    const SyncClock& known = of_[observer].known;
+    return stamp <= SyncClock::of(known.seen, agent) ||
+           (!known.lanes_seen.empty() && stamp <= known.lanes_seen.of(agent, lane));
+  }
+  /// Whether such a write is visible to the async proxy, too, if it acts for the observer.
+  bool has_fenced(uint32_t observer, uint32_t agent, uint32_t lane, uint32_t stamp) const {
+    const SyncClock& known = of_[observer].known;
+    return stamp <= SyncClock::of(known.fenced, agent) ||
+           (!known.lanes_fenced.empty() && stamp <= known.lanes_fenced.of(agent, lane));
+  }
   /// The same between the lanes of the observer itself.
   uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
   /// Whatever has a stamp up to this happened before the warp's next access, whichever warp of its block did it.
@@ -78,12 +112,13 @@ class Clocks {
   /// The stamp at which all agents of the cluster last met.
   uint32_t last_meeting() const { return last_meeting_; }
 
-  /// What the warp has done and knows is released into `into`; what it does from now on is later.
-  void release(uint32_t warp, SyncClock& into);
+  /// What these lanes have done and the warp knows is released into `into`; what it does from now on is later. All
+  /// lanes: whatever the warp has done.
+  void release(uint32_t warp, SyncClock& into, uint32_t lanes = all_lanes);
   /// The warp learns what was released into `from`.
   void acquire(uint32_t warp, const SyncClock& from);
   /// The same at a barrier whose arrivals and waits may be .relaxed: a fence before or after then orders.
-  void arrive(uint32_t warp, SyncClock& into, bool releases);
+  void arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes = all_lanes);
   void wait(uint32_t warp, const SyncClock& from, bool acquires);
   /// The warps of `waiting`, counted from `first`, a block's first, have met at a barrier, none has gone on. `clock`:
   /// what others have released there.
@@ -92,13 +127,13 @@ class Clocks {
   void warp_met(uint32_t warp);
 
   /// A fence: strong stores after it release what was before it, and what strong loads before it have read is acquired.
-  void fence(uint32_t warp);
-  /// fence.proxy.async: the async proxy sees what the warp has written so far, once it knows of it.
-  void fence_proxy(uint32_t warp);
+  void fence(uint32_t warp, uint32_t lanes = all_lanes);
+  /// fence.proxy.async: the async proxy sees what these lanes have written so far, once it knows of it.
+  void fence_proxy(uint32_t warp, uint32_t lanes = all_lanes);
   /// A strong load from, or a strong store to, the flag at a generic address. A store takes the flag over; an `update`
   /// (an atomic) hands on what others have released there before.
   void strong_load(uint32_t warp, uint64_t address, Order order);
-  void strong_store(uint32_t warp, uint64_t address, Order order, bool update);
+  void strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes = all_lanes);
 
  private:
   struct WarpClock {
@@ -116,7 +151,7 @@ class Clocks {
 
   uint32_t warps_per_block_ = 1, agents_ = 0;
   uint32_t start_ = 0, now_ = 0, last_meeting_ = 0;
-  bool proxy_fenced_ = false;  ///< somebody has executed a fence.proxy.async
+  bool only_stamps_ = true;  ///< nobody has executed a fence.proxy.async, or released without the rest of its warp
   std::vector<WarpClock> of_;
   std::unordered_map<uint64_t, SyncClock> flags_;  ///< by generic address
 };

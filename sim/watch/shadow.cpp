@@ -89,7 +89,7 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
 
 /// Whether an access with this stamp happened before the next one of the lane.
 bool Shadow::is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp) const {
-  if (before.agent != warp) return stamp <= clocks.seen(warp, before.agent);
+  if (before.agent != warp) return clocks.has_seen(warp, before.agent, before.lane, stamp);
   return before.lane == lane || stamp <= clocks.lanes_met(warp);
 }
 
@@ -122,7 +122,7 @@ void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t g
     // Readers that are not ordered before this one must be remembered beside it.
     for_lanes(read_stamp_[granule] >= clocks.start() ? readers_[granule] & ~bit : 0u, [&](uint32_t other) {
       const uint32_t agent = first_agent_ + other;
-      if (read_stamp_[granule] <= clocks.seen(warp, agent)) return;
+      if (clocks.has_seen(warp, agent, LaneStamps::any, read_stamp_[granule])) return;
       ByAgent& earlier = earlier_reads_[granule];
       SyncClock::raise(earlier, agent, std::max(SyncClock::of(earlier, agent), read_stamp_[granule]));
     });
@@ -170,7 +170,7 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
     objection(Objection::What::write_of_write);
   }
   const auto read_before = [&](uint32_t other, uint32_t read_stamp) {
-    if (other == warp || read_stamp <= clocks.seen(warp, other)) return;
+    if (other == warp || clocks.has_seen(warp, other, LaneStamps::any, read_stamp)) return;
     report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule]});
   };
   if (read_stamp_[granule] >= clocks.start())
@@ -285,7 +285,7 @@ void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const Rep
     check_read(warp, lane, granule, false, once);
     const Who writer = writer_[granule];
     const uint32_t stamp = write_stamp_[granule];
-    if (writer.async || stamp < clocks.start() || stamp <= clocks.fenced(warp, writer.agent)) continue;
+    if (writer.async || stamp < clocks.start() || clocks.has_fenced(warp, writer.agent, writer.lane, stamp)) continue;
     once({Objection::What::unfenced, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
   }
 }
@@ -329,7 +329,7 @@ void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const Re
     const uint32_t at = std::max(read.span.begin, span.begin);
     if (read.stamp == under_way)
       report({Objection::What::reads_under_way, at, lane, read.agent, read.lane, read.site});
-    else if (read.agent != warp && read.stamp > clocks.seen(warp, read.agent))
+    else if (read.agent != warp && !clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
       report({Objection::What::write_of_read, at, lane, read.agent, warp_size, read.site});
   }
 }
@@ -345,7 +345,7 @@ void Shadow::unknown_visits(const std::function<void(uint32_t agent, uint32_t si
   for (const auto& [agent, visit] : visits_) {
     bool known = false;
     for (uint32_t warp = first_agent_; warp < first_agent_ + clocks.warps_per_block(); ++warp)
-      known |= visit.stamp <= clocks.seen(warp, agent);
+      known |= clocks.has_seen(warp, agent, LaneStamps::any, visit.stamp);
     if (!known) report(agent, visit.site);
   }
 }

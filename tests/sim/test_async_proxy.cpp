@@ -10,7 +10,8 @@ namespace {
 class AsyncProxyTest : public ::testing::Test {
  protected:
   AsyncProxyTest()
-      : module_(ptx::parse(kernel(".shared .align 16 .b8 tile[4096];\nmov.u32 %r1, tile;\n"))),
+      : module_(ptx::parse(kernel(".shared .align 16 .b8 tile[4096];\nmov.u32 %r1, tile;\nmov.u32 %r1, 1;\nmov.u32 "
+                                  "%r1, 2;\nmov.u32 %r1, 3;\n"))),
         program_(decode(module_, module_.kernels.at(0), [](const std::string&) -> uint64_t { return 0; })),
         launch_{.program = program_,
                 .grid = {2, 1, 1},
@@ -121,11 +122,17 @@ TEST_F(AsyncProxyTest, AReadNeedsAFenceOfTheWriter) {
   read(1);
   EXPECT_EQ(count(Finding::unfenced), 1) << text();
   reports_.clear();
-  cluster_.clocks.fence_proxy(warp(0, 1).agent);  // of which the reader does not know
-  read(0);
+  cluster_.clocks.fence_proxy(warp(0, 1).agent, 1);  // by one of the lanes that wrote
   all_meet();
+  read(2);
+  EXPECT_EQ(count(Finding::unfenced), 1) << text();
   reports_.clear();
-  read(1);
+  cluster_.clocks.fence_proxy(warp(0, 1).agent);  // of which the reader does not know
+  read(3);
+  EXPECT_EQ(count(Finding::unfenced), 1) << text();
+  reports_.clear();
+  all_meet();
+  read(4);
   EXPECT_TRUE(reports_.empty()) << text();
 }
 

@@ -188,12 +188,17 @@ TEST(Mbarrier, HandsSharedMemoryOver) {
                       "mov.u64 %d7, full;\ncvta.shared.u64 %d7, %d7;\nmore:\nmbarrier.test_wait.parity.b64 %p5, "
                       "[%d7], 0;\n@!%p5 bra more;\n" +
                           read));
+  expect_silent(with_mbarriers("1", "1") + roles("@%p2 st.shared.u32 [%r2], %r1;\n@%p2 " + arrive,
+                                                 wait("full", "0") + "setp.eq.u32 %p3, %r1, 32;\n@%p3 " + read));
   // Relaxed arrivals order with a fence before them, relaxed waits with one behind.
   const std::string relaxed = "mbarrier.arrive.relaxed.cta.shared.b64 %d5, [full];\n";
   expect_silent(with_mbarriers("32", "1") + roles(write + "fence.acq_rel.cta;\n" + relaxed, wait("full", "0") + read));
-  for (const std::string& wrong : {with_mbarriers("32", "1") + roles(write + relaxed, wait("full", "0") + read),
-                                   with_mbarriers("32", "1") + roles(arrive + write, wait("full", "0") + read),
-                                   with_mbarriers("32", "1") + roles(write + arrive, read + wait("full", "0"))})
+  for (const std::string& wrong :
+       {with_mbarriers("32", "1") + roles(write + relaxed, wait("full", "0") + read),
+        with_mbarriers("32", "1") + roles(arrive + write, wait("full", "0") + read),
+        with_mbarriers("32", "1") + roles(write + arrive, read + wait("full", "0")),
+        // One thread arrives for all, and nothing makes it wait for the writes of the others.
+        with_mbarriers("1", "1") + roles(write + "@%p2 " + arrive, wait("full", "0") + read)})
     expect(Finding::race, wrong);
 }
 

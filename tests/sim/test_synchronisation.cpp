@@ -130,6 +130,18 @@ TEST(Synchronisation, ReleaseAndAcquireHandSharedMemoryOver) {
   }
 }
 
+// A release by one lane is a release of what this lane has done, and of what the warp did before it last met.
+TEST(Synchronisation, ALaneThatReleasesAlone) {
+  const auto body = [](const std::string& before) {
+    return filled_roles("add.u32 %r4, %r1, 100;\nst.shared.u32 [%r2], %r4;\n" + before +
+                            "setp.eq.u32 %p4, %r1, 0;\n@%p4 st.release.cta.shared.u32 [tile+256], 1;\n",
+                        "again:\nld.acquire.cta.shared.u32 %r4, [tile+256];\n" + wait_for_flag +
+                            "ld.shared.u32 %r6, [%r3];\nst.global.u32 [%d2], %r6;\n");
+  };
+  EXPECT_TRUE(ran(body("bar.warp.sync -1;\n")).reports.empty()) << ran(body("bar.warp.sync -1;\n")).text();
+  EXPECT_EQ(ran(body("")).count(Finding::race), 1) << ran(body("")).text();
+}
+
 // What a warp learnt from one flag, it hands on with another.
 TEST(Synchronisation, ReleasesAreCumulative) {
   const std::string body =
