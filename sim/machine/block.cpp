@@ -165,6 +165,7 @@ Block::Round Block::round() {
 }
 
 void Block::end_warp() {
+  if (program.watches_registers) products.end_warp();
   if (++ended_warps_ < launch.warps() || launch.given_up) return;
   if (!launch.options.watch) return;
   mbarriers.end();
@@ -253,6 +254,7 @@ std::string Block::state_of(const Warp& warp) const {
     }
     case Warp::Wait::Kind::mbarrier: return at + wait.block->mbarriers.describe(wait.number);
     case Warp::Wait::Kind::cluster: return at + "the cluster barrier (" + cluster.arrivals() + ")";
+    case Warp::Wait::Kind::warpgroup: return at + "the other warps of its warpgroup to commit the same wgmma";
     case Warp::Wait::Kind::registers:
       return at + std::to_string(wait.number) + " registers per thread (" + std::to_string(registers.left()) +
              " of the block's " + std::to_string(registers.size()) + " are left)";
