@@ -73,7 +73,7 @@ def _matrix(canvas: Canvas, language: str) -> None:
         36,
         y + 6 * cell + 22,
         [
-            say(language, "tensor map, made once before the launch:", "tensor map，启动前生成一次："),
+            say(language, "tensor map, made once before the launch:", "张量映射，启动前生成一次："),
             say(
                 language,
                 f"address, M × K, ld, box {BM}×{ROW}, swizzle",
@@ -147,7 +147,8 @@ def _barrier(canvas: Canvas, language: str) -> None:
     canvas.line(first, bottom, end, bottom, DARK, 1.2)
     canvas.text(expect, bottom + 16, "expect_tx", 11.5, INK, "middle", bold=True, mono=True)
     canvas.text(expect, bottom + 31, say(language, "by warp 0", "warp 0 发出"), 11.5, INK, "middle")
-    canvas.line(last, y - 4, last, bottom + 86, DARK, 2.5)
+    canvas.line(last, y - 4, last, bottom, DARK, 2.5)
+    canvas.line(last, bottom + 48, last, bottom + 86, DARK, 2.5)  # between them stands what has landed last
     canvas.text(last + 10, plot + 30, say(language, "the phase ends,", "本阶段结束，"), 12.5, DARK, bold=True)
     canvas.text(last + 10, plot + 48, say(language, "the next begins", "下一阶段开始"), 12.5, DARK, bold=True)
     y = bottom + 52

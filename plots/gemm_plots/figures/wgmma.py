@@ -16,7 +16,7 @@ LEADING = BK * ROW_BYTES  # from one box of B to the next
 FIELDS = (
     (62, 63, "swizzle", "1", "1"),
     (32, 45, "stride", f"{EIGHT_ROWS // UNIT}", f"{EIGHT_ROWS // UNIT}"),
-    (16, 29, "leading", "–", f"{LEADING // UNIT}"),
+    (16, 29, "leading", "1", f"{LEADING // UNIT}"),
     (0, 13, "start", "As / 16", "Bs / 16"),
 )
 
@@ -30,7 +30,7 @@ def descriptors(language: str) -> Canvas:
     """Step 23: the fields of a descriptor over the tiles of A and B, and the rows of D."""
     canvas = parts.of_step(
         "23_wgmma",
-        690,
+        676,
         language,
         ("64 bits tell the tensor core where a tile lies", "64 位告诉 Tensor Core 分块在哪里"),
         (
@@ -90,12 +90,16 @@ GROUPS = MMA_M // 8  # of eight rows
 
 def _a(canvas: Canvas, language: str) -> None:
     """A, K-major: rows of 64 k; the next 16 of k are 32 bytes further in every row."""
-    parts.card(canvas, 24, 200, 270, 380, say(language, "A: K-major, a row per row of A", "A：K-major，A 的一行占一行"), A.ink)
+    parts.card(
+        canvas, 24, 200, 270, 380, say(language, "A: K-major, a row per row of A", "A：K-major，A 的一行占一行"), A.ink
+    )
     x, width = 108.0, 128.0
     step = width * MMA_K * 2 / ROW_BYTES
     _tile(canvas, x, TILE_TOP, width, GROUPS, A)
     canvas.rect(x + step, TILE_TOP, step, GROUPS * EIGHT, A.strong)
-    canvas.text(x + width / 2, TILE_TOP - 8, say(language, "128 bytes: k = 0 … 63", "128 字节：k = 0 … 63"), 12, INK, "middle")
+    canvas.text(
+        x + width / 2, TILE_TOP - 8, say(language, "128 bytes: k = 0 … 63", "128 字节：k = 0 … 63"), 12, INK, "middle"
+    )
     canvas.arrow(x - 12, TILE_TOP + 1, x - 12, TILE_TOP + EIGHT, INK, 1.6)
     canvas.text(x - 20, TILE_TOP + 11, "stride", 12, INK, "end", bold=True)
     canvas.text(x - 20, TILE_TOP + 26, "1024 B", 12, INK, "end")
@@ -105,8 +109,8 @@ def _a(canvas: Canvas, language: str) -> None:
         TILE_TOP + GROUPS * EIGHT + 26,
         [
             say(language, "next 16 of k: start + 32 bytes", "下 16 个 k：start + 32 字节"),
-            say(language, "leading: ignored, a row is as", "leading 被忽略："),
-            say(language, "long as the swizzle's pattern", "一行正好是 swizzle 的宽度"),
+            say(language, "leading (1): ignored, a row is", "leading（1）被忽略："),
+            say(language, "as long as the swizzle's pattern", "一行正好是 swizzle 的宽度"),
             say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
         ],
         12.5,
@@ -115,7 +119,9 @@ def _a(canvas: Canvas, language: str) -> None:
 
 def _b(canvas: Canvas, language: str) -> None:
     """B, MN-major: four boxes of 64 columns; the next 16 of k are 16 rows further down in each."""
-    parts.card(canvas, 308, 200, 404, 380, say(language, "B: MN-major, a row per k", "B：MN-major，一个 k 占一行"), B.ink)
+    parts.card(
+        canvas, 308, 200, 404, 380, say(language, "B: MN-major, a row per k", "B：MN-major，一个 k 占一行"), B.ink
+    )
     left, width, gap = 372.0, 72.0, 10.0
     for number in range(BN // ROW):
         x = left + number * (width + gap)
@@ -129,12 +135,16 @@ def _b(canvas: Canvas, language: str) -> None:
     canvas.text(left - 8, TILE_TOP + 4 * EIGHT + 12, "32", 11.5, MUTED, "end")
     under = TILE_TOP + GROUPS * EIGHT + 14
     canvas.arrow(left + 1, under - 4, left + width + gap, under - 4, INK, 1.6)
-    canvas.text(left + width + gap + 8, under, say(language, "leading: 8192 bytes", "leading：8192 字节"), 12, INK, bold=True)
+    canvas.text(
+        left + width + gap + 8, under, say(language, "leading: 8192 bytes", "leading：8192 字节"), 12, INK, bold=True
+    )
     canvas.lines(
         320,
         under + 24,
         [
-            say(language, "stride: 1024 bytes, from eight k to the next eight", "stride：1024 字节，从八个 k 到下八个 k"),
+            say(
+                language, "stride: 1024 bytes, from eight k to the next eight", "stride：1024 字节，从八个 k 到下八个 k"
+            ),
             say(language, "next 16 of k: start + 2048 bytes", "下 16 个 k：start + 2048 字节"),
             say(language, "both warpgroups read the same B", "两个 warpgroup 读同一份 B"),
         ],
@@ -167,8 +177,8 @@ def _d(canvas: Canvas, language: str) -> None:
         [
             say(
                 language,
-                "In both tiles the chunk of 16 bytes at address a lies where bits 4–6 of a are XOR-ed with bits 7–9:",
-                "两个分块里，地址 a 处 16 字节的 chunk，都放在把 a 的 4–6 位与 7–9 位异或之后的地址：",
+                "The chunk of 16 bytes that belongs at address a lies at a with bits 4–6 XOR-ed with bits 7–9:",
+                "本应位于地址 a 的 16 字节 chunk，实际放在把 a 的 4–6 位与 7–9 位异或之后的地址：",
             ),
             say(
                 language,
