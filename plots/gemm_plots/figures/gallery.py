@@ -15,6 +15,8 @@ from gemm_plots.figures import (
     threads,
     tiling,
     timelines,
+    tma,
+    wgmma,
     wmma,
 )
 from gemm_plots.figures.svg import Canvas
@@ -33,6 +35,8 @@ FAMILIES = (
     fragments,
     swizzle,
     serpentine,
+    tma,
+    wgmma,
 )
 
 
