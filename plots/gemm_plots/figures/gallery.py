@@ -9,8 +9,10 @@ from gemm_plots.figures import (
     ideas,
     measuring,
     mma,
+    overlap,
     ring,
     serpentine,
+    specialised,
     swizzle,
     threads,
     tiling,
@@ -33,6 +35,8 @@ FAMILIES = (
     fragments,
     swizzle,
     serpentine,
+    specialised,
+    overlap,
 )
 
 
