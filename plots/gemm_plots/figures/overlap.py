@@ -102,7 +102,10 @@ def block_that_stays() -> Line:
     end = done + STAGED + PIECES * STORED
     return Line(
         "25_overlapped_store",
-        Words("a block that stays: the engine stores behind the next products", "线程块常驻：引擎写回时，下一个分块已在计算"),
+        Words(
+            "a block that stays: the engine stores behind the next products",
+            "线程块常驻：引擎写回时，下一个分块已在计算",
+        ),
         (
             COPIES,
             MULTIPLY,

@@ -69,6 +69,7 @@ def ring(language: str) -> Canvas:
         _slice(canvas, number, each, TOP + number % STAGES * ROW, right)
     bottom = TOP + STAGES * ROW
     canvas.arrow(LEFT, bottom + 6, right, bottom + 6, MUTED, 1.2)
+    canvas.text(LEFT - 12, bottom + 10, say(language, "time", "时间"), 12, MUTED, "end")
     end = parts.key(
         canvas,
         parts.MARGIN,
