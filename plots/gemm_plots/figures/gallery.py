@@ -9,8 +9,10 @@ from gemm_plots.figures import (
     ideas,
     measuring,
     mma,
+    overlap,
     ring,
     serpentine,
+    specialised,
     swizzle,
     threads,
     tiling,
@@ -37,6 +39,8 @@ FAMILIES = (
     serpentine,
     tma,
     wgmma,
+    specialised,
+    overlap,
 )
 
 
