@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from gemm_plots.figures import (
     bank_maps,
+    clusters,
     fragments,
     half,
     ideas,
@@ -33,6 +34,7 @@ FAMILIES = (
     fragments,
     swizzle,
     serpentine,
+    clusters,
 )
 
 
