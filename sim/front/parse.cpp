@@ -38,6 +38,7 @@ struct Scope {
   std::unordered_map<std::string_view, Range> ranges;  ///< `%r<74>`, by prefix
   std::unordered_map<std::string_view, uint32_t> variables;
   std::unordered_map<std::string_view, uint32_t> labels;
+  std::unordered_map<std::string_view, std::vector<std::string_view>> branch_targets;  ///< of `brx.idx`, by label
   std::vector<std::tuple<uint32_t, uint32_t, std::string_view, uint32_t>> jumps;  ///< instruction, operand, label, line
 };
 
@@ -117,10 +118,18 @@ class Parser {
     lexer_.expect(';');
   }
 
-  /// Device functions are declared for the calls that the simulator serves itself; bodies of others are passed over.
+  /// `.func (.param .b32 result) name (.param .b64 parameter) {…}`.
   void device_function() {
-    while (!lexer_.peek().is(';') && !lexer_.peek().is('{')) skip_one();
-    if (!lexer_.accept(';')) lexer_.skip_block();
+    begin_function();
+    if (lexer_.peek().is('(')) parameters();
+    function_.result_count = function_.variables.size();
+    function_.name = word();
+    if (lexer_.peek().is('(')) parameters();
+    function_.parameter_count = function_.variables.size() - function_.result_count;
+    while (!lexer_.peek().is(';') && !lexer_.peek().is('{')) skip_one();  // .noreturn and its like
+    if (lexer_.accept(';')) return;                                       // a declaration only
+    body();
+    module_.functions.push_back(std::move(function_));
   }
 
   void skip_one() {
@@ -165,6 +174,8 @@ class Parser {
         variable.align = integer();
       else if (token.is(".ptr"))
         continue;  // `.param .u64 .ptr .global .align 4 x`: what it points to
+      else if (token.is(".attribute"))
+        attribute();
       else if (token.is(".global") || token.is(".const") || token.is(".shared")) {
         if (variable.space != Space::param) lexer_.fail("two state spaces");
         if (lexer_.peek().is(".align")) lexer_.take(), integer();
@@ -196,6 +207,13 @@ class Parser {
     return variable;
   }
 
+  /// `.attribute(.managed)`: all memory is, here.
+  void attribute() {
+    lexer_.expect('(');
+    if (!lexer_.take().is(".managed")) lexer_.fail("an attribute other than .managed before this");
+    lexer_.expect(')');
+  }
+
   uint64_t checked_product(uint64_t a, uint64_t b) const {
     if (b != 0 && a > max_variable_bytes / b) lexer_.fail("a variable larger than 2 GiB");
     return a * b;
@@ -205,6 +223,12 @@ class Parser {
     variable.initial.resize(variable.bytes);
     uint64_t at = 0;
     const auto one = [&] {
+      if (lexer_.peek().kind == Token::Kind::word) {
+        if (element != 8 || at + element > variable.bytes) lexer_.fail("an address where there is no room for it");
+        variable.pointers.push_back(pointer(at));
+        at += element;
+        return;
+      }
       const bool negative = lexer_.accept('-');
       const Token token = lexer_.take();
       if (token.kind != Token::Kind::integer && token.kind != Token::Kind::float32 &&
@@ -227,29 +251,53 @@ class Parser {
     }
   }
 
+  /// `name`, or `generic(name)`, with an offset if need be.
+  Variable::Pointer pointer(uint64_t offset) {
+    std::string_view name = word();
+    const bool generic = name == "generic" && lexer_.accept('(');
+    if (generic) name = word();
+    uint64_t addend = lexer_.accept('+') ? integer() : 0;
+    if (generic) {
+      lexer_.expect(')');
+      if (lexer_.accept('+')) addend = integer();
+    }
+    return {offset, std::string(name), addend};
+  }
+
   // --- functions ----------------------------------------------------------------------------------------------------
 
   void kernel() {
+    begin_function();
+    function_.name = word();
+    if (lexer_.peek().is('(')) parameters();
+    function_.parameter_count = function_.variables.size();
+    while (!lexer_.peek().is('{') && !lexer_.peek().is(';')) launch_bounds();
+    if (lexer_.accept(';')) return;  // a declaration only
+    if (only_ && *only_ != function_.name) return lexer_.skip_block();
+    body();
+    module_.kernels.push_back(std::move(function_));
+  }
+
+  void begin_function() {
     lexer_.take();
     function_ = Function{};
     scopes_.assign(1, Scope{});
     called_from_.clear();
     location_ = {};
-    function_.name = word();
-    if (lexer_.accept('(')) {
-      while (!lexer_.accept(')')) {
-        declare(variable(false));
-        lexer_.accept(',');
-      }
+  }
+
+  void parameters() {
+    lexer_.expect('(');
+    while (!lexer_.accept(')')) {
+      declare(variable(false));
+      lexer_.accept(',');
     }
-    function_.parameter_count = function_.variables.size();
-    while (!lexer_.peek().is('{') && !lexer_.peek().is(';')) launch_bounds();
-    if (lexer_.accept(';')) return;  // a declaration only
-    if (only_ && *only_ != function_.name) return lexer_.skip_block();
+  }
+
+  void body() {
     lexer_.expect('{');
     while (!lexer_.accept('}')) statement();
     close_scope();
-    module_.kernels.push_back(std::move(function_));
   }
 
   void launch_bounds() {
@@ -389,6 +437,10 @@ class Parser {
     if (!instruction.guard && lexer_.accept(':')) {
       if (!scopes_.back().labels.emplace(first, function_.instructions.size()).second)
         lexer_.fail("a label given twice before this");
+      if (lexer_.peek().is(".branchtargets")) branch_targets(first);
+      if (lexer_.peek().is(".callprototype")) {  // of a call through a pointer, which is refused where it stands
+        while (!lexer_.accept(';')) skip_one();
+      }
       return;
     }
     instruction.opcode = first;
@@ -398,12 +450,38 @@ class Parser {
       while (lexer_.accept(','));
     }
     lexer_.expect(';');
+    if (instruction.opcode.starts_with("brx.idx")) list_targets(instruction);
     for (size_t i = 0; i < instruction.operands.size(); ++i) {
       if (instruction.operands[i].kind != Operand::Kind::label) continue;
       scopes_.back().jumps.emplace_back(function_.instructions.size(), i, intern(instruction.operands[i].text),
                                         instruction.text_line);
     }
     function_.instructions.push_back(std::move(instruction));
+  }
+
+  /// `name: .branchtargets A, B, C;`: where a `brx.idx` that names it may go.
+  void branch_targets(std::string_view name) {
+    lexer_.take();
+    std::vector<std::string_view>& targets = scopes_.back().branch_targets[name];
+    do targets.push_back(word());
+    while (lexer_.accept(','));
+    lexer_.expect(';');
+  }
+
+  /// `brx.idx %r1, name` becomes `brx.idx %r1, A, B, C`.
+  void list_targets(Instruction& jump) {
+    if (jump.operands.size() != 2 || jump.operands[1].kind != Operand::Kind::name)
+      lexer_.fail("expected an index and a list of targets before this");
+    const std::string name = jump.operands[1].text;
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      const auto found = scope->branch_targets.find(name);
+      if (found == scope->branch_targets.end()) continue;
+      jump.operands.pop_back();
+      for (const std::string_view target : found->second)
+        jump.operands.push_back({.kind = Operand::Kind::label, .text = std::string(target)});
+      return;
+    }
+    lexer_.fail("no targets '" + name + "' before this");
   }
 
   Operand operand(bool jumps) {
@@ -473,6 +551,7 @@ class Parser {
   Operand name(std::string_view text, bool jumps) {
     if (jumps) return {.kind = Operand::Kind::label, .text = std::string(text)};
     if (text == "_") return {.kind = Operand::Kind::sink};
+    if (text == "WARP_SZ") return {.kind = Operand::Kind::integer, .value = 32};
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
       if (const auto found = find_register(*scope, text)) return {.kind = Operand::Kind::reg, .index = *found};
       if (const auto found = scope->variables.find(text); found != scope->variables.end()) {
@@ -483,6 +562,7 @@ class Parser {
     if (const auto found = module_names_.find(text); found != module_names_.end()) {
       Variable variable = module_.variables[found->second];
       variable.initial.clear();
+      variable.pointers.clear();
       scopes_.front().variables[found->first] = static_cast<uint32_t>(function_.variables.size());
       function_.variables.push_back(std::move(variable));
       return {.kind = Operand::Kind::variable, .index = static_cast<uint32_t>(function_.variables.size() - 1)};

@@ -34,6 +34,14 @@ struct Variable {
   uint64_t bytes = 0;
   bool dynamic = false;  ///< `.extern .shared x[]`: as long as the launch says
   std::vector<std::byte> initial;
+
+  /// An address among the initial values: that of another variable, `offset` bytes from this one's start.
+  struct Pointer {
+    uint64_t offset;
+    std::string to;
+    uint64_t addend;
+  };
+  std::vector<Pointer> pointers;
 };
 
 struct Operand {
@@ -68,9 +76,12 @@ struct Instruction {
   uint32_t text_line = 0;  ///< line of the PTX
 };
 
+/// A kernel, or a device function that was not inlined.
 struct Function {
   std::string name;
-  std::vector<Variable> variables;  ///< parameters first, then the body's, then the module's that it names
+  /// Results (of a device function), parameters, then the body's variables and the module's that it names.
+  std::vector<Variable> variables;
+  size_t result_count = 0;
   size_t parameter_count = 0;
   std::vector<Register> registers;
   std::vector<Instruction> instructions;
@@ -88,6 +99,7 @@ struct Module {
   std::vector<std::string> files;  ///< by `.file` index
   std::vector<Variable> variables;
   std::vector<Function> kernels;
+  std::vector<Function> functions;  ///< device functions with a body
 };
 
 }  // namespace sim::ptx

@@ -38,15 +38,18 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
 void AsyncProxy::commit(const Warp& warp, uint32_t lane, AsyncKind kind) { ++committed_[{warp.agent, lane, kind}]; }
 
 void AsyncProxy::wait(Warp& warp, uint32_t lane, AsyncKind kind, uint64_t left) {
+  const uint64_t committed = committed_[{warp.agent, lane, kind}];
+  if (committed > left) complete(warp, lane, kind, committed - left, warp.agent);
+}
+
+void AsyncProxy::complete(const Warp& warp, uint32_t lane, AsyncKind kind, uint64_t groups, uint32_t agent) {
   const Thread thread(warp.agent, lane, kind);
-  const uint64_t committed = committed_[thread];
-  const auto complete = [&](UnderWay& each) {
-    if (each.transfer.signal || each.thread != thread || each.group + left >= committed) return false;
+  std::erase_if(under_way_, [&](UnderWay& each) {
+    if (each.transfer.signal || each.thread != thread || each.group >= groups) return false;
     land(each);
-    end(each, warp.agent);
+    end(each, agent);
     return true;
-  };
-  std::erase_if(under_way_, complete);
+  });
 }
 
 bool AsyncProxy::land_oldest() {

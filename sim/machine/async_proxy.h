@@ -68,6 +68,8 @@ class AsyncProxy {
   void commit(const Warp& warp, uint32_t lane, AsyncKind kind);
   /// All but the last `left` groups of the thread are complete.
   void wait(Warp& warp, uint32_t lane, AsyncKind kind, uint64_t left);
+  /// A thread's groups before this one are complete, for whoever knows of the agent.
+  void complete(const Warp& warp, uint32_t lane, AsyncKind kind, uint64_t groups, uint32_t agent);
 
   /// The oldest transfer that an mbarrier waits for lands. False where there is none.
   bool land_oldest();

@@ -133,6 +133,7 @@ void Block::start(Dim3 index, bool stamps_begin_anew) {
   mbarriers.start();
   registers.start();
   if (program.watches_registers) products.start();
+  reductions.start();
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
@@ -164,6 +165,7 @@ Block::Round Block::round() {
 }
 
 void Block::end_warp() {
+  if (program.watches_registers) products.end_warp();
   if (++ended_warps_ < launch.warps() || launch.given_up) return;
   if (!launch.options.watch) return;
   mbarriers.end();
@@ -211,6 +213,7 @@ void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
 }
 
 void Block::complete(Barrier& barrier) {
+  reductions.deliver(static_cast<uint32_t>(&barrier - barriers_.data()));
   if (launch.options.watch) shadow.clocks.meet(first_agent, barrier.waiting, barrier.clock);
   for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
   barrier = {};
@@ -251,6 +254,7 @@ std::string Block::state_of(const Warp& warp) const {
     }
     case Warp::Wait::Kind::mbarrier: return at + wait.block->mbarriers.describe(wait.number);
     case Warp::Wait::Kind::cluster: return at + "the cluster barrier (" + cluster.arrivals() + ")";
+    case Warp::Wait::Kind::warpgroup: return at + "the other warps of its warpgroup to commit the same wgmma";
     case Warp::Wait::Kind::registers:
       return at + std::to_string(wait.number) + " registers per thread (" + std::to_string(registers.left()) +
              " of the block's " + std::to_string(registers.size()) + " are left)";

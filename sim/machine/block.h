@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "machine/address.h"
+#include "machine/barrier.h"
 #include "machine/launch.h"
 #include "machine/mbarrier.h"
 #include "machine/register_pool.h"
@@ -27,7 +28,7 @@ inline constexpr uint32_t nowhere = ~0u;
 
 class Block {
  public:
-  static constexpr uint32_t barrier_count = 16;
+  static constexpr uint32_t barrier_count = BarrierReductions::barrier_count;
 
   Block(Cluster& cluster, uint32_t rank);
 
@@ -88,6 +89,7 @@ class Block {
   Tallies tallies;
   std::vector<Pattern> memos;  ///< of the instructions that access memory, by the numbers that their payloads hold
   Transfers transfers;
+  BarrierReductions reductions;
   Mbarriers mbarriers;
   RegisterPool registers;
   Products products;  ///< of wgmma

@@ -1,8 +1,11 @@
-/// The two functions that device code may call without defining them: printf and the failure of an assertion.
+/// The two functions that device code may call without defining them: printf and the failure of an assertion. Calls of
+/// others have been expanded (front/inline.h).
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
+#include "base/readable.h"
+#include "front/inline.h"
 #include "machine/block.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
@@ -29,11 +32,18 @@ T argument(Warp& warp, uint32_t lane, uint32_t offset) {
   return value;
 }
 
+struct Formatted {
+  std::string text;
+  s32 arguments = 0;  ///< that the format takes
+};
+
 /// printf's text: arguments lie one after the other, each at a multiple of its own size.
-std::string formatted(Warp& warp, uint32_t lane, const std::string& format, uint64_t arguments) {
-  std::string out;
+Formatted formatted(Warp& warp, uint32_t lane, const std::string& format, uint64_t arguments) {
+  Formatted result;
+  std::string& out = result.text;
   uint64_t at = arguments;
   const auto next = [&]<class T>(T) {
+    ++result.arguments;
     at = (at + sizeof(T) - 1) / sizeof(T) * sizeof(T);
     T value{};
     if (const std::byte* const from = warp.block.resolve(warp, lane, at, sizeof(T)))
@@ -77,7 +87,7 @@ std::string formatted(Warp& warp, uint32_t lane, const std::string& format, uint
     }
     out += buffer;
   }
-  return out;
+  return result;
 }
 
 /// Where the parameters lie in local memory; of vprintf, the third is the result.
@@ -85,15 +95,14 @@ struct Call {
   std::array<uint32_t, 3> offset;
 };
 
-/// vprintf(format, arguments).
+/// vprintf(format, arguments): returns the number of arguments, as the device's printf does.
 void print(Warp& warp, const Call& call) {
   for_lanes(warp.exec, [&](uint32_t lane) {
     const std::string format = text_at(warp, lane, argument<u64>(warp, lane, call.offset[0]));
-    const std::string out = formatted(warp, lane, format, argument<u64>(warp, lane, call.offset[1]));
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    const s32 printed = static_cast<s32>(out.size());
-    std::memcpy(warp.block.local(warp) + size_t{lane} * warp.block.program.local_bytes + call.offset[2], &printed,
-                sizeof printed);
+    const Formatted out = formatted(warp, lane, format, argument<u64>(warp, lane, call.offset[1]));
+    std::fwrite(out.text.data(), 1, out.text.size(), stdout);
+    std::memcpy(warp.block.local(warp) + size_t{lane} * warp.block.program.local_bytes + call.offset[2], &out.arguments,
+                sizeof out.arguments);
   });
 }
 
@@ -115,11 +124,17 @@ void build_call(Builder& builder) {
   using Kind = ptx::Operand::Kind;
   const size_t callee = !operands.empty() && operands[0].kind == Kind::vector ? 1 : 0;
   if (operands.size() <= callee || operands[callee].kind != Kind::name)
-    builder.refuse("only printf and assert can be called");
+    builder.refuse("a call through a function pointer is not modelled");
   const std::string& name = operands[callee].text;
   const bool prints = name == "vprintf";
-  if (!prints && name != "__assertfail")
-    builder.refuse("function '" + name + "' was not inlined, and only printf and assert can be called");
+  if (!prints && name != "__assertfail") {
+    const std::string function = "function '" + readable(name) + "'";
+    if (ptx::find_function(builder.module(), name))
+      builder.refuse(function + " calls itself, or calls that are expanded make more than a million instructions");
+    builder.refuse(function +
+                   " is not in the PTX; of the functions that CUDA itself provides, printf and assert can be "
+                   "called");
+  }
   const size_t needed = prints ? 2 : 5;
   if (operands.size() != callee + 2 || operands[callee + 1].parts.size() != needed ||
       (prints && (callee == 0 || operands[0].parts.size() != 1))) {

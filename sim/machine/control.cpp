@@ -2,11 +2,48 @@
 #include <algorithm>
 #include <array>
 
+#include "machine/barrier.h"
 #include "machine/cluster.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
+#include "machine/members.h"
 
 namespace sim {
+uint32_t barrier_number(Warp& warp, const BarrierOperands& operands) {
+  return warp.lanes<u32>(operands.barrier)[first_lane(warp.exec)];
+}
+
+bool whole_warp_is_here(Warp& warp) {
+  if (warp.exec == warp.started) return true;
+  Block& block = warp.block;
+  const uint32_t absent = first_lane(warp.started & ~warp.exec);
+  const bool ended = !(warp.live >> absent & 1);
+  const auto message = [&] {
+    return "the barrier at " + block.where(warp.here()) +
+           " is reached by part of a warp only: " + block.thread(warp, absent) +
+           (ended ? " has ended without it" : " waits elsewhere");
+  };
+  // The hardware counts threads that have ended as arrived.
+  if (ended)
+    block.report(Finding::divergent_barrier, warp.here(), nowhere, message);
+  else
+    block.give_up(warp, Finding::divergent_barrier, message);
+  return ended;
+}
+
+void come_to_barrier(Warp& warp, const BarrierOperands& operands, bool waits) {
+  Block& block = warp.block;
+  const u32 number = barrier_number(warp, operands);
+  const u32 threads = warp.lanes<u32>(operands.threads)[first_lane(warp.exec)];
+  if (number >= Block::barrier_count || threads % warp_size != 0) {
+    return block.give_up(warp, Finding::unsupported, [&] {
+      return "barrier " + std::to_string(number) + " for " + std::to_string(threads) + " threads at " +
+             block.where(warp.here()) + ": there are 16 barriers, for multiples of 32 threads";
+    });
+  }
+  block.arrive(warp, number, threads == 0 ? block.launch.warps() : threads / warp_size, waits);
+}
+
 namespace {
 
 struct Branch {
@@ -62,44 +99,9 @@ void nothing(Warp&, const Instruction&) {}
 
 // --- barriers ---
 
-/// bar.sync and its like.
-struct BarrierOperands {
-  uint32_t barrier;
-  uint32_t threads;  ///< 0 for all of the block
-};
-
-/// Lanes that have ended, or that went another way, do not come: whoever counts on the barrier is wrong.
-bool whole_warp_is_here(Warp& warp) {
-  if (warp.exec == warp.started) return true;
-  Block& block = warp.block;
-  const uint32_t absent = first_lane(warp.started & ~warp.exec);
-  const bool ended = !(warp.live >> absent & 1);
-  const auto message = [&] {
-    return "the barrier at " + block.where(warp.here()) +
-           " is reached by part of a warp only: " + block.thread(warp, absent) +
-           (ended ? " has ended without it" : " waits elsewhere");
-  };
-  // The hardware counts threads that have ended as arrived.
-  if (ended)
-    block.report(Finding::divergent_barrier, warp.here(), nowhere, message);
-  else
-    block.give_up(warp, Finding::divergent_barrier, message);
-  return ended;
-}
-
 template <bool waits>
 void barrier(Warp& warp, const BarrierOperands& operands) {
-  if (!whole_warp_is_here(warp)) return;
-  Block& block = warp.block;
-  const u32 number = warp.lanes<u32>(operands.barrier)[first_lane(warp.exec)];
-  const u32 threads = warp.lanes<u32>(operands.threads)[first_lane(warp.exec)];
-  if (number >= Block::barrier_count || threads % warp_size != 0) {
-    return block.give_up(warp, Finding::unsupported, [&] {
-      return "barrier " + std::to_string(number) + " for " + std::to_string(threads) + " threads at " +
-             block.where(warp.here()) + ": there are 16 barriers, for multiples of 32 threads";
-    });
-  }
-  block.arrive(warp, number, threads == 0 ? block.launch.warps() : threads / warp_size, waits);
+  if (whole_warp_is_here(warp)) come_to_barrier(warp, operands, waits);
 }
 
 void build_barrier(Builder& builder) {
@@ -112,30 +114,11 @@ void build_barrier(Builder& builder) {
       operands.size() == 2 ? builder.source(operands[1], ptx::Width::b32) : builder.constant(ptx::Width::b32, 0);
 }
 
-/// The lanes that the member mask in operand `number` names.
-template <uint32_t number>
-uint32_t named_lanes(Warp& warp, const Operands& operands) {
-  return warp.lanes<u32>(operands.at[number])[first_lane(warp.exec)];
-}
-
 void warp_barrier(Warp& warp, const Operands&) {
   if (warp.block.launch.options.watch) warp.block.shadow.clocks.warp_met(warp.agent);
 }
 
 // --- between lanes ---
-
-/// Reports lanes that a `.sync` instruction's member mask names but that do not come, and the other way round.
-void check_members(Warp& warp, u32 members) {
-  const u32 absent = members & warp.started & ~warp.exec;
-  if (absent == 0 && (warp.exec & ~members) == 0) return;
-  Block& block = warp.block;
-  block.report(Finding::divergent_barrier, warp.here(), nowhere, [&] {
-    return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + ": " +
-           (absent
-                ? block.thread(warp, first_lane(absent)) + " is named in its mask but does not execute it"
-                : block.thread(warp, first_lane(warp.exec & ~members)) + " executes it but is not named in its mask");
-  });
-}
 
 enum class Shuffle { up, down, butterfly, index };
 
@@ -186,11 +169,11 @@ struct VoteOperands {
   uint32_t flip;       ///< all ones for `!p`
 };
 
-uint32_t named_voters(Warp& warp, const VoteOperands& operands) { return named_lanes<2>(warp, operands.registers); }
+const u32* voter_masks(Warp& warp, const VoteOperands& operands) { return member_masks<2>(warp, operands.registers); }
 
 template <Vote mode>
 void vote(Warp& warp, const VoteOperands& operands) {
-  check_members(warp, named_voters(warp, operands));
+  check_members(warp, named_lanes<2>(warp, operands.registers));
   const u32 yes = (warp.predicate(operands.registers.at[1]) ^ operands.flip) & warp.exec;
   if constexpr (mode == Vote::ballot) {
     u32* const to = warp.lanes<u32>(operands.registers.at[0]);
@@ -257,7 +240,7 @@ void reduce(Warp& warp, const Operands& operands) {
 template <auto combine, class T>
 void add_reduction(Table& table, const std::string& operation_and_type) {
   table.add("redux.sync." + operation_and_type,
-            {"Www", Class::shuffle, handle_together<named_lanes<2>, reduce<combine, T>>});
+            {"Www", Class::shuffle, handle_members<member_masks<2>, reduce<combine, T>>});
 }
 
 }  // namespace
@@ -270,7 +253,7 @@ void add_control(Table& table) {
             {"", Class::barrier, handle_together<every_lane<BarrierOperands>, barrier<true>>, build_barrier});
   table.add("{bar.arrive,barrier.arrive,barrier.arrive.aligned,bar.cta.arrive,barrier.cta.arrive.aligned}",
             {"", Class::barrier, handle_together<every_lane<BarrierOperands>, barrier<false>>, build_barrier});
-  table.add("bar.warp.sync", {"w", Class::barrier, handle_together<named_lanes<0>, warp_barrier>});
+  table.add("bar.warp.sync", {"w", Class::barrier, handle_members<member_masks<0>, warp_barrier>});
   table.add("nanosleep.u32", {"", Class::other, sleep, build_sleep});
   table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence});
   table.add("fence.proxy.async{,.shared,.shared::cta,.shared::cluster}", {"", Class::other, fence_proxy});
@@ -279,22 +262,22 @@ void add_control(Table& table) {
   table.add("membar.{cta,gl,sys}", {"", Class::other, fence});
   table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, fence});
   table.add("shfl.sync.up.b32",
-            {"", Class::shuffle, handle_together<named_lanes<5>, shuffle<Shuffle::up>>, build_shuffle});
+            {"", Class::shuffle, handle_members<member_masks<5>, shuffle<Shuffle::up>>, build_shuffle});
   table.add("shfl.sync.down.b32",
-            {"", Class::shuffle, handle_together<named_lanes<5>, shuffle<Shuffle::down>>, build_shuffle});
+            {"", Class::shuffle, handle_members<member_masks<5>, shuffle<Shuffle::down>>, build_shuffle});
   table.add("shfl.sync.bfly.b32",
-            {"", Class::shuffle, handle_together<named_lanes<5>, shuffle<Shuffle::butterfly>>, build_shuffle});
+            {"", Class::shuffle, handle_members<member_masks<5>, shuffle<Shuffle::butterfly>>, build_shuffle});
   table.add("shfl.sync.idx.b32",
-            {"", Class::shuffle, handle_together<named_lanes<5>, shuffle<Shuffle::index>>, build_shuffle});
+            {"", Class::shuffle, handle_members<member_masks<5>, shuffle<Shuffle::index>>, build_shuffle});
   table.add("vote.sync.all.pred",
-            {"", Class::shuffle, handle_together<named_voters, vote<Vote::all>>, build_vote<Vote::all>});
+            {"", Class::shuffle, handle_members<voter_masks, vote<Vote::all>>, build_vote<Vote::all>});
   table.add("vote.sync.any.pred",
-            {"", Class::shuffle, handle_together<named_voters, vote<Vote::any>>, build_vote<Vote::any>});
+            {"", Class::shuffle, handle_members<voter_masks, vote<Vote::any>>, build_vote<Vote::any>});
   table.add("vote.sync.uni.pred",
-            {"", Class::shuffle, handle_together<named_voters, vote<Vote::uniform>>, build_vote<Vote::uniform>});
+            {"", Class::shuffle, handle_members<voter_masks, vote<Vote::uniform>>, build_vote<Vote::uniform>});
   table.add("vote.sync.ballot.b32",
-            {"", Class::shuffle, handle_together<named_voters, vote<Vote::ballot>>, build_vote<Vote::ballot>});
-  table.add("elect.sync", {"", Class::shuffle, handle_together<named_lanes<2>, elect>, build_elect});
+            {"", Class::shuffle, handle_members<voter_masks, vote<Vote::ballot>>, build_vote<Vote::ballot>});
+  table.add("elect.sync", {"", Class::shuffle, handle_members<member_masks<2>, elect>, build_elect});
   table.add("activemask.b32", {"W", Class::shuffle, handle<active_mask>});
   add_reduction<[](u32 a, u32 b) { return a + b; }, u32>(table, "add.{u32,s32}");
   add_reduction<[](u32 a, u32 b) { return std::min(a, b); }, u32>(table, "min.u32");

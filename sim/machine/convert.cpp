@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "machine/floating.h"
 #include "machine/forms.h"
 
 namespace sim {
@@ -105,6 +106,35 @@ void add_from_byte(Table& table, const std::string& from) {
   table.lanewise<[](R x) { return static_cast<f64>(Narrow<V, R>::of(x)); }>("cvt.rn.f64." + from, Class::convert);
 }
 
+/// `.ftz` of single precision: a subnormal operand, or result, becomes a zero of its sign.
+template <class I>
+void add_flushing_to_integer(Table& table, const std::string& type) {
+  table.lanewise<[](f32 x) { return clamped<I>(whole<Whole::nearest>(flushed(x))); }>("cvt.rni.ftz." + type + ".f32",
+                                                                                      Class::convert);
+  table.lanewise<[](f32 x) { return clamped<I>(whole<Whole::zero>(flushed(x))); }>("cvt.rzi.ftz." + type + ".f32",
+                                                                                   Class::convert);
+  table.lanewise<[](f32 x) { return clamped<I>(whole<Whole::down>(flushed(x))); }>("cvt.rmi.ftz." + type + ".f32",
+                                                                                   Class::convert);
+  table.lanewise<[](f32 x) { return clamped<I>(whole<Whole::up>(flushed(x))); }>("cvt.rpi.ftz." + type + ".f32",
+                                                                                 Class::convert);
+}
+
+void add_flushing(Table& table) {
+  add_flushing_to_integer<s16>(table, "s16");
+  add_flushing_to_integer<u16>(table, "u16");
+  add_flushing_to_integer<s32>(table, "s32");
+  add_flushing_to_integer<u32>(table, "u32");
+  add_flushing_to_integer<s64>(table, "s64");
+  add_flushing_to_integer<u64>(table, "u64");
+  table.lanewise<[](f32 x) { return whole<Whole::nearest>(flushed(x)); }>("cvt.rni.ftz.f32.f32", Class::convert);
+  table.lanewise<[](f32 x) { return whole<Whole::zero>(flushed(x)); }>("cvt.rzi.ftz.f32.f32", Class::convert);
+  table.lanewise<[](f32 x) { return whole<Whole::down>(flushed(x)); }>("cvt.rmi.ftz.f32.f32", Class::convert);
+  table.lanewise<[](f32 x) { return whole<Whole::up>(flushed(x)); }>("cvt.rpi.ftz.f32.f32", Class::convert);
+  table.lanewise<[](f32 x) { return f64{flushed(x)}; }>("cvt.ftz.f64.f32", Class::convert);
+  table.lanewise<[](f64 x) { return flushed(static_cast<f32>(x)); }>("cvt.rn.ftz.f32.f64", Class::convert);
+  table.lanewise<[](f32 x) { return saturated(flushed(x)); }>("cvt.ftz.sat.f32.f32", Class::convert);
+}
+
 template <class T>
 void add_from_floating(Table& table, const std::string& from) {
   add_to_integer<s16, T>(table, "s16." + from);
@@ -134,6 +164,7 @@ void add_convert(Table& table) {
   add_rounded<f32, f64>(table, "f32.f64");
   table.lanewise<[](f32 x) { return static_cast<f64>(x); }>("cvt.f64.f32", Class::convert);
   table.lanewise<[](f32 x) { return std::fmin(std::fmax(x, 0.0f), 1.0f); }>("cvt.sat.f32.f32", Class::convert);
+  add_flushing(table);
 }
 
 }  // namespace sim

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/readable.h"
+#include "front/inline.h"
 #include "machine/address.h"
 
 namespace sim {
@@ -132,7 +134,7 @@ void Builder::place_variables(const AddressOf& address_of) {
       program_.shared_variables.push_back({variable.name, places_[i], variable.dynamic ? 0 : variable.bytes});
   }
   if (shared > (1u << 20) || local > (1u << 24) || param > 32764) {
-    throw Refused("kernel " + kernel_.name + ": more shared, local or parameter memory than any GPU has");
+    throw Refused("kernel " + readable(kernel_.name) + ": more shared, local or parameter memory than any GPU has");
   }
   program_.static_shared_bytes = static_cast<uint32_t>(dynamic ? dynamic_start : shared);
   program_.local_bytes = static_cast<uint32_t>(aligned(local, 16));
@@ -167,7 +169,7 @@ bool Builder::has(std::string_view modifier) const {
 
 void Builder::refuse(const std::string& why) const {
   std::string text =
-      "'" + written_->opcode + "' in kernel " + kernel_.name + " at " + program_.where(written_->location);
+      "'" + written_->opcode + "' in kernel " + readable(kernel_.name) + " at " + program_.where(written_->location);
   throw Refused(text + " (PTX line " + std::to_string(written_->text_line) + "): " + why);
 }
 
@@ -201,10 +203,7 @@ uint32_t Builder::source(const Operand& operand, Width width) {
     case Operand::Kind::reg:
       if (reg(operand).width != width) refuse("register " + reg(operand).name + " has the wrong width");
       return used(operand, false);
-    case Operand::Kind::special:
-      if (width != (operand.text == "%is_explicit_cluster" ? Width::predicate : Width::b32))
-        refuse(operand.text + (width == Width::predicate ? " is no predicate" : " has another width"));
-      return special(operand.text);
+    case Operand::Kind::special: return special(operand.text, width);
     case Operand::Kind::variable: {
       if (width != Width::b32 && width != Width::b64) refuse("an address has 32 or 64 bits");
       const bool parameter = operand.index < kernel_.parameter_count;
@@ -249,15 +248,24 @@ uint32_t Builder::shared_constant(Width width, uint64_t offset) {
   return entry->second;
 }
 
-uint32_t Builder::special(const std::string& name) {
+uint32_t Builder::special(const std::string& name, Width width) {
+  if (name.starts_with("%clock") || name.starts_with("%globaltimer"))
+    refuse("there is no clock in the simulator (clock, clock64 and globaltimer)");
   const auto known = special_names.find(name);
   if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
+  if (width != (name == "%is_explicit_cluster" ? Width::predicate : Width::b32))
+    refuse(name + (width == Width::predicate ? " is no predicate" : " has another width"));
   const auto [entry, made] = specials_.try_emplace(name, 0u);
   if (made) {
     entry->second = allot(4 * warp_size);
     program_.specials.push_back({entry->second, known->second});
   }
   return entry->second;
+}
+
+uint32_t Builder::carry() {
+  if (!carry_) carry_ = allot(sizeof(uint32_t));
+  return *carry_;
 }
 
 uint64_t Builder::immediate(const Operand& operand) const {
@@ -338,7 +346,8 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
   program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as});
 }
 
-Program decode(const ptx::Module& module, const ptx::Function& kernel, const AddressOf& address_of) {
+Program decode(const ptx::Module& module, const ptx::Function& written, const AddressOf& address_of) {
+  const ptx::Function kernel = ptx::expand_calls(module, written);
   Builder builder(module, kernel, address_of);
   for (const ptx::Instruction& instruction : kernel.instructions) builder.decode_one(instruction);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "front/error.h"
@@ -34,6 +35,7 @@ class Builder {
   /// Picks the handler, where the form does not.
   void run_by(Handler handler) { made_.run = handler; }
   Program& program() { return program_; }
+  const ptx::Module& module() const { return module_; }
 
   /// Whether the opcode has this modifier (without its dot).
   bool has(std::string_view modifier) const;
@@ -45,6 +47,8 @@ class Builder {
 
   /// The instruction checks the registers that it was asked for itself (see Products::watch).
   void watches_its_own_registers();
+  /// The predicate that stands for the carry flag.
+  uint32_t carry();
 
   /// A register that holds the same value in every lane.
   uint32_t constant(ptx::Width width, uint64_t value);
@@ -82,8 +86,8 @@ class Builder {
   void decode_one(const ptx::Instruction& instruction);
   bool fits(const Form& form) const;
   uint32_t allot(uint32_t bytes);
-  uint32_t special(const std::string& name);
   uint32_t used(const Operand& operand, bool writes);
+  uint32_t special(const std::string& name, ptx::Width width);
   const ptx::Register& reg(const Operand& operand) const { return kernel_.registers[operand.index]; }
 
   const ptx::Module& module_;
@@ -94,6 +98,7 @@ class Builder {
   std::unordered_map<uint64_t, uint32_t> constants_[9];  ///< by width, then value
   std::unordered_map<uint64_t, uint32_t> shared_constants_[9];
   std::unordered_map<std::string, uint32_t> specials_;
+  std::optional<uint32_t> carry_;
   const ptx::Instruction* written_ = nullptr;
   Instruction made_;
 };

@@ -1,22 +1,13 @@
 /// Floating-point arithmetic and comparisons in single and double precision (PTX ISA 9.7.3). Subnormals are kept unless
 /// the instruction says `.ftz`. A NaN that an operation makes is the one the hardware makes: 0x7fffffff.
-#include <bit>
-#include <cmath>
-#include <limits>
+#include "machine/floating.h"
+
+#include <string>
 
 #include "machine/forms.h"
 
 namespace sim {
 namespace {
-
-f32 canonical(f32 x) { return x == x ? x : std::bit_cast<f32>(0x7fffffffu); }
-f64 canonical(f64 x) { return x == x ? x : std::bit_cast<f64>(0x7fffffffffffffffull); }
-
-/// `.ftz`: a subnormal becomes a zero of its sign.
-f32 flushed(f32 x) { return std::fabs(x) < std::numeric_limits<f32>::min() ? std::copysign(0.0f, x) : x; }
-
-/// `.sat`: to [0, 1], NaN to 0.
-f32 saturated(f32 x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 
 /// min and max prefer the number to the NaN, and −0 to +0 as the smaller.
 template <class T>
@@ -99,11 +90,23 @@ void add_single(Table& table) {
                                                                                                   Class::floating);
   table.lanewise<[](f32 a) { return flushed(std::fabs(a)); }>("abs.ftz.f32", Class::floating);
   table.lanewise<[](f32 a) { return flushed(-a); }>("neg.ftz.f32", Class::floating);
+  table.lanewise<[](f32 a, f32 b) { return flushed(canonical(flushed(a) / flushed(b))); }>("div.rn.ftz.f32",
+                                                                                           Class::floating);
+  table.lanewise<[](f32 a) { return flushed(canonical(1.0f / flushed(a))); }>("rcp.rn.ftz.f32", Class::floating);
+  table.lanewise<[](f32 a) { return flushed(canonical(std::sqrt(flushed(a)))); }>("sqrt.rn.ftz.f32", Class::floating);
+  table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(flushed(std::fma(flushed(a), flushed(b), flushed(c)))); }>(
+      "fma.rn.ftz.sat.f32", Class::fma);
+  table.lanewise<[](f32 a, f32 b) { return saturated(flushed(flushed(a) + flushed(b))); }>("add{,.rn}.ftz.sat.f32",
+                                                                                           Class::floating);
+  table.lanewise<[](f32 a, f32 b) { return saturated(flushed(flushed(a) - flushed(b))); }>("sub{,.rn}.ftz.sat.f32",
+                                                                                           Class::floating);
+  table.lanewise<[](f32 a, f32 b) { return saturated(flushed(flushed(a) * flushed(b))); }>("mul{,.rn}.ftz.sat.f32",
+                                                                                           Class::floating);
 }
 
 /// setp with one comparison, alone and combined with a predicate.
 template <class T, auto compare>
-void add_setp(Table& table, const std::string& comparison, const std::string& type) {
+void add_setp_of(Table& table, const std::string& comparison, const std::string& type) {
   table.lanewise<[](T a, T b) -> bool { return compare(a, b); }>("setp." + comparison + "." + type, Class::predicate);
   table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) && p; }>("setp." + comparison + ".and." + type,
                                                                               Class::predicate);
@@ -111,6 +114,21 @@ void add_setp(Table& table, const std::string& comparison, const std::string& ty
                                                                               Class::predicate);
   table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) != p; }>("setp." + comparison + ".xor." + type,
                                                                               Class::predicate);
+}
+
+/// The same, and what single precision alone has: with `.ftz`, and set with a number for a result.
+template <class T, auto compare>
+void add_setp(Table& table, const std::string& comparison, const std::string& type) {
+  if constexpr (std::is_same_v<T, f32>) {
+    add_setp_of<T, [](f32 a, f32 b) { return compare(flushed(a), flushed(b)); }>(table, comparison, "ftz." + type);
+    table.lanewise<[](f32 a, f32 b) { return compare(a, b) ? 1.0f : 0.0f; }>("set." + comparison + ".f32.f32",
+                                                                             Class::predicate);
+    table.lanewise<[](f32 a, f32 b) { return compare(flushed(a), flushed(b)) ? 1.0f : 0.0f; }>(
+        "set." + comparison + ".ftz.f32.f32", Class::predicate);
+    table.lanewise<[](f32 a, f32 b) { return compare(a, b) ? ~0u : 0u; }>("set." + comparison + ".{u32,s32}.f32",
+                                                                          Class::predicate);
+  }
+  add_setp_of<T, compare>(table, comparison, type);
 }
 
 /// The ordered comparisons are false with a NaN, those that end in u are true.

@@ -10,8 +10,16 @@ const Table& Table::instance() {
     add_integer(filled);
     add_floating(filled);
     add_convert(filled);
+    add_rounding(filled);
+    add_special_functions(filled);
+    add_carry(filled);
+    add_intrinsics(filled);
     add_half(filled);
+    add_half_convert(filled);
+    add_match(filled);
     add_control(filled);
+    add_branch_table(filled);
+    add_barrier_reductions(filled);
     add_memory(filled);
     add_asynchronous(filled);
     add_tensor(filled);

@@ -154,8 +154,16 @@ class Table {
 void add_integer(Table& table);
 void add_floating(Table& table);
 void add_convert(Table& table);
+void add_rounding(Table& table);
+void add_special_functions(Table& table);
+void add_carry(Table& table);
+void add_intrinsics(Table& table);
 void add_half(Table& table);
+void add_half_convert(Table& table);
+void add_match(Table& table);
 void add_control(Table& table);
+void add_branch_table(Table& table);
+void add_barrier_reductions(Table& table);
 void add_memory(Table& table);
 void add_asynchronous(Table& table);
 void add_tensor(Table& table);

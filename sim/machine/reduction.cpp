@@ -40,7 +40,7 @@ u16 extreme(u16 a, u16 b) {
 
 /// Additions of whole numbers wrap around, and those of either sign are the same.
 template <class T>
-Reduction whole_number(Reduce operation) {
+Combine whole_number(Reduce operation) {
   switch (operation) {
     case Reduce::add:
       if constexpr (std::is_same_v<T, s64>) return nullptr;
@@ -52,7 +52,7 @@ Reduction whole_number(Reduce operation) {
 }
 
 template <class T>
-Reduction bitwise(Reduce operation) {
+Combine bitwise(Reduce operation) {
   switch (operation) {
     case Reduce::bit_and: return reduce<T, [](T a, T b) -> T { return a & b; }>;
     case Reduce::bit_or: return reduce<T, [](T a, T b) -> T { return a | b; }>;
@@ -61,14 +61,14 @@ Reduction bitwise(Reduce operation) {
   }
 }
 
-Reduction counting(Reduce operation) {
+Combine counting(Reduce operation) {
   if (operation == Reduce::increase) return reduce<u32, [](u32 a, u32 b) { return a >= b ? 0 : a + 1; }>;
   if (operation == Reduce::decrease) return reduce<u32, [](u32 a, u32 b) { return a == 0 || (a > b) ? b : a - 1; }>;
   return nullptr;
 }
 
 template <class Format>
-Reduction short_float(Reduce operation) {
+Combine short_float(Reduce operation) {
   switch (operation) {
     case Reduce::add: return reduce<u16, sum<Format>>;
     case Reduce::min: return reduce<u16, extreme<Format, false>>;
@@ -78,15 +78,15 @@ Reduction short_float(Reduce operation) {
 }
 
 template <class T>
-Reduction floating(Reduce operation) {
+Combine floating(Reduce operation) {
   return operation == Reduce::add ? reduce<T, [](T a, T b) { return a + b; }> : nullptr;
 }
 
-Reduction first_of(Reduction one, Reduction other) { return one ? one : other; }
+Combine first_of(Combine one, Combine other) { return one ? one : other; }
 
 }  // namespace
 
-Reduction reduction_of(Reduce operation, TensorType type) {
+Combine reduction_of(Reduce operation, TensorType type) {
   switch (type) {
     case TensorType::u32:
       return first_of(whole_number<u32>(operation), first_of(bitwise<u32>(operation), counting(operation)));

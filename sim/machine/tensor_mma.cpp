@@ -115,8 +115,13 @@ struct Recent {
 
 template <Multiplication what>
 void trace(Warp& warp) {
-  for (const Role role : {Role::a, Role::b, Role::c})
-    trace_fragment(warp, what.wmma ? "wmma" : "mma", what.shape, role, what.of(role).element_bytes);
+  for (const Role role : {Role::a, Role::b, Role::c}) {
+    const uint32_t bytes = role == Role::a      ? bytes_of(what.a)
+                           : role == Role::b    ? bytes_of(what.b)
+                           : what.c == Sum::f32 ? 4
+                                                : 2;
+    trace_fragment(warp, what.wmma ? "wmma" : "mma", what.shape, role, static_cast<uint8_t>(bytes));
+  }
 }
 
 template <Multiplication what>

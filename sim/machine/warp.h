@@ -19,10 +19,10 @@ class Warp {
 
   /// What a waiting warp waits for.
   struct Wait {
-    enum class Kind : uint8_t { barrier, mbarrier, cluster, registers };
+    enum class Kind : uint8_t { barrier, mbarrier, cluster, registers, warpgroup };
     Kind kind = Kind::barrier;
     const Block* block = nullptr;  ///< whose mbarrier or registers
-    uint32_t number = 0;           ///< of the barrier; the mbarrier's offset; registers of a thread
+    uint32_t number = 0;           ///< of the barrier, of the warpgroup; the mbarrier's offset; registers of a thread
     uint64_t phase = 0;            ///< of the mbarrier
     uint32_t site = 0;             ///< the instruction that waits
   };

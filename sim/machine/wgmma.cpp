@@ -133,13 +133,47 @@ void Products::commit(Warp& warp) {
   if (!whole_warp(warp) || !agrees(warp, {warp.here(), 0, 0, false})) return;
   ++of(warp).committed;
   block_.cluster.async.commit(warp, 0, AsyncKind::wgmma);
+  block_.cluster.wake(Warp::Wait::Kind::warpgroup, &block_, warp.index / warps_of_group);
+}
+
+void Products::end_warp() {
+  for (uint32_t number = 0; number < groups_.size(); ++number)
+    block_.cluster.wake(Warp::Wait::Kind::warpgroup, &block_, number);
+}
+
+/// Warps that have ended are not waited for: see Products::end.
+bool Products::all_have_committed(Warp& warp, uint64_t groups) {
+  const uint32_t number = warp.index / warps_of_group, first = number * warps_of_group;
+  for (uint32_t i = first; i < std::min<size_t>(of_warp_.size(), first + warps_of_group); ++i) {
+    if (of_warp_[i].committed >= groups || block_.warps()[i].live == 0) continue;
+    warp.wait_again({.kind = Warp::Wait::Kind::warpgroup, .block = &block_, .number = number});
+    return false;
+  }
+  return true;
+}
+
+/// The warpgroup's groups before this one are complete, and the warp knows of it.
+void Products::complete(Warp& warp, uint64_t groups) {
+  const uint32_t first = warp.index / warps_of_group * warps_of_group;
+  Group& group = groups_[warp.index / warps_of_group];
+  Clocks& clocks = block_.shadow.clocks;
+  if (group.complete < groups) {
+    group.complete = groups;
+    if (group.agent == ~0u) group.agent = clocks.add_agent();
+    for (uint32_t i = first; i < first + warps_of_group; ++i)
+      block_.cluster.async.complete(block_.warps()[i], 0, AsyncKind::wgmma, groups, group.agent);
+    clocks.act(group.agent, group.done);
+  }
+  if (block_.launch.options.watch) clocks.acquire(warp.agent, group.done);
 }
 
 void Products::wait(Warp& warp, uint64_t left) {
-  if (!whole_warp(warp) || !agrees(warp, {warp.here(), 0, 0, false})) return;
-  block_.cluster.async.wait(warp, 0, AsyncKind::wgmma, left);
+  if (!whole_warp(warp)) return;
   OfWarp& own = of(warp);
-  while (!own.under_way.empty() && own.under_way.front().group + left < own.committed) {
+  const uint64_t groups = own.committed > left ? own.committed - left : 0;
+  if (!all_have_committed(warp, groups) || !agrees(warp, {warp.here(), 0, 0, false})) return;
+  complete(warp, groups);
+  while (!own.under_way.empty() && own.under_way.front().group < groups) {
     const Product& product = own.under_way.front();
     run_up_to(warp.index, product.number);
     if (product.wgmma.a_in_registers) {

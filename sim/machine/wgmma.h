@@ -1,9 +1,10 @@
 /// wgmma: products of a warpgroup, which go on while its warps do.
 ///
 /// The four warps of a warpgroup issue the instruction each at its own time. Here each warp's 16 rows are a product of
-/// their own, since a warp's rows depend on no register of another: it may run as soon as its warp has issued it, as on
-/// the hardware, and a mistake in the order of waits shows under some schedule. That the four execute the same sequence
-/// with the same descriptors is checked apart.
+/// their own, since a warp's rows depend on no register of another: it may run as soon as its warp has issued it, and a
+/// mistake in the order of waits shows under some schedule. That the four execute the same sequence with the same
+/// descriptors is checked apart. What is committed is a group of the whole warpgroup: a wait is over when the products
+/// of all four warps are complete, so that one thread may tell others that the operands can be overwritten.
 ///
 /// From its issue until a wgmma.wait_group covers it, a product owns its registers: the sums hold poison in the warp's
 /// registers, their values live here. Whoever touches them is reported.
@@ -56,6 +57,8 @@ class Products {
   /// Before each instruction of a kernel with wgmma: looks at its registers.
   void watch(Warp& warp);
 
+  /// A warp has ended: those that wait for it look again.
+  void end_warp();
   /// The block has ended: warps of one group that executed different numbers of instructions are reported.
   void end();
 
@@ -94,7 +97,10 @@ class Products {
   };
   struct Group {
     std::deque<Step> steps;
-    uint64_t first = 0;  ///< number of the first of them
+    uint64_t first = 0;     ///< number of the first of them
+    uint64_t complete = 0;  ///< groups of products, of all its warps
+    uint32_t agent = ~0u;   ///< that reads their operands, once some were complete
+    SyncClock done;         ///< what whoever waited for them knows
   };
   /// One operand in shared memory, or a warp's part of it.
   struct Operand {
@@ -106,6 +112,8 @@ class Products {
   };
 
   bool agrees(Warp& warp, const Step& step);
+  bool all_have_committed(Warp& warp, uint64_t groups);
+  void complete(Warp& warp, uint64_t groups);
   bool check_registers(Warp& warp, const Wgmma& wgmma);
   bool read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
   void check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address);

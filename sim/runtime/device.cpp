@@ -1,9 +1,11 @@
 /// The simulated device: its properties, its streams and events. Everything is done when the call returns, so that
 /// there is nothing to wait for; time stands still.
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <unordered_set>
 
@@ -71,6 +73,11 @@ cudaError_t cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;
 }
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaSetDevice(int device) { return only_device(device); }
 cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return only_device(device); }
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
@@ -130,7 +137,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxThreadsDim[2] = 64;
   properties->maxGridSize[0] = 0x7fffffff;
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
-  properties->unifiedAddressing = 1;
+  properties->unifiedAddressing = properties->managedMemory = properties->concurrentManagedAccess = 1;
+  properties->canMapHostMemory = properties->canUseHostPointerForRegisteredMem = 1;
   return cudaSuccess;
 }
 
@@ -164,7 +172,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       break;
     case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
     case cudaDevAttrL2CacheSize: *value = static_cast<int>(Device::l2_bytes); break;
-    case cudaDevAttrUnifiedAddressing: *value = 1; break;
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
     default: *value = 0; break;  // clocks, bus widths, features that are not there
   }
   return cudaSuccess;
@@ -195,9 +207,33 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t, unsigned) 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) { return with_event(event); }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return with_event(event); }
 
-/// The simulator has no clock: whoever measures with it gets no number.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 0;
-  return sim::not_supported("cudaEventElapsedTime (there is no clock here)");
+/// The simulator has no clock: whoever measures with it gets no number, and a line that says so, but may go on.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = std::numeric_limits<float>::quiet_NaN();
+  sim::say_once("cudaEventElapsedTime gives NaN: there is no clock here");
+  return with_event(begin) != cudaSuccess ? with_event(begin) : with_event(end);
 }
+
+/// What is put into a stream is done at once, in the order of the calls.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (with_stream(stream) != cudaSuccess) return with_stream(stream);
+  function(data);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
+  function(stream, with_stream(stream), data);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  *flags = 0;
+  return with_stream(stream);
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  *priority = 0;
+  return with_stream(stream);
+}
+
+cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
+cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
+
 }

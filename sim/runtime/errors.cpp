@@ -32,6 +32,7 @@ constexpr ErrorText known[] = {
      "no kernel image is available for execution on the device"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
     {cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
@@ -59,11 +60,15 @@ cudaError_t returned(cudaError_t error) {
 void device_failed(cudaError_t error) { sticky = error; }
 cudaError_t device_state() { return sticky; }
 
-cudaError_t not_supported(const char* function) {
+void say_once(const std::string& text) {
   static std::mutex mutex;
   static std::set<std::string> said;
   const std::scoped_lock lock(mutex);
-  if (said.insert(function).second) std::fprintf(stderr, "simulator: %s is not supported\n", function);
+  if (said.insert(text).second) std::fprintf(stderr, "simulator: %s\n", text.c_str());
+}
+
+cudaError_t not_supported(const char* function) {
+  say_once(std::string(function) + " is not supported");
   return returned(cudaErrorNotSupported);
 }
 

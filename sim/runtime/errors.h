@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
+
 namespace sim {
 
 /// Remembers an error for cudaGetLastError and returns it; success leaves what was there.
@@ -12,7 +14,10 @@ cudaError_t returned(cudaError_t error);
 void device_failed(cudaError_t error);
 cudaError_t device_state();
 
-/// Says once, on the standard error stream, that the program used something that the simulator does not offer.
+/// "simulator: " and the text on the standard error stream, the first time only.
+void say_once(const std::string& text);
+
+/// Says once that the program used something that the simulator does not offer.
 cudaError_t not_supported(const char* function);
 
 }  // namespace sim

@@ -53,6 +53,7 @@ cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments,
     case sim::LaunchResult::failed:
       sim::device_failed(cudaErrorLaunchFailure);
       return cudaSuccess;  // as on a GPU: known later
+    case sim::LaunchResult::assertion_failed: sim::device_failed(cudaErrorAssert); return cudaSuccess;
   }
   return cudaErrorUnknown;
 }
@@ -81,6 +82,14 @@ void __cudaRegisterFunction(void** module, const char* host_function, char*, con
 
 void __cudaRegisterVar(void** module, char* host_variable, char*, const char* device_name, int, size_t, int, int) {
   Simulator::instance().add_variable(reinterpret_cast<sim::Module*>(module), host_variable, device_name);
+}
+
+/// The host has a pointer to a managed variable.
+void __cudaRegisterManagedVar(void** module, void** host_pointer, char*, const char* device_name, int, size_t, int,
+                              int) {
+  sim::Module* const holder = reinterpret_cast<sim::Module*>(module);
+  Simulator::instance().add_variable(holder, host_pointer, device_name);
+  if (const auto* const variable = holder->variable(device_name)) *host_pointer = variable->address;
 }
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, void* stream) {
@@ -125,6 +134,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const v
     const cudaLaunchAttribute& attribute = configuration->attrs[i];
     const auto& asked = attribute.val.clusterDim;
     if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = {asked.x, asked.y, asked.z};
+    if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative)
+      return sim::not_supported("a cooperative launch, for a barrier of the whole grid,");
   }
   return launch(Simulator::instance().kernel(function), configuration->gridDim, configuration->blockDim, arguments,
                 configuration->dynamicSmemBytes, cluster);
@@ -191,6 +202,27 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   const uint64_t by_threads = sim::Device::threads_per_multiprocessor / (32 * warps);
   const uint64_t by_shared = sim::Device::shared_bytes_per_multiprocessor / shared;
   *blocks = static_cast<int>(std::min<uint64_t>({by_threads, by_shared, sim::Device::blocks_per_multiprocessor}));
+  return cudaSuccess;
+}
+/// As if every group of multiprocessors (GPC) had a multiple of the cluster's blocks.
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                           const cudaLaunchConfig_t* configuration) {
+  uint64_t cluster = 1;
+  for (unsigned i = 0; i < configuration->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = configuration->attrs[i];
+    const auto& asked = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = sim::Dim3{asked.x, asked.y, asked.z}.count();
+  }
+  if (cluster == 0) return sim::returned(cudaErrorInvalidClusterSize);
+  int blocks = 0, device = 0, multiprocessors = 0;
+  const auto& block = configuration->blockDim;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, function, static_cast<int>(sim::Dim3{block.x, block.y, block.z}.count()),
+      configuration->dynamicSmemBytes);
+  if (error != cudaSuccess) return error;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  *clusters = static_cast<int>(static_cast<uint64_t>(blocks) * multiprocessors / cluster);
   return cudaSuccess;
 }
 }

@@ -12,6 +12,7 @@ namespace {
 using sim::Simulator;
 
 constexpr size_t alignment = 256;  // what cudaMalloc promises
+constexpr const char* registered = "cudaHostRegister";
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
@@ -34,7 +35,10 @@ cudaError_t allocate(void** pointer, size_t bytes, const char* origin) {
 
 cudaError_t release(void* pointer) {
   if (!pointer) return cudaSuccess;
-  if (!Simulator::instance().allocations.remove(address_of(pointer))) return sim::returned(cudaErrorInvalidValue);
+  sim::Allocations& allocations = Simulator::instance().allocations;
+  const auto range = allocations.at(address_of(pointer));
+  if (!range || range->origin == registered || !allocations.remove(address_of(pointer)))
+    return sim::returned(cudaErrorInvalidValue);
   std::free(pointer);
   return cudaSuccess;
 }
@@ -124,6 +128,39 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
   return cudaSuccess;
 }
 
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
+  return cudaMemset2D(pointer, pitch, value, width, height);
+}
+
+/// Host memory that kernels may touch, too: its address is the same for both.
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  if (!pointer || bytes == 0) return sim::returned(cudaErrorInvalidValue);
+  if (on_device(pointer, 1)) return sim::returned(cudaErrorHostMemoryAlreadyRegistered);
+  Simulator::instance().allocations.add(address_of(pointer), bytes, registered);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* pointer) {
+  sim::Allocations& allocations = Simulator::instance().allocations;
+  const auto range = allocations.at(address_of(pointer));
+  if (!range || range->origin != registered) return sim::returned(cudaErrorHostMemoryNotRegistered);
+  allocations.remove(address_of(pointer));
+  return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  if (!on_device(host, 1)) return sim::returned(cudaErrorInvalidValue);
+  *device = host;
+  return cudaSuccess;
+}
+
+/// Memory is where it is: advice and prefetches change nothing.
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation, unsigned, cudaStream_t) {
+  return on_device(pointer, bytes) ? cudaSuccess : sim::returned(cudaErrorInvalidValue);
+}
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, cudaMemLocation) {
+  return on_device(pointer, bytes) ? cudaSuccess : sim::returned(cudaErrorInvalidValue);
+}
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }
+
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   *total = sim::Device::memory_bytes;
   *free = *total - Simulator::instance().allocations.bytes();
@@ -158,6 +195,15 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, siz
   if (offset > variable->bytes || bytes > variable->bytes - offset) return sim::returned(cudaErrorInvalidValue);
   std::memcpy(to, variable->address + offset, bytes);
   return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t) {
+  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+}
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t) {
+  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {

@@ -1,7 +1,5 @@
 #include "runtime/simulator.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -31,28 +29,6 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 
 }  // namespace
 
-std::string demangled(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 ? text.get() : name;
-}
-
-std::string readable(const std::string& mangled) {
-  std::string text = demangled(mangled);
-  if (text == mangled) return mangled;
-  if (text.starts_with("void ")) text.erase(0, 5);
-  for (size_t cast; (cast = text.find("(int)")) != std::string::npos;) text.erase(cast, 5);
-  // Without the parameters: the last parenthesis that is outside of the template's angle brackets.
-  int depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    depth += text[i] == '<';
-    depth -= text[i] == '>';
-    if (text[i] == '(' && depth == 0 && text.compare(i, 11, "(anonymous ") != 0) return text.substr(0, i);
-  }
-  return text;
-}
-
 // --- modules
 // ----------------------------------------------------------------------------------------------------------------
 
@@ -79,9 +55,11 @@ void Module::check_version(const ptx::Module& parsed) {
 }
 
 void Module::define(const ptx::Module& parsed) {
+  std::vector<const ptx::Variable*> made;
   for (const ptx::Variable& variable : parsed.variables) {
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
     if (variables_.contains(variable.name)) continue;
+    made.push_back(&variable);
     auto& storage = storage_.emplace_back(variable.bytes + variable.align);
     const auto address =
         (reinterpret_cast<uint64_t>(storage.data()) + variable.align - 1) / variable.align * variable.align;
@@ -89,6 +67,14 @@ void Module::define(const ptx::Module& parsed) {
     std::copy(variable.initial.begin(), variable.initial.end(), bytes);
     variables_[variable.name] = {bytes, variable.bytes};
     Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
+  }
+  for (const ptx::Variable* const variable : made) {
+    for (const ptx::Variable::Pointer& pointer : variable->pointers) {
+      const auto to = variables_.find(pointer.to);
+      if (to == variables_.end()) continue;  // a function's, which nothing can call
+      const uint64_t address = reinterpret_cast<uint64_t>(to->second.address) + pointer.addend;
+      std::memcpy(variables_[variable->name].address + pointer.offset, &address, sizeof address);
+    }
   }
 }
 
@@ -98,7 +84,12 @@ Module::~Module() {
 }
 
 const Module::Variable* Module::variable(const std::string& name) {
-  if (!defined_) syntax("");
+  try {
+    if (!defined_) syntax("");
+  } catch (const Refused& refused) {
+    Simulator::instance().reports.add(Finding::unsupported, name, refused.what(), "", [&] { return refused.what(); });
+    return nullptr;
+  }
   const auto found = variables_.find(name);
   return found == variables_.end() ? nullptr : &found->second;
 }
@@ -268,7 +259,12 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
     *totals.tallies += tallies;
   else
     totals.tallies = std::move(tallies);
-  return launch.given_up ? LaunchResult::failed : LaunchResult::done;
+  if (!launch.given_up) return LaunchResult::done;
+  const std::vector<Report> found = reports.all();
+  const bool asserted = std::any_of(found.begin(), found.end(), [&](const Report& report) {
+    return report.kind == Finding::failed_assertion && report.kernel == program->name;
+  });
+  return asserted ? LaunchResult::assertion_failed : LaunchResult::failed;
 }
 
 void Simulator::reset() {

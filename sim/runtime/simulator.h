@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/readable.h"
 #include "front/syntax.h"
 #include "machine/launch.h"
 #include "runtime/traces.h"
@@ -78,7 +79,16 @@ struct LaunchTotals {
   std::optional<Tallies> tallies;
 };
 
-enum class LaunchResult { done, bad_configuration, bad_cluster, too_much_shared_memory, not_runnable, failed };
+/// What became of a launch.
+enum class LaunchResult {
+  done,
+  bad_configuration,
+  bad_cluster,
+  too_much_shared_memory,
+  not_runnable,
+  failed,
+  assertion_failed
+};
 
 class Simulator {
  public:
@@ -128,11 +138,5 @@ class Simulator {
 
 /// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location);
-
-/// What c++filt prints; the name itself where it is not mangled.
-std::string demangled(const std::string& name);
-
-/// "gemm_kernel<128, 128>" for the mangled name.
-std::string readable(const std::string& mangled);
 
 }  // namespace sim

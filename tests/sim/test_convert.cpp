@@ -159,5 +159,43 @@ TEST(Convert, ToIntegersClampedInEveryRounding) {
   expect_from_floating<f64>("f64");
 }
 
+std::vector<f32> telling_singles() {
+  std::vector<f32> values = telling_values<f32>();
+  values.resize((values.size() + 31) / 32 * 32);
+  return values;
+}
+std::vector<f32> flushed(std::vector<f32> values) {
+  for (f32& x : values) {
+    if (std::fpclassify(x) == FP_SUBNORMAL) x = std::copysign(0.0f, x);
+  }
+  return values;
+}
+
+template <class I>
+void expect_flushed_to_integer(const std::string& type) {
+  for (const std::string mode : {"rni", "rzi", "rmi", "rpi"}) {
+    const auto x = telling_singles();
+    const auto flushing = evaluate_all<I>("cvt." + mode + ".ftz." + type + ".f32", x);
+    const auto of_flushed = evaluate_all<I>("cvt." + mode + "." + type + ".f32", flushed(x));
+    EXPECT_EQ(flushing, of_flushed) << mode << " " << type;
+  }
+}
+
+// `.ftz` takes a subnormal for a zero: rounding upwards makes no 1 of it.
+TEST(Convert, FlushesSubnormals) {
+  expect_flushed_to_integer<s16>("s16");
+  expect_flushed_to_integer<u16>("u16");
+  expect_flushed_to_integer<s32>("s32");
+  expect_flushed_to_integer<u32>("u32");
+  expect_flushed_to_integer<s64>("s64");
+  expect_flushed_to_integer<u64>("u64");
+  const auto flush = [](f32 x) { return flushed({x})[0]; };
+  for (const char mode : {'n', 'z', 'm', 'p'}) {
+    expect_like<f32, f32>(std::string("cvt.r") + mode + "i.ftz.f32.f32", [=](f32 x) { return whole(flush(x), mode); });
+  }
+  expect_like<f64, f32>("cvt.ftz.f64.f32", [=](f32 x) { return f64{flush(x)}; });
+  expect_like<f32, f64>("cvt.rn.ftz.f32.f64", [=](f64 x) { return flush(static_cast<f32>(x)); });
+}
+
 }  // namespace
 }  // namespace sim::testing

@@ -74,6 +74,9 @@ TEST(Floating, FlushesSubnormalsOnlyWhenTold) {
   expect_like<f32, f32, f32>("max.ftz.f32", [](f32 a, f32 b) { return most(flush(a), flush(b)); });
   expect_like<f32, f32>("abs.ftz.f32", [](f32 a) { return std::fabs(flush(a)); });
   expect_like<f32, f32>("neg.ftz.f32", [](f32 a) { return -flush(a); });
+  expect_like<f32, f32, f32>("div.rn.ftz.f32", [](f32 a, f32 b) { return one_nan(flush(flush(a) / flush(b))); });
+  expect_like<f32, f32>("rcp.rn.ftz.f32", [](f32 a) { return one_nan(flush(1 / flush(a))); });
+  expect_like<f32, f32>("sqrt.rn.ftz.f32", [](f32 a) { return one_nan(std::sqrt(flush(a))); });
 }
 
 TEST(Floating, SaturatesToTheUnitInterval) {
@@ -85,6 +88,17 @@ TEST(Floating, SaturatesToTheUnitInterval) {
   }
   expect_like<f32, f32, f32, f32>("fma.rn.sat.f32", [=](f32 a, f32 b, f32 c) { return unit(std::fma(a, b, c)); });
   expect_like<f32, f32>("cvt.sat.f32.f32", [=](f32 a) { return unit(a); });
+  for (const std::string rounding : {"", ".rn"}) {
+    expect_like<f32, f32, f32>("add" + rounding + ".ftz.sat.f32",
+                               [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) + flush(b)))); });
+    expect_like<f32, f32, f32>("sub" + rounding + ".ftz.sat.f32",
+                               [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) - flush(b)))); });
+    expect_like<f32, f32, f32>("mul" + rounding + ".ftz.sat.f32",
+                               [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) * flush(b)))); });
+  }
+  expect_like<f32, f32, f32, f32>(
+      "fma.rn.ftz.sat.f32", [=](f32 a, f32 b, f32 c) { return unit(flush(std::fma(flush(a), flush(b), flush(c)))); });
+  expect_like<f32, f32>("cvt.ftz.sat.f32.f32", [=](f32 a) { return unit(flush(a)); });
 }
 
 TEST(Floating, MinAndMaxCanPassNaNOn) {
@@ -94,9 +108,30 @@ TEST(Floating, MinAndMaxCanPassNaNOn) {
                              [](f32 a, f32 b) { return std::isnan(a) || std::isnan(b) ? hardware_nan : most(a, b); });
 }
 
+// What single precision alone has: comparisons that flush, and set with a number for a result.
+void expect_flushing_comparison(const std::string& name, bool (*compare)(f32, f32), bool with_nan) {
+  const auto result = [=](f32 a, f32 b) { return std::isnan(a) || std::isnan(b) ? with_nan : compare(a, b); };
+  const auto flushed = [=](f32 a, f32 b) { return result(flush(a), flush(b)); };
+  expect_like<bool, f32, f32>("setp." + name + ".ftz.f32", flushed, 8);
+  expect_like<bool, f32, f32, bool>(
+      "setp." + name + ".and.ftz.f32", [=](f32 a, f32 b, bool p) { return flushed(a, b) && p; }, 3);
+  expect_like<bool, f32, f32, bool>(
+      "setp." + name + ".or.ftz.f32", [=](f32 a, f32 b, bool p) { return flushed(a, b) || p; }, 3);
+  expect_like<bool, f32, f32, bool>(
+      "setp." + name + ".xor.ftz.f32", [=](f32 a, f32 b, bool p) { return flushed(a, b) != p; }, 3);
+  expect_like<f32, f32, f32>("set." + name + ".f32.f32", [=](f32 a, f32 b) { return result(a, b) ? 1.0f : 0.0f; }, 3);
+  expect_like<f32, f32, f32>(
+      "set." + name + ".ftz.f32.f32", [=](f32 a, f32 b) { return flushed(a, b) ? 1.0f : 0.0f; }, 3);
+  for (const std::string type : {"u32", "s32"}) {
+    expect_like<u32, f32, f32>(
+        "set." + name + "." + type + ".f32", [=](f32 a, f32 b) { return result(a, b) ? ~0u : 0u; }, 3);
+  }
+}
+
 template <class T>
 void expect_comparison(const std::string& name, const std::string& type, bool (*compare)(T, T), bool with_nan) {
   const auto result = [=](T a, T b) { return std::isnan(a) || std::isnan(b) ? with_nan : compare(a, b); };
+  if constexpr (std::is_same_v<T, f32>) expect_flushing_comparison(name, compare, with_nan);
   expect_like<bool, T, T>("setp." + name + "." + type, result, 8);
   expect_like<bool, T, T, bool>(
       "setp." + name + ".and." + type, [=](T a, T b, bool p) { return result(a, b) && p; }, 3);

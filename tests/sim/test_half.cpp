@@ -205,6 +205,17 @@ TEST(Half, SumsAndProducts) {
   }
 }
 
+// bfloat16 has no `.ftz` and no `.sat`. Its products may be subnormal in single precision, too.
+TEST(Half, SumsAndProductsOfBfloat) {
+  const auto operands = operands_of(bfloat, 30000);
+  const auto& [unused, a, b] = operands;
+  for (const std::string rounding : {"", ".rn"}) {
+    expect_halves("add" + rounding, "bf16", [](u16 x, u16 y) { return bfloat.add(x, y); }, a, b);
+    expect_halves("sub" + rounding, "bf16", [](u16 x, u16 y) { return bfloat.add(x, bfloat.negated(y)); }, a, b);
+    expect_halves("mul" + rounding, "bf16", [](u16 x, u16 y) { return bfloat.multiply(x, y); }, a, b);
+  }
+}
+
 TEST(Half, SmallerLargerAndSigns) {
   const std::vector<u16> all = all_values();
   const std::pair<const Format*, std::string> cases[] = {{&half, ""}, {&half, ".ftz"}, {&bfloat, ""}};
@@ -227,7 +238,8 @@ TEST(Half, SmallerLargerAndSigns) {
   }
 }
 
-TEST(Half, Comparisons) {
+// setp and set of one format, alone, with another predicate, and of two at once; `.ftz` compares what is left.
+void expect_comparisons(const Format& format, const std::string& ftz) {
   using Compare = bool (*)(f64, f64);
   const std::pair<std::string, Compare> relations[] = {
       {"eq", [](f64 a, f64 b) { return a == b; }}, {"ne", [](f64 a, f64 b) { return a != b; }},
@@ -238,8 +250,10 @@ TEST(Half, Comparisons) {
   for (const auto& [name, compare] : relations)
     cases.emplace_back(name, compare, false), cases.emplace_back(name + "u", compare, true);
 
-  const auto operands = operands_of(half, 2000);
+  const auto operands = operands_of(format, 2000);
   const auto& [unused, a, b] = operands;
+  const std::string tail = ftz + "." + format.name;
+  const u32 unit = format.rounded(1, false);
   std::vector<bool> p;
   std::vector<u32> pairs_a, pairs_b;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -247,39 +261,50 @@ TEST(Half, Comparisons) {
     pairs_a.push_back(u32{a[i]} << 16 | b[i]), pairs_b.push_back(u32{b[i]} << 16 | b[(i + 1) % b.size()]);
   }
   for (const auto& [name, compare, with_nan] : cases) {
-    const auto is = [compare = compare, with_nan = with_nan](u32 x, u32 y) {
-      const f64 left = half.value(static_cast<u16>(x)), right = half.value(static_cast<u16>(y));
+    const auto is = [&, compare = compare, with_nan = with_nan](u32 x, u32 y) {
+      const auto value = [&](u32 bits) {
+        const auto of_lower = static_cast<u16>(bits);
+        return format.value(ftz.empty() ? of_lower : format.flushed(of_lower));
+      };
+      const f64 left = value(x), right = value(y);
       return std::isnan(left) || std::isnan(right) ? with_nan : compare(left, right);
     };
-    const auto setp = evaluate_all<bool>("setp." + name + ".f16", a, b);
-    const auto with_and = evaluate_all<bool>("setp." + name + ".and.f16", a, b, p);
-    const auto with_or = evaluate_all<bool>("setp." + name + ".or.f16", a, b, p);
-    const auto with_xor = evaluate_all<bool>("setp." + name + ".xor.f16", a, b, p);
-    const auto one = evaluate_all<u16>("set." + name + ".f16.f16", a, b);
-    const auto u16s = evaluate_all<u16>("set." + name + ".u16.f16", a, b);
-    const auto s16s = evaluate_all<u16>("set." + name + ".s16.f16", a, b);
-    const auto u32s = evaluate_all<u32>("set." + name + ".u32.f16", a, b);
-    const auto s32s = evaluate_all<u32>("set." + name + ".s32.f16", a, b);
-    const auto ones = evaluate_all<u32>("set." + name + ".f16x2.f16x2", pairs_a, pairs_b);
-    const auto masks = evaluate_all<u32>("set." + name + ".u32.f16x2", pairs_a, pairs_b);
-    const auto signed_masks = evaluate_all<u32>("set." + name + ".s32.f16x2", pairs_a, pairs_b);
+    const std::string set = "set." + name + ftz + ".";
+    const auto setp = evaluate_all<bool>("setp." + name + tail, a, b);
+    const auto with_and = evaluate_all<bool>("setp." + name + ".and" + tail, a, b, p);
+    const auto with_or = evaluate_all<bool>("setp." + name + ".or" + tail, a, b, p);
+    const auto with_xor = evaluate_all<bool>("setp." + name + ".xor" + tail, a, b, p);
+    const auto one = evaluate_all<u16>(set + format.name + "." + format.name, a, b);
+    const auto u16s = evaluate_all<u16>(set + "u16." + format.name, a, b);
+    const auto s16s = evaluate_all<u16>(set + "s16." + format.name, a, b);
+    const auto u32s = evaluate_all<u32>(set + "u32." + format.name, a, b);
+    const auto s32s = evaluate_all<u32>(set + "s32." + format.name, a, b);
+    const auto ones = evaluate_all<u32>(set + format.name + "x2." + format.name + "x2", pairs_a, pairs_b);
+    const auto masks = evaluate_all<u32>(set + "u32." + format.name + "x2", pairs_a, pairs_b);
+    const auto signed_masks = evaluate_all<u32>(set + "s32." + format.name + "x2", pairs_a, pairs_b);
     for (size_t i = 0; i < a.size(); ++i) {
       const bool truth = is(a[i], b[i]);
       ASSERT_EQ(setp[i], truth) << name << " of " << a[i] << " " << b[i];
       ASSERT_EQ(with_and[i], truth && p[i]);
       ASSERT_EQ(with_or[i], truth || p[i]);
       ASSERT_EQ(with_xor[i], truth != p[i]);
-      ASSERT_EQ(one[i], truth ? 0x3c00 : 0);
+      ASSERT_EQ(one[i], truth ? unit : 0);
       ASSERT_EQ(u16s[i], truth ? 0xffff : 0);
       ASSERT_EQ(s16s[i], u16s[i]);
       ASSERT_EQ(u32s[i], truth ? ~0u : 0u);
       ASSERT_EQ(s32s[i], u32s[i]);
       const bool high = is(pairs_a[i] >> 16, pairs_b[i] >> 16), low = is(pairs_a[i], pairs_b[i]);
-      ASSERT_EQ(ones[i], (high ? 0x3c000000u : 0u) | (low ? 0x3c00u : 0u));
+      ASSERT_EQ(ones[i], (high ? unit << 16 : 0u) | (low ? unit : 0u));
       ASSERT_EQ(masks[i], (high ? 0xffff0000u : 0u) | (low ? 0xffffu : 0u));
       ASSERT_EQ(signed_masks[i], masks[i]);
     }
   }
+}
+
+TEST(Half, Comparisons) {
+  expect_comparisons(half, "");
+  expect_comparisons(half, ".ftz");
+  expect_comparisons(bfloat, "");
 }
 
 // Singles around every number of the format and around the middles between them, and random ones.
@@ -345,14 +370,16 @@ TEST(Half, FromSingleToEitherFormatAloneOrTwoAtOnce) {
 
 template <class From>
 void expect_half_from(const std::string& from) {
-  for (const char mode : {'n', 'z', 'm', 'p'}) {
-    expect_like<u16, From>(
-        std::string("cvt.r") + mode + ".f16." + from,
-        [mode](From x) {
-          if constexpr (std::is_floating_point_v<From>) return converted(half, x, mode);
-          return half.rounded(Exactly(x), x < From{0}, mode);
-        },
-        12);
+  for (const Format* const format : {&half, &bfloat}) {
+    for (const char mode : {'n', 'z', 'm', 'p'}) {
+      expect_like<u16, From>(
+          std::string("cvt.r") + mode + "." + format->name + "." + from,
+          [mode, format](From x) {
+            if constexpr (std::is_floating_point_v<From>) return converted(*format, x, mode);
+            return format->rounded(Exactly(x), x < From{0}, mode);
+          },
+          12);
+    }
   }
 }
 
@@ -374,6 +401,8 @@ TEST(Half, ToWiderFormats) {
   const std::vector<u16> all = all_values();
   const auto single = evaluate_all<f32>("cvt.f32.f16", all);
   const auto twice = evaluate_all<f64>("cvt.f64.f16", all);
+  const auto from_bfloat = evaluate_all<f32>("cvt.f32.bf16", all);
+  for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(std::bit_cast<u32>(from_bfloat[i]), u32{all[i]} << 16);
   for (size_t i = 0; i < all.size(); ++i) {
     if (half.is_nan(all[i])) {
       ASSERT_TRUE(std::isnan(single[i]) && std::isnan(twice[i])) << i;
@@ -389,13 +418,13 @@ f64 whole(f64 x, char mode) {
 }
 
 template <class I, class Register>
-void expect_integer_from_half(const std::string& to) {
+void expect_integer_from(const Format& format, const std::string& to) {
   using limits = std::numeric_limits<I>;
   const std::vector<u16> all = all_values();
   for (const char mode : {'n', 'z', 'm', 'p'}) {
-    const auto results = evaluate_all<Register>(std::string("cvt.r") + mode + "i." + to + ".f16", all);
+    const auto results = evaluate_all<Register>(std::string("cvt.r") + mode + "i." + to + "." + format.name, all);
     for (size_t i = 0; i < all.size(); ++i) {
-      const f64 x = half.value(all[i]);
+      const f64 x = format.value(all[i]);
       I wanted = sizeof(I) == 8 ? static_cast<I>(u64{1} << 63) : I{0};
       if (!std::isnan(x)) {
         const f64 rounded = whole(x, mode);
@@ -409,19 +438,21 @@ void expect_integer_from_half(const std::string& to) {
 }
 
 TEST(Half, ToIntegersClampedInEveryRounding) {
-  expect_integer_from_half<u8, u16>("u8");
-  expect_integer_from_half<s8, u16>("s8");
-  expect_integer_from_half<u16, u16>("u16");
-  expect_integer_from_half<s16, u16>("s16");
-  expect_integer_from_half<u32, u32>("u32");
-  expect_integer_from_half<s32, u32>("s32");
-  expect_integer_from_half<u64, u64>("u64");
-  expect_integer_from_half<s64, u64>("s64");
   const std::vector<u16> all = all_values();
-  for (const char mode : {'n', 'z', 'm', 'p'}) {
-    const auto results = evaluate_all<u16>(std::string("cvt.r") + mode + "i.f16.f16", all);
-    for (size_t i = 0; i < all.size(); ++i)
-      ASSERT_EQ(results[i], converted(half, whole(half.value(all[i]), mode), 'n')) << all[i];
+  for (const Format& format : {half, bfloat}) {
+    expect_integer_from<u8, u16>(format, "u8");
+    expect_integer_from<s8, u16>(format, "s8");
+    expect_integer_from<u16, u16>(format, "u16");
+    expect_integer_from<s16, u16>(format, "s16");
+    expect_integer_from<u32, u32>(format, "u32");
+    expect_integer_from<s32, u32>(format, "s32");
+    expect_integer_from<u64, u64>(format, "u64");
+    expect_integer_from<s64, u64>(format, "s64");
+    for (const char mode : {'n', 'z', 'm', 'p'}) {
+      const auto results = evaluate_all<u16>(std::string("cvt.r") + mode + "i." + format.name + "." + format.name, all);
+      for (size_t i = 0; i < all.size(); ++i)
+        ASSERT_EQ(results[i], converted(format, whole(format.value(all[i]), mode), 'n')) << all[i];
+    }
   }
 }
 
@@ -474,9 +505,7 @@ TEST(Half, PartsThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal(kernel("mov.b64 %d1, {%r2, %r3};")), "");
 }
 
-// The arithmetic of bfloat16 that sm_80 does not have is left to the GPUs that do.
-TEST(Half, WhatNeedsANewerGpuIsRefused) {
-  EXPECT_NE(refusal(kernel("add.bf16x2 %r1, %r2, %r3;")), "");
+TEST(Half, WhatPtxDoesNotHaveIsRefused) {
   EXPECT_NE(refusal(kernel("add.rz.f16 %h1, %h2, %h3;")), "");
   EXPECT_NE(refusal(kernel("fma.rn.sat.bf16 %h1, %h2, %h3, %h4;")), "");
 }

@@ -137,16 +137,16 @@ TEST(Parse, NestedScopesHaveTheirOwnRegistersAndLabels) {
 }
 
 TEST(Parse, RefusesWhatIsUnknownByNameKernelAndLine) {
-  const std::string unknown = refusal(kernel("add.s32 %r1, %r2, %r3;\nadd.sat.s32 %r1, %r2, %r3;\n"));
-  EXPECT_NE(unknown.find("add.sat.s32"), std::string::npos) << unknown;
+  const std::string unknown = refusal(kernel("add.s32 %r1, %r2, %r3;\nmax.s16x2 %r1, %r2, %r3;\n"));
+  EXPECT_NE(unknown.find("max.s16x2"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("kernel.cu:2"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("kernel k"), std::string::npos) << unknown;
 }
 
 // Each differs from an instruction that is known by one modifier, one width or one operand.
 TEST(Parse, TheTableIsStrict) {
-  for (const char* instruction : {"add.bf16 %h1, %h2, %h3",
-                                  "add.rm.f32 %f1, %f2, %f3",
+  for (const char* instruction : {"add.ftz.bf16 %h1, %h2, %h3",
+                                  "add.rna.f32 %f1, %f2, %f3",
                                   "fma.f32 %f1, %f2, %f3, %f4",
                                   "ld.global.v8.f32 %f1, [%d1]",
                                   "mul.s32 %r1, %r2, %r3",

@@ -161,6 +161,9 @@ TEST(Synchronisation, ReleasesAreCumulative) {
 TEST(Synchronisation, StrongAccessesAreNoRaceWithEachOtherButWithWeakOnes) {
   EXPECT_TRUE(
       ran(filled_roles("atom.shared.add.u32 %r4, [tile], 1;\n", "red.shared.add.u32 [tile], 1;\n")).reports.empty());
+  const std::string atomic = "atom.shared.add.u32 %r4, [tile], 1;\n";
+  EXPECT_EQ(ran(filled_roles(atomic, "ld.shared.u32 %r5, [tile];\n")).count(Finding::race), 1);
+  EXPECT_EQ(ran(filled_roles("st.shared.u32 [tile], 2;\n", atomic)).count(Finding::race), 1);
   const std::string strong = "st.volatile.shared.u32 [tile], 1;\n";
   EXPECT_EQ(ran(filled_roles(strong, "ld.shared.u32 %r4, [tile];\n")).count(Finding::race), 1);
   EXPECT_EQ(ran(filled_roles(strong, "st.shared.u32 [tile], 2;\n")).count(Finding::race), 1);

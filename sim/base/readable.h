@@ -1,0 +1,14 @@
+/// Names as a reader wrote them.
+#pragma once
+
+#include <string>
+
+namespace sim {
+
+/// What c++filt prints; the name itself where it is not mangled.
+std::string demangled(const std::string& name);
+
+/// "gemm_kernel<128, 128>" for the mangled name.
+std::string readable(const std::string& mangled);
+
+}  // namespace sim
