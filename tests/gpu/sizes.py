@@ -30,11 +30,12 @@ def simulated_cases(variant: Variant) -> list[Case]:
     the others each number of slices on one tile, tiles beside and above each other, and wide rows with scaling."""
     few = size_of(variant)
     runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
-    if variant.default or variant.has_edges:
-        runs += [*_plain(variant), *_scaled(variant, few), *_strides(variant, few)]
-    else:
+    if variant.default or variant.any_size:
+        runs += [*_plain(variant), *_scaled(variant, few), *_strides(variant, few), *_ragged(variant)]
+    else:  # of those that take some sizes beside their tile's: a few, scaled and with wide rows
         runs += [_plain(variant)[1], (few, (*wide_rows(variant, few), *SCALED)), *_strides(variant, few)[-1:]]
-    return _unique(variant, [*runs, *_ragged(variant)]) + refused(variant)
+        runs += _ragged(variant)[1:9:2]
+    return _unique(variant, runs) + refused(variant)
 
 
 def few_multiprocessors_cases(variant: Variant) -> list[Case]:

@@ -63,9 +63,14 @@ class Variant:
     takes_stride: bool
 
     @property
+    def any_size(self) -> bool:
+        """Does it take every m, n, k?"""
+        return self.multiples == (1, 1, 1)
+
+    @property
     def has_edges(self) -> bool:
         """Does it take sizes that its tile does not divide?"""
-        return self.multiples == (1, 1, 1) or any(
+        return self.any_size or any(
             multiple < edge for multiple, edge in zip(self.multiples, self.block, strict=True)
         )
 
