@@ -190,22 +190,19 @@ def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, 
     assert "01_naive: no such counter" in capsys.readouterr().err
 
 
-# Their counts have not been read on a GPU yet.
-AWAITED = {"22_tma", "23_wgmma", "24_warp_specialised", "25_overlapped_store", "26_clusters"}
-
-
 def test_the_recorded_table_is_what_the_simulator_counts_today():
     rows = validate.table(validate.ROOT / "docs" / "validation-h200.csv")
     equal = [row for row in rows if row["equal"] == "yes"]
+    compared_steps = [step for step in validate.registry.steps() if step.ladder != "hopper"]  # not read on a GPU yet
     assert len(equal) >= validate.EQUAL_SHARE * len(rows)
     assert all(row["why"] for row in rows if row["equal"] == "no")
-    assert {row["step"] for row in rows} == {step.name for step in validate.registry.steps()} - AWAITED
+    assert {row["step"] for row in rows} == {step.name for step in compared_steps}
     docs = validate.ROOT / "docs"
     assert f"**{len(equal)} of {len(rows)} rows are equal**" in (docs / "simulator.md").read_text(encoding="utf-8")
     chinese = (docs / "simulator.zh-CN.md").read_text(encoding="utf-8")
     assert f"**{len(rows)} 行中有 {len(equal)} 行相等**" in chinese
     compared = 0
-    for step in validate.registry.steps():
+    for step in compared_steps:
         file = validate.ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl"
         records = [validate.json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         counted = {(r["variant"], str(r["m"])): r["counts"] for r in reversed(records) if r["m"] == r["n"] == r["k"]}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from gemm_plots.figures import (
     bank_maps,
+    clusters,
     fragments,
     half,
     ideas,
@@ -41,6 +42,7 @@ FAMILIES = (
     wgmma,
     specialised,
     overlap,
+    clusters,
 )
 
 
