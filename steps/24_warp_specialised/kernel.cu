@@ -10,7 +10,7 @@
 // others while the kernel runs.
 //
 // Against step 23: the second set of barriers, the two roles, setmaxnreg. Source: CUTLASS's
-// warp-specialised kernels (NVIDIA, 2022) and fast.cu (pranjalssh, 2024).
+// warp-specialised kernels (NVIDIA, 2023) and fast.cu (pranjalssh, 2024).
 
 #include "common/device/check.h"
 #include "common/device/gemm.h"

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int piece = 0; piece < PIECES; ++piece) {
         const int col = tile.y * BN + piece * ROW;
         char* const box = Cs + piece * PIECE_BYTES;
-        if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read the tile before
+        if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read this piece
         named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
         stage_sums<AB>(box, acc + piece * ROW / 2, g.alpha, beta,
                        {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});

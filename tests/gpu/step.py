@@ -70,9 +70,7 @@ class Variant:
     @property
     def has_edges(self) -> bool:
         """Does it take sizes that its tile does not divide?"""
-        return self.any_size or any(
-            multiple < edge for multiple, edge in zip(self.multiples, self.block, strict=True)
-        )
+        return self.any_size or any(multiple < edge for multiple, edge in zip(self.multiples, self.block, strict=True))
 
     def taken(self, size: tuple[int, ...]) -> tuple[int, ...]:
         """The size, each of its edges rounded up to one that it takes."""

@@ -10,12 +10,16 @@ from gemm_plots.figures import (
     ideas,
     measuring,
     mma,
+    overlap,
     ring,
     serpentine,
+    specialised,
     swizzle,
     threads,
     tiling,
     timelines,
+    tma,
+    wgmma,
     wmma,
 )
 from gemm_plots.figures.svg import Canvas
@@ -34,6 +38,10 @@ FAMILIES = (
     fragments,
     swizzle,
     serpentine,
+    tma,
+    wgmma,
+    specialised,
+    overlap,
     clusters,
 )
 
