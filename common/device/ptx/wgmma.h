@@ -15,8 +15,8 @@
 #include "common/device/ptx/shared_address.h"
 
 /// How a matrix of 16-bit elements lies in shared memory: rows of 64 elements, 128 bytes, whose eight chunks of 16
-/// bytes are swizzled as TMA's 128-byte swizzle does (chunk ^ row % 8), eight such rows to a core matrix of 1024 bytes.
-/// The tile starts at a multiple of 1024 bytes.
+/// bytes are swizzled as TMA's 128-byte swizzle does (chunk ^ row % 8). Eight such rows, 1024 bytes, repeat the
+/// pattern. The tile starts at a multiple of 1024 bytes.
 enum class Major {
   K,  // a row holds 64 of k, one row per row of A or column of B
   MN  // a row holds 64 rows of A or columns of B, one row per k
