@@ -2,22 +2,34 @@
 can run it.
 
 With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes, on which persistent
-blocks have to get from tile to tile. One process checks all sizes (`--check`): it says what became of each variant, and
-every case that failed as it can be run by hand.
+blocks have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of its warps
+and copies, too. One process checks all sizes (`--check`): it says what became of each variant, and every case that failed
+as it can be run by hand.
 """
 
 import argparse
 import sys
+from pathlib import Path
 
-from sizes import few_multiprocessors_cases, gpu_cases, simulated_cases
+from sizes import few_multiprocessors_cases, gpu_cases, sanitized_cases, simulated_cases
 from step import Step, require_gpu
 
+SEEDS = range(1, 6)  # of the orders in which warps take turns and copies land
+SEEDED_SLICES = 6  # enough for every stage of a ring to be filled again
+ASYNCHRONOUS = ("cp_async", "tma_load")
+STEPS = Path(__file__).resolve().parents[2] / "steps"
 CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pairs of blocks, which take two
 
 
 def few_multiprocessors(step: Step) -> str:
     """How many multiprocessors a simulated GPU needs to run the step at all."""
     return "2" if int(step.arch.rstrip("a")) >= CLUSTERS_FROM else "1"
+
+
+def copies_asynchronously(step: Step) -> bool:
+    """Does the step's kernel start copies that land on their own?"""
+    kernel = (STEPS / step.name / "kernel.cu").read_text(encoding="utf-8")
+    return any(word in kernel for word in ASYNCHRONOUS)
 
 
 def main() -> int:
@@ -34,7 +46,12 @@ def main() -> int:
     few = few_multiprocessors(step)
     print(f"with multiprocessors: {few}", flush=True)
     cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
-    return code or step.check(cases, ["--sim"], environment={"GEMM_SIM_MULTIPROCESSORS": few}).returncode
+    code = code or step.check(cases, ["--sim"], environment={"GEMM_SIM_MULTIPROCESSORS": few}).returncode
+    for seed in SEEDS if copies_asynchronously(step) else ():
+        print(f"with seed: {seed}", flush=True)
+        cases = sanitized_cases(step.variants[0], SEEDED_SLICES)
+        code = code or step.check(cases, ["--sim"], environment={"GEMM_SIM_SEED": str(seed)}).returncode
+    return code
 
 
 if __name__ == "__main__":
