@@ -21,7 +21,7 @@ AT_A_TIME = 6  # mutants in one compilation
 STEPS = ROOT / "steps"
 EXPECTED = ROOT / "plots" / "data" / "simulator"
 
-BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT = (
+BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT, FENCE, PHASE, BYTES = (
     "barrier removed",
     "wait removed or early",
     "index off by one",
@@ -29,6 +29,9 @@ BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT = (
     "pad removed",
     "buffer not swapped",
     "wrong fragment row",
+    "fence removed",
+    "wrong phase",
+    "wrong byte count",
 )
 
 # What catches a mistake: a kind of report, the comparison with the reference, or the counts that were recorded.
@@ -38,6 +41,18 @@ RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN = (
     "out of bounds",
     "misaligned",
     "uninitialised read",
+)
+PRODUCT, PROXY, PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED = (
+    "unwaited product",
+    "missing proxy fence",
+    "missing wgmma.fence",
+    "wrong parity",
+    "transaction count",
+    "exited block",
+)
+REPORTS = (
+    *(RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN),
+    *(PRODUCT, PROXY, PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED),
 )
 WRONG, COUNTS = "wrong result", "counts"
 
@@ -240,6 +255,23 @@ MUTANTS = (
         TILES,
     ),
     Mutant("21_mma_persistent", INDEX, "load_frags(0, read);", "load_frags(0, 0);", WRONG, "small", TILES),
+    Mutant("22_tma", WAIT, "        wait_for(slice + 1);\n", "", UNWAITED, arguments=DEEP),
+    Mutant(
+        "22_tma", BARRIER, "__syncthreads();  // everyone has read the last of this slice", "//", RACE, arguments=DEEP
+    ),
+    Mutant("22_tma", BYTES, "&full[stage], STAGE_BYTES)", "&full[stage], STAGE_BYTES - A_BYTES)", TRANSACTIONS),
+    Mutant("23_wgmma", FENCE, "    wgmma_fence();", "    //", PRODUCT_FENCE, arguments=DEEP),
+    Mutant("23_wgmma", WAIT, "  wgmma_wait<0>();", "  //", PRODUCT, arguments=DEEP),
+    Mutant("23_wgmma", WAIT, "    wgmma_wait<1>();", "    //", UNWAITED, arguments=DEEP),
+    Mutant("24_warp_specialised", PHASE, "slice / STAGES % 2 ^ 1", "slice / STAGES % 2", PARITY, arguments=DEEP),
+    Mutant(
+        "24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP
+    ),
+    Mutant("25_overlapped_store", FENCE, "        fence_for_async_reads();", "        //", PROXY),
+    Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT),
+    Mutant("26_clusters", FENCE, "          fence_for_async_reads();", "          //", PROXY),
+    Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", RACE, arguments=DEEP),
+    Mutant("26_clusters", BARRIER, "  cluster_sync();  // the other block", "  //", EXITED),
 )
 
 
@@ -320,8 +352,8 @@ def catches(executable: Path, number: int, mutant: Mutant) -> set[str]:
     counts = executable.parent / f"{number}.jsonl"
     line = [str(executable), "--sim", "--variant", f"mutant_{number}", *mutant.arguments, "--json", str(counts)]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
-    kinds = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN)
-    found = {kind for kind in kinds if any(text.startswith(f"{kind} in ") for text in done.stderr.splitlines())}
+    lines = [line.removeprefix("simulator: ") for line in done.stderr.splitlines()]
+    found = {kind for kind in REPORTS if any(line.startswith(f"{kind} in ") for line in lines)}
     if done.returncode == 1 and not found:
         found.add(WRONG)
     if done.returncode not in (0, 1):
