@@ -57,8 +57,3 @@ __device__ __forceinline__ void tma_store_wait_read() {
 __device__ __forceinline__ void fence_for_async_reads() {
   asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
 }
-
-/// Fetches a map ahead of its first use.
-__device__ __forceinline__ void prefetch_map(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];\n" ::"l"(&map) : "memory");
-}
