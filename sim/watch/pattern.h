@@ -72,7 +72,6 @@ class Pattern {
     return known;
   }
   Wavefronts wavefronts() const { return wavefronts_; }
-  bool overlaps() const { return overlaps_; }  ///< two lanes share a byte
   const std::vector<Run>& runs() const { return runs_; }
 
   uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
@@ -85,7 +84,6 @@ class Pattern {
   std::array<uint64_t, warp_size> offset_{};
   int64_t low_ = 0, high_ = 0;
   bool aligned_ = false;
-  bool overlaps_ = false;
   std::array<uint8_t, 32> sectors_{};  ///< by the first lane's place in its sector; 0 where not counted yet
   Wavefronts wavefronts_;
   std::vector<Run> runs_;
