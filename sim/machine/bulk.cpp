@@ -1,17 +1,8 @@
 #include "machine/bulk.h"
 
-#include <cstdio>
+#include "base/readable.h"
 
 namespace sim {
-namespace {
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-}  // namespace
 
 void refuse_bulk(Warp& warp, uint32_t lane, Finding kind, const std::string& why) {
   Block& block = warp.block;
@@ -62,7 +53,7 @@ std::optional<Spot> shared_spot(Warp& warp, uint32_t lane, const Pointer& pointe
                                 const char* what) {
   const uint64_t address = address_of(warp, lane, pointer);
   const Reached reached = reach(warp.block, address < shared_window ? address + shared_window : address);
-  const std::string place = std::string(what) + " at shared address " + hex(address);
+  const std::string place = std::string(what) + " at shared address " + hexadecimal(address);
   if (reached.place != Place::shared || !reached.block || reached.offset > reached.block->shared.size() ||
       !reached.block->holds({static_cast<uint32_t>(reached.offset), bytes})) {
     refuse_bulk(warp, lane, Finding::out_of_bounds,
@@ -108,7 +99,7 @@ bool check_bulk_global(Warp& warp, uint32_t lane, uint64_t address, uint64_t byt
   const std::string where = range && store && range->read_only ? "in constant memory" : allocations.describe(wrong);
   refuse_bulk(warp, lane, Finding::out_of_bounds,
               std::string(store ? "writes " : "reads ") + std::to_string(bytes) + " bytes at global address " +
-                  hex(address) + ", " + where + of_what);
+                  hexadecimal(address) + ", " + where + of_what);
   return false;
 }
 

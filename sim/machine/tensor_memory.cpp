@@ -173,10 +173,7 @@ const std::vector<PlanFor>& plans() {
 
 void refuse(Warp& warp, Finding kind, const std::string& why) {
   Block& block = warp.block;
-  block.report(kind, warp.here(), nowhere, [&] {
-    return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " + block.thread(warp, 0) +
-           ": " + why;
-  });
+  block.report(kind, warp.here(), nowhere, [&] { return block.what_it_does(warp, 0) + ": " + why; });
 }
 
 constexpr uint32_t max_requests = 8;
