@@ -41,7 +41,7 @@ std::byte* global_part(Warp& warp, uint32_t lane, const Pointer& pointer, uint32
   return reinterpret_cast<std::byte*>(address);
 }
 
-void combine(std::byte* to, const std::byte* from, uint32_t bytes, Combine reduction) {
+void combine(std::byte* to, const std::byte* from, uint32_t bytes, Reduction reduction) {
   if (reduction)
     reduction(to, from, bytes);
   else
@@ -65,7 +65,7 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
     if (!from) return;
   }
   const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to->block->rank;
-  const Combine reduction = reduction_of(copy.reduce, copy.type);
+  const Reduction reduction = reduction_of(copy.reduce, copy.type);
   uint32_t receivers = 0;
   for (uint32_t rank = 0; rank < 16; ++rank) {
     if (!(mask >> rank & 1)) continue;

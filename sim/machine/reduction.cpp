@@ -21,7 +21,7 @@ void reduce(std::byte* to, const std::byte* from, uint32_t bytes) {
 
 /// Additions of whole numbers wrap around, and those of either sign are the same.
 template <class T>
-Combine whole_number(Reduce operation) {
+Reduction whole_number(Reduce operation) {
   switch (operation) {
     case Reduce::add:
       if constexpr (std::is_same_v<T, s64>) return nullptr;
@@ -33,7 +33,7 @@ Combine whole_number(Reduce operation) {
 }
 
 template <class T>
-Combine bitwise(Reduce operation) {
+Reduction bitwise(Reduce operation) {
   switch (operation) {
     case Reduce::bit_and: return reduce<T, [](T a, T b) -> T { return a & b; }>;
     case Reduce::bit_or: return reduce<T, [](T a, T b) -> T { return a | b; }>;
@@ -42,14 +42,14 @@ Combine bitwise(Reduce operation) {
   }
 }
 
-Combine counting(Reduce operation) {
+Reduction counting(Reduce operation) {
   if (operation == Reduce::increase) return reduce<u32, increased>;
   if (operation == Reduce::decrease) return reduce<u32, decreased>;
   return nullptr;
 }
 
 template <class Format>
-Combine short_float(Reduce operation) {
+Reduction short_float(Reduce operation) {
   switch (operation) {
     case Reduce::add: return reduce<u16, sum_of<Format>>;
     case Reduce::min: return reduce<u16, extreme<Format, Finish::none, false, false>>;
@@ -59,15 +59,15 @@ Combine short_float(Reduce operation) {
 }
 
 template <class T>
-Combine floating(Reduce operation) {
+Reduction floating(Reduce operation) {
   return operation == Reduce::add ? reduce<T, [](T a, T b) { return a + b; }> : nullptr;
 }
 
-Combine first_of(Combine one, Combine other) { return one ? one : other; }
+Reduction first_of(Reduction one, Reduction other) { return one ? one : other; }
 
 }  // namespace
 
-Combine reduction_of(Reduce operation, TensorType type) {
+Reduction reduction_of(Reduce operation, TensorType type) {
   switch (type) {
     case TensorType::u32:
       return first_of(whole_number<u32>(operation), first_of(bitwise<u32>(operation), counting(operation)));

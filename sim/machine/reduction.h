@@ -12,9 +12,9 @@ namespace sim {
 enum class Reduce : uint8_t { none, add, min, max, increase, decrease, bit_and, bit_or, bit_xor };
 
 /// Combines `bytes` bytes of elements at `from` into those at `to`.
-using Combine = void (*)(std::byte* to, const std::byte* from, uint32_t bytes);
+using Reduction = void (*)(std::byte* to, const std::byte* from, uint32_t bytes);
 
 /// Null where the hardware does not have this operation for this type. Bits without a type count as unsigned.
-Combine reduction_of(Reduce operation, TensorType type);
+Reduction reduction_of(Reduce operation, TensorType type);
 
 }  // namespace sim

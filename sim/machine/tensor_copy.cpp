@@ -131,7 +131,7 @@ void load_box(const TensorBox& box, const Spot& to) {
   });
 }
 
-void store_box(const TensorBox& box, const Spot& from, Combine reduction) {
+void store_box(const TensorBox& box, const Spot& from, Reduction reduction) {
   box.for_runs(from.offset, [&](const BoxRun& run) {
     if (!run.inside) return;
     auto* const global = reinterpret_cast<std::byte*>(run.global);
