@@ -1,5 +1,8 @@
 #include "machine/bulk.h"
 
+#include <bit>
+#include <utility>
+
 #include "base/readable.h"
 
 namespace sim {
@@ -79,6 +82,9 @@ std::optional<AsyncTransfer::Signal> signal_of(Warp& warp, uint32_t lane, const 
   return AsyncTransfer::Signal{spot->block, spot->offset, bytes};
 }
 
+namespace {
+
+/// The same offset in another block of the cluster.
 std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spot& spot) {
   const auto& blocks = warp.block.cluster.blocks();
   if (rank >= blocks.size()) {
@@ -87,6 +93,33 @@ std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spo
     return std::nullopt;
   }
   return Spot{blocks[rank].get(), spot.offset};
+}
+
+}  // namespace
+
+void issue_to_receivers(Warp& warp, uint32_t lane, uint32_t mask, const Spot& to, const AsyncTransfer::Signal& signal,
+                        uint64_t read, const std::function<AsyncTransfer(const Spot&)>& copy_to) {
+  uint64_t receivers = 0;
+  for (uint32_t left = mask; left != 0; left &= left - 1) {
+    const auto spot = in_block(warp, lane, static_cast<uint32_t>(std::countr_zero(left)), to);
+    if (!spot || !spot->block->mbarriers.used(warp, lane, signal.mbarrier)) return;
+    AsyncTransfer transfer = copy_to(*spot);
+    transfer.signal = {spot->block, signal.mbarrier, signal.bytes};
+    warp.block.cluster.async.issue(warp, lane, std::move(transfer));
+    ++receivers;
+  }
+  if (!warp.block.launch.options.watch) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  tally.bulk_delivered += receivers * signal.bytes;
+  if (receivers > 1) tally.bulk_saved += (receivers - 1) * read;
+}
+
+void count_bulk(Warp& warp, uint64_t bytes, const SectorCount& sectors) {
+  if (!warp.block.launch.options.watch) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  ++tally.bulk_requests;
+  tally.bulk_bytes += bytes;
+  tally.bulk_sectors += sectors.count();
 }
 
 bool check_bulk_global(Warp& warp, uint32_t lane, uint64_t address, uint64_t bytes, bool store,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "machine/tensor_map.h"
 
@@ -13,6 +14,14 @@ enum class Reduce : uint8_t { none, add, min, max, increase, decrease, bit_and, 
 
 /// Combines `bytes` bytes of elements at `from` into those at `to`.
 using Reduction = void (*)(std::byte* to, const std::byte* from, uint32_t bytes);
+
+/// The bytes at `from` combined into those at `to`, or copied there without a reduction.
+inline void combine(std::byte* to, const std::byte* from, uint32_t bytes, Reduction reduction) {
+  if (reduction)
+    reduction(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
 
 /// Null where the hardware does not have this operation for this type. Bits without a type count as unsigned.
 Reduction reduction_of(Reduce operation, TensorType type);
