@@ -168,7 +168,7 @@ void add_memory(Table& table);
 void add_asynchronous(Table& table);
 void add_tensor(Table& table);
 void add_tensor_memory(Table& table);
-void add_store_matrix(Table& table);
+void add_matrix_rows(Table& table);
 void add_bulk_copies(Table& table);
 void add_tensor_copies(Table& table);
 void add_cluster(Table& table);
