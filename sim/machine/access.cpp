@@ -124,7 +124,7 @@ const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store)
 }
 
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
-  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const bool store = writes(touch);
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Block& block = warp.block;
@@ -140,7 +140,7 @@ void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
 
 void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch touch) {
   // All blocks of a cluster have as much shared memory.
-  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const bool store = writes(touch);
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   owner.check_is_alive(warp.agent, warp.here());

@@ -73,7 +73,7 @@ inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes
 inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes, Touch touch) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
-  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const bool store = writes(touch);
   switch (place) {
     case Place::global:
       if (watch) watch_global(warp, memo, lanes, store);

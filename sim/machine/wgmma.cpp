@@ -6,7 +6,6 @@
 #include "machine/access.h"
 
 namespace sim {
-
 namespace {
 
 constexpr u32 poison = ~0u;  ///< not a number, as f32 and as two f16
