@@ -19,8 +19,8 @@ namespace sim {
 class Builder;
 using Build = void (*)(Builder&);
 
-/// One way to write an instruction. `operands` has a letter an operand, capital for a destination: p predicate, h 16, w
-/// 32, d 64 bits. Where that says too little (memory, calls) `build` reads the operands itself.
+/// One way to write an instruction. `operands` has one letter per operand, capital for a destination: p predicate, h
+/// 16, w 32, d 64 bits. Where that says too little (memory, calls) `build` reads the operands itself.
 struct Form {
   std::string operands;
   Class counted_as;

@@ -1,4 +1,4 @@
-/// A kernel as the machine runs it: decoded once, one cache line an instruction.
+/// A kernel as the machine runs it: decoded once, one cache line per instruction.
 #pragma once
 
 #include <array>

@@ -393,8 +393,7 @@ TEST_F(Runtime, StreamsAndEvents) {
   EXPECT_EQ(cudaStreamEndCapture(nullptr, &graph), cudaErrorNotSupported);
 }
 
-// --- binaries that cannot be run
-// --------------------------------------------------------------------------------------------
+// --- binaries that cannot be run ---
 
 struct Refusal {
   const char* what;
@@ -421,8 +420,7 @@ TEST_F(Runtime, RefusesBinariesInOneClearLine) {
   }
 }
 
-// --- what follows a failure: last, since a failed launch stays failed
-// -------------------------------------------------------
+// --- what follows a failure: last, since a failed launch stays failed ---
 
 TEST_F(Runtime, ZAFailedLaunchStaysFailed) {
   FatBinary binary(text("trap;"));
