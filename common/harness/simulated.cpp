@@ -62,7 +62,7 @@ void add_tma_rows(std::vector<Row>& rows, const nlohmann::json& tma) {
   const auto traffic = [&](const std::string& what, const char* requests, const char* bytes) {
     if (of(requests) == 0) return;
     rows.push_back({what + " requests", of(requests), ""});
-    rows.push_back({what + " bytes", of(bytes), each(of(bytes), of(requests), "a request")});
+    rows.push_back({what + " bytes", of(bytes), each(of(bytes), of(requests), "per request")});
   };
   traffic("TMA load", "load_requests", "load_bytes");
   if (of("load_requests") != 0) rows.push_back({"TMA bytes into shared memory", of("shared_bytes"), ""});

@@ -1,9 +1,9 @@
 // Copies by TMA as they were recorded on a GPU: which element went where. Written by tensor_copies, read by the
 // simulator's tests.
 //
-//     cfg,id,operation,type,sizes,box,element strides,swizzle,fill,start,status,box bytes,bits of the first filled
-//     element smem,id,byte offset,elements     shared memory after a load, 128 bytes a line: elements of the tensor
-//     gmem,id,first element,elements   global memory after a store or reduction, a row a line: elements of the tile
+//     cfg,id,operation,type,sizes,box,element strides,swizzle,fill,start,status,box bytes,bits of a filled element
+//     smem,id,byte offset,elements     shared memory after a load, 128 bytes per line: elements of the tensor
+//     gmem,id,first element,elements   global memory after a store or reduction, a row per line: elements of the tile
 //
 // Dimension 0 comes first. Elements are counted as they lie in dense memory; "12+1*8" are 12 to 19, "f" one that the
 // copy filled, "u" one that it left alone. A status other than ok: `refused` by cuTensorMapEncodeTiled, or `trap`.

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 
@@ -26,6 +27,12 @@ std::string readable(const std::string& mangled) {
     depth -= text[i] == '>';
     if (text[i] == '(' && depth == 0 && text.compare(i, 11, "(anonymous ") != 0) return text.substr(0, i);
   }
+  return text;
+}
+
+std::string hexadecimal(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
 }
 

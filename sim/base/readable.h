@@ -1,6 +1,7 @@
-/// Names as a reader wrote them.
+/// Names as a reader wrote them, and addresses.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace sim {
@@ -10,5 +11,8 @@ std::string demangled(const std::string& name);
 
 /// "gemm_kernel<128, 128>" for the mangled name.
 std::string readable(const std::string& mangled);
+
+/// "0x40".
+std::string hexadecimal(uint64_t value);
 
 }  // namespace sim

@@ -1,15 +1,9 @@
 #include "machine/access.h"
 
-#include <cstdio>
+#include "base/readable.h"
 
 namespace sim {
 namespace {
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 /// Takes misaligned lanes out, each reported.
 void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
@@ -17,7 +11,7 @@ void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
     if (lanes.address[lane] % lanes.bytes == 0) return;
     Block& block = warp.block;
     block.report(Finding::misaligned, warp.here(), nowhere, [&] {
-      return block.what_it_does(warp, lane) + ": " + space + " address " + hex(lanes.address[lane]) +
+      return block.what_it_does(warp, lane) + ": " + space + " address " + hexadecimal(lanes.address[lane]) +
              " is no multiple of " + std::to_string(lanes.bytes);
     });
     lanes.mask &= ~(1u << lane);
@@ -31,8 +25,8 @@ void refuse_outside_shared(Warp& warp, Lanes& lanes, bool store) {
     if (address + lanes.bytes <= block.shared.size() && address + lanes.bytes >= address) return;
     block.report(Finding::out_of_bounds, warp.here(), nowhere, [&] {
       return block.what_it_does(warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
-             " bytes at shared address " + hex(address) + "; the block has " + std::to_string(block.shared.size()) +
-             " bytes of shared memory";
+             " bytes at shared address " + hexadecimal(address) + "; the block has " +
+             std::to_string(block.shared.size()) + " bytes of shared memory";
     });
     lanes.mask &= ~(1u << lane);
   });
@@ -48,7 +42,7 @@ void refuse_outside_global(Warp& warp, Lanes& lanes, bool store) {
       const std::string place =
           range && store && range->read_only ? "in constant memory" : block.launch.allocations.describe(address);
       return block.what_it_does(warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
-             " bytes at global address " + hex(address) + ", " + place;
+             " bytes at global address " + hexadecimal(address) + ", " + place;
     });
     lanes.mask &= ~(1u << lane);
   });
@@ -130,7 +124,7 @@ const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store)
 }
 
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
-  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const bool store = writes(touch);
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Block& block = warp.block;
@@ -146,7 +140,7 @@ void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
 
 void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch touch) {
   // All blocks of a cluster have as much shared memory.
-  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const bool store = writes(touch);
   const Pattern& pattern = check_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   owner.check_is_alive(warp.agent, warp.here());

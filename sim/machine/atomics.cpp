@@ -1,10 +1,10 @@
 /// atom and red: what threads do to memory in one step (PTX ISA 9.7.13.5, 9.7.13.6).
 #include <algorithm>
-#include <atomic>
 
 #include "machine/forms.h"
 #include "machine/half.h"
 #include "machine/memory_access.h"
+#include "machine/update.h"
 
 namespace sim {
 namespace {
@@ -16,14 +16,8 @@ void atomic(Warp& warp, const Access& instruction) {
     T* const old = warp.lanes<T>(instruction.registers[0]);
     const T* const b = warp.lanes<T>(instruction.registers[1]);
     const T* const c = warp.lanes<T>(instruction.registers[2]);
-    for_lanes(lanes.mask, [&](uint32_t lane) {
-      std::atomic_ref<T> cell(*reinterpret_cast<T*>(bytes.at(lanes, lane)));
-      const T operand = b[lane], other = c[lane];
-      T before = cell.load();
-      while (!cell.compare_exchange_weak(before, combine(before, operand, other))) {
-      }
-      old[lane] = before;
-    });
+    for_lanes(lanes.mask,
+              [&](uint32_t lane) { old[lane] = update<T, combine>(bytes.at(lanes, lane), b[lane], c[lane]); });
   });
 }
 
@@ -58,15 +52,11 @@ void add_atomic(Table& table, const std::string& operation_and_type) {
   table.add("{atom,red}" + scope_last, form);  // as CUDA's headers write it
 }
 
-/// A sum of 16-bit numbers: in single precision, exact enough to be rounded again.
+/// Of two 16-bit numbers in a register each.
 template <class F>
-u16 sum(u16 a, u16 b) {
-  return F::rounded(F::widened(a) + F::widened(b));
-}
-template <class F>
-u32 sum_of_two(u32 a, u32 b) {
-  const u32 upper = sum<F>(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16));
-  return upper << 16 | sum<F>(static_cast<u16>(a), static_cast<u16>(b));
+u32 sums_of_two(u32 a, u32 b) {
+  const u32 upper = sum_of<F>(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16));
+  return upper << 16 | sum_of<F>(static_cast<u16>(a), static_cast<u16>(b));
 }
 
 }  // namespace
@@ -95,12 +85,12 @@ void add_atomics(Table& table) {
   add_atomic<u32, [](u32 a, u32 b, u32 c) { return a == b ? c : a; }>(table, "cas.b32");
   add_atomic<u64, [](u64 a, u64 b, u64 c) { return a == b ? c : a; }>(table, "cas.b64");
   add_atomic<u16, [](u16 a, u16 b, u16 c) { return a == b ? c : a; }>(table, "cas.b16");
-  add_atomic<u16, [](u16 a, u16 b, u16) { return sum<Half>(a, b); }>(table, "add.noftz.f16");
-  add_atomic<u16, [](u16 a, u16 b, u16) { return sum<Bfloat>(a, b); }>(table, "add.noftz.bf16");
-  add_atomic<u32, [](u32 a, u32 b, u32) { return sum_of_two<Half>(a, b); }>(table, "add.noftz.f16x2");
-  add_atomic<u32, [](u32 a, u32 b, u32) { return sum_of_two<Bfloat>(a, b); }>(table, "add.noftz.bf16x2");
-  add_atomic<u32, [](u32 a, u32 b, u32) { return a >= b ? 0 : a + 1; }>(table, "inc.u32");
-  add_atomic<u32, [](u32 a, u32 b, u32) { return a == 0 || (a > b) ? b : a - 1; }>(table, "dec.u32");
+  add_atomic<u16, [](u16 a, u16 b, u16) { return sum_of<Half>(a, b); }>(table, "add.noftz.f16");
+  add_atomic<u16, [](u16 a, u16 b, u16) { return sum_of<Bfloat>(a, b); }>(table, "add.noftz.bf16");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return sums_of_two<Half>(a, b); }>(table, "add.noftz.f16x2");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return sums_of_two<Bfloat>(a, b); }>(table, "add.noftz.bf16x2");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return increased(a, b); }>(table, "inc.u32");
+  add_atomic<u32, [](u32 a, u32 b, u32) { return decreased(a, b); }>(table, "dec.u32");
 }
 
 }  // namespace sim

@@ -27,18 +27,18 @@ bool whole_warp_is_here(Warp& warp);
 /// The warp comes to the barrier, and stops running if it waits there.
 void come_to_barrier(Warp& warp, const BarrierOperands& operands, bool waits);
 
-enum class Reduction : uint8_t { count, all, any };
-
 /// The results that the warps at a block's barriers wait for.
 class BarrierReductions {
  public:
   static constexpr uint32_t barrier_count = 16;
 
+  enum class Kind : uint8_t { count, all, any };
+
   /// Forgets those of the block before.
   void start() { open_ = {}; }
 
   /// Lanes of a warp, of which `yes` have a true predicate, wait for a result in a register.
-  void join(uint32_t barrier, Warp& warp, uint32_t lanes, uint32_t yes, Reduction kind, uint32_t destination);
+  void join(uint32_t barrier, Warp& warp, uint32_t lanes, uint32_t yes, Kind kind, uint32_t destination);
 
   /// All have come to the barrier: each gets its result.
   void deliver(uint32_t barrier);
@@ -47,7 +47,7 @@ class BarrierReductions {
   struct Part {
     Warp* warp;
     uint32_t lanes;
-    Reduction kind;
+    Kind kind;
     uint32_t destination;
   };
   struct Open {

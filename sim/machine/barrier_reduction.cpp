@@ -8,7 +8,7 @@
 
 namespace sim {
 
-void BarrierReductions::join(uint32_t barrier, Warp& warp, uint32_t lanes, uint32_t yes, Reduction kind,
+void BarrierReductions::join(uint32_t barrier, Warp& warp, uint32_t lanes, uint32_t yes, Kind kind,
                              uint32_t destination) {
   Open& open = open_[barrier];
   open.threads += static_cast<uint32_t>(std::popcount(lanes));
@@ -20,11 +20,11 @@ void BarrierReductions::deliver(uint32_t barrier) {
   Open& open = open_[barrier];
   if (open.parts.empty()) return;
   for (const Part& part : open.parts) {
-    if (part.kind == Reduction::count) {
+    if (part.kind == Kind::count) {
       u32* const to = part.warp->lanes<u32>(part.destination);
       for_lanes(part.lanes, [&](uint32_t lane) { to[lane] = open.yes; });
     } else {
-      const bool result = part.kind == Reduction::all ? open.yes == open.threads : open.yes != 0;
+      const bool result = part.kind == Kind::all ? open.yes == open.threads : open.yes != 0;
       u32& to = part.warp->predicate(part.destination);
       to = (to & ~part.lanes) | (result ? part.lanes : 0);
     }
@@ -34,13 +34,15 @@ void BarrierReductions::deliver(uint32_t barrier) {
 
 namespace {
 
+using Kind = BarrierReductions::Kind;
+
 struct ReductionOperands {
   BarrierOperands barrier;
   uint32_t asked, flip;  ///< predicate, and all ones for `!p`
   uint32_t destination;
 };
 
-template <Reduction kind>
+template <Kind kind>
 void reduce_at_barrier(Warp& warp, const ReductionOperands& operands) {
   if (!whole_warp_is_here(warp)) return;
   const uint32_t number = barrier_number(warp, operands.barrier);
@@ -51,14 +53,13 @@ void reduce_at_barrier(Warp& warp, const ReductionOperands& operands) {
   come_to_barrier(warp, operands.barrier, true);
 }
 
-template <Reduction kind>
+template <Kind kind>
 void build(Builder& builder) {
   const auto& operands = builder.operands();
   if (operands.size() != 3 && operands.size() != 4)
     builder.refuse("a result, a barrier, a count of threads if need be, and a predicate are needed");
   auto& made = builder.made<ReductionOperands>();
-  made.destination =
-      builder.destination(operands[0], kind == Reduction::count ? ptx::Width::b32 : ptx::Width::predicate);
+  made.destination = builder.destination(operands[0], kind == Kind::count ? ptx::Width::b32 : ptx::Width::predicate);
   made.barrier.barrier = builder.source(operands[1], ptx::Width::b32);
   made.barrier.threads =
       operands.size() == 4 ? builder.source(operands[2], ptx::Width::b32) : builder.constant(ptx::Width::b32, 0);
@@ -68,7 +69,7 @@ void build(Builder& builder) {
   made.asked = builder.source(asked, ptx::Width::predicate);
 }
 
-template <Reduction kind>
+template <Kind kind>
 Form form() {
   return {"", Class::barrier, handle_together<every_lane<ReductionOperands>, reduce_at_barrier<kind>>, build<kind>};
 }
@@ -77,9 +78,9 @@ Form form() {
 
 void add_barrier_reductions(Table& table) {
   const std::string barrier = "{bar,bar.cta,barrier,barrier.cta}.red.";
-  table.add(barrier + "popc{,.aligned}.u32", form<Reduction::count>());
-  table.add(barrier + "and{,.aligned}.pred", form<Reduction::all>());
-  table.add(barrier + "or{,.aligned}.pred", form<Reduction::any>());
+  table.add(barrier + "popc{,.aligned}.u32", form<Kind::count>());
+  table.add(barrier + "and{,.aligned}.pred", form<Kind::all>());
+  table.add(barrier + "or{,.aligned}.pred", form<Kind::any>());
 }
 
 }  // namespace sim

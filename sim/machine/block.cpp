@@ -1,11 +1,11 @@
 #include "machine/block.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "base/readable.h"
 #include "machine/cluster.h"
 
 namespace sim {
@@ -270,9 +270,8 @@ std::string Block::what_it_does(const Warp& warp, uint32_t lane) const {
 std::string Block::name() const { return triple(index_.x, index_.y, index_.z); }
 
 std::string Block::place(uint64_t address) const {
-  char text[40];
-  std::snprintf(text, sizeof text, "shared address 0x%llx", static_cast<unsigned long long>(address));
-  return launch.cluster.count() == 1 ? std::string(text) : text + (" of block " + name());
+  const std::string text = "shared address " + hexadecimal(address);
+  return launch.cluster.count() == 1 ? text : text + " of block " + name();
 }
 
 void Block::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {

@@ -25,8 +25,8 @@ void branch_by_index(Warp& warp, const Targets& targets) {
     }
     Block& block = warp.block;
     return block.give_up(warp, Finding::trap, [&] {
-      return "brx.idx at " + block.where(warp.here()) + " by " + block.thread(warp, first_lane(warp.exec)) +
-             ": index " + std::to_string(chosen) + " of " + std::to_string(targets.count) + " targets";
+      return block.what_it_does(warp, first_lane(warp.exec)) + ": index " + std::to_string(chosen) + " of " +
+             std::to_string(targets.count) + " targets";
     });
   }
 }

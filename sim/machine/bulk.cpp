@@ -1,17 +1,11 @@
 #include "machine/bulk.h"
 
-#include <cstdio>
+#include <bit>
+#include <utility>
+
+#include "base/readable.h"
 
 namespace sim {
-namespace {
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-}  // namespace
 
 void refuse_bulk(Warp& warp, uint32_t lane, Finding kind, const std::string& why) {
   Block& block = warp.block;
@@ -62,7 +56,7 @@ std::optional<Spot> shared_spot(Warp& warp, uint32_t lane, const Pointer& pointe
                                 const char* what) {
   const uint64_t address = address_of(warp, lane, pointer);
   const Reached reached = reach(warp.block, address < shared_window ? address + shared_window : address);
-  const std::string place = std::string(what) + " at shared address " + hex(address);
+  const std::string place = std::string(what) + " at shared address " + hexadecimal(address);
   if (reached.place != Place::shared || !reached.block || reached.offset > reached.block->shared.size() ||
       !reached.block->holds({static_cast<uint32_t>(reached.offset), bytes})) {
     refuse_bulk(warp, lane, Finding::out_of_bounds,
@@ -88,6 +82,9 @@ std::optional<AsyncTransfer::Signal> signal_of(Warp& warp, uint32_t lane, const 
   return AsyncTransfer::Signal{spot->block, spot->offset, bytes};
 }
 
+namespace {
+
+/// The same offset in another block of the cluster.
 std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spot& spot) {
   const auto& blocks = warp.block.cluster.blocks();
   if (rank >= blocks.size()) {
@@ -96,6 +93,33 @@ std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spo
     return std::nullopt;
   }
   return Spot{blocks[rank].get(), spot.offset};
+}
+
+}  // namespace
+
+void issue_to_receivers(Warp& warp, uint32_t lane, uint32_t mask, const Spot& to, const AsyncTransfer::Signal& signal,
+                        uint64_t read, const std::function<AsyncTransfer(const Spot&)>& copy_to) {
+  uint64_t receivers = 0;
+  for (uint32_t left = mask; left != 0; left &= left - 1) {
+    const auto spot = in_block(warp, lane, static_cast<uint32_t>(std::countr_zero(left)), to);
+    if (!spot || !spot->block->mbarriers.used(warp, lane, signal.mbarrier)) return;
+    AsyncTransfer transfer = copy_to(*spot);
+    transfer.signal = {spot->block, signal.mbarrier, signal.bytes};
+    warp.block.cluster.async.issue(warp, lane, std::move(transfer));
+    ++receivers;
+  }
+  if (!warp.block.launch.options.watch) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  tally.bulk_delivered += receivers * signal.bytes;
+  if (receivers > 1) tally.bulk_saved += (receivers - 1) * read;
+}
+
+void count_bulk(Warp& warp, uint64_t bytes, const SectorCount& sectors) {
+  if (!warp.block.launch.options.watch) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  ++tally.bulk_requests;
+  tally.bulk_bytes += bytes;
+  tally.bulk_sectors += sectors.count();
 }
 
 bool check_bulk_global(Warp& warp, uint32_t lane, uint64_t address, uint64_t bytes, bool store,
@@ -108,7 +132,7 @@ bool check_bulk_global(Warp& warp, uint32_t lane, uint64_t address, uint64_t byt
   const std::string where = range && store && range->read_only ? "in constant memory" : allocations.describe(wrong);
   refuse_bulk(warp, lane, Finding::out_of_bounds,
               std::string(store ? "writes " : "reads ") + std::to_string(bytes) + " bytes at global address " +
-                  hex(address) + ", " + where + of_what);
+                  hexadecimal(address) + ", " + where + of_what);
   return false;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -34,8 +35,11 @@ std::optional<Spot> shared_spot(Warp& warp, uint32_t lane, const Pointer& pointe
 /// The mbarrier that a lane names, which has to be one and to be in the block of the data. Reported as above.
 std::optional<AsyncTransfer::Signal> signal_of(Warp& warp, uint32_t lane, const Pointer& pointer, const Spot& data,
                                                uint32_t bytes);
-/// The same offset in another block of the cluster, which a multicast reaches. Reported as above.
-std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spot& spot);
+/// Issues a copy into shared memory: for each block of `mask` that which copy_to(spot) makes, `spot` being where `to`
+/// is in that block. `signal` is told there. Counts what is delivered, and what a multicast saved of the bytes that are
+/// `read` from global memory. A block that the cluster does not have, or without the mbarrier, is reported as above.
+void issue_to_receivers(Warp& warp, uint32_t lane, uint32_t mask, const Spot& to, const AsyncTransfer::Signal& signal,
+                        uint64_t read, const std::function<AsyncTransfer(const Spot&)>& copy_to);
 
 /// Whether the bytes lie in one allocation and, for a store, may be written; if not, reported as above. `of_what` ends
 /// the sentence.
@@ -55,6 +59,9 @@ class SectorCount {
  private:
   uint64_t count_ = 0, last_ = 0;
 };
+
+/// Counts a copy of so many bytes from or to global memory.
+void count_bulk(Warp& warp, uint64_t bytes, const SectorCount& sectors);
 
 /// The register of a multicast's mask and the cache policy that may follow it: operands from `next` on. The policy is
 /// checked and, like caches, without effect. 0 without a multicast.

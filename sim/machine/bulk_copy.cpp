@@ -1,7 +1,5 @@
 /// Bulk copies of one dimension: cp.async.bulk, cp.reduce.async.bulk (PTX ISA 9.7.9.25.4), and the groups in which a
 /// thread waits for its bulk copies from shared memory.
-#include <cstring>
-
 #include "machine/bulk.h"
 #include "machine/forms.h"
 
@@ -30,22 +28,10 @@ std::byte* global_part(Warp& warp, uint32_t lane, const Pointer& pointer, uint32
     return nullptr;
   }
   if (!check_bulk_global(warp, lane, address, bytes, store, "")) return nullptr;
-  if (warp.block.launch.options.watch) {
-    Tally& tally = warp.block.tallies.of[warp.here()];
-    SectorCount sectors;
-    sectors.add(address, bytes);
-    ++tally.bulk_requests;
-    tally.bulk_bytes += bytes;
-    tally.bulk_sectors += sectors.count();
-  }
+  SectorCount sectors;
+  sectors.add(address, bytes);
+  count_bulk(warp, bytes, sectors);
   return reinterpret_cast<std::byte*>(address);
-}
-
-void combine(std::byte* to, const std::byte* from, uint32_t bytes, Combine reduction) {
-  if (reduction)
-    reduction(to, from, bytes);
-  else
-    std::memcpy(to, from, bytes);
 }
 
 /// Into shared memory, of one block or of those that the mask names, from global memory or the own block's.
@@ -65,24 +51,14 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
     if (!from) return;
   }
   const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to->block->rank;
-  const Combine reduction = reduction_of(copy.reduce, copy.type);
-  uint32_t receivers = 0;
-  for (uint32_t rank = 0; rank < 16; ++rank) {
-    if (!(mask >> rank & 1)) continue;
-    const auto spot = in_block(warp, lane, rank, *to);
-    if (!spot || !spot->block->mbarriers.used(warp, lane, signal->mbarrier)) return;
+  const Reduction reduction = reduction_of(copy.reduce, copy.type);
+  issue_to_receivers(warp, lane, mask, *to, *signal, bytes, [&](const Spot& spot) {
     AsyncTransfer transfer;
     if (own) transfer.reads.push_back({own->block, {own->offset, bytes}});
-    transfer.writes.push_back({spot->block, {spot->offset, bytes}});
-    transfer.signal = {spot->block, signal->mbarrier, bytes};
-    transfer.move = [=] { combine(spot->block->shared.data() + spot->offset, from, bytes, reduction); };
-    warp.block.cluster.async.issue(warp, lane, std::move(transfer));
-    ++receivers;
-  }
-  if (!warp.block.launch.options.watch) return;
-  Tally& tally = warp.block.tallies.of[warp.here()];
-  tally.bulk_delivered += uint64_t{receivers} * bytes;
-  if (receivers > 1) tally.bulk_saved += uint64_t{receivers - 1} * bytes;
+    transfer.writes.push_back({spot.block, {spot.offset, bytes}});
+    transfer.move = [=] { combine(spot.block->shared.data() + spot.offset, from, bytes, reduction); };
+    return transfer;
+  });
 }
 
 void issue_to_global(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t bytes) {

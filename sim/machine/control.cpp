@@ -9,6 +9,7 @@
 #include "machine/members.h"
 
 namespace sim {
+
 uint32_t barrier_number(Warp& warp, const BarrierOperands& operands) {
   return warp.lanes<u32>(operands.barrier)[first_lane(warp.exec)];
 }
@@ -68,9 +69,7 @@ void leave(Warp& warp, const Instruction&) {
 void trap(Warp& warp, const Instruction&) {
   if (warp.exec == 0) return;
   Block& block = warp.block;
-  block.give_up(warp, Finding::trap, [&] {
-    return "trap at " + block.where(warp.here()) + " by " + block.thread(warp, first_lane(warp.exec));
-  });
+  block.give_up(warp, Finding::trap, [&] { return block.what_it_does(warp, first_lane(warp.exec)); });
 }
 
 /// nanosleep: the other warps' turn.

@@ -1,20 +1,14 @@
 /// Conversions (PTX ISA 9.7.9.21): between integers of any width, integers and floating point, and the rounding of one
 /// precision.
-#include <cfenv>
 #include <cmath>
 #include <limits>
 
 #include "machine/floating.h"
 #include "machine/forms.h"
+#include "machine/rounding.h"
 
 namespace sim {
 namespace {
-
-/// A value of eight bits in a register of 16 or 32.
-template <class V, class R>
-struct Narrow {
-  static V of(R reg) { return static_cast<V>(reg); }
-};
 
 /// Rounds to a whole number as `.rni`, `.rzi`, `.rmi`, `.rpi` say.
 enum class Whole { nearest, zero, down, up };
@@ -57,23 +51,18 @@ void add_whole(Table& table, const std::string& types) {
   table.lanewise<[](T x) { return whole<Whole::up>(x); }>("cvt.rpi." + types, Class::convert);
 }
 
-/// The host's conversion in a rounding mode other than to nearest; `volatile` keeps it between the two mode changes.
-template <int mode, class To, class From>
-To rounded(From from) {
-  const int before = std::fegetround();
-  std::fesetround(mode);
-  volatile From kept = from;
-  volatile To result = static_cast<To>(kept);
-  std::fesetround(before);
-  return result;
+template <class To, class From>
+To converted(From x) {
+  return static_cast<To>(x);
 }
 
 template <class To, class From>
 void add_rounded(Table& table, const std::string& types) {
-  table.lanewise<[](From x) { return static_cast<To>(x); }>("cvt.rn." + types, Class::convert);
-  table.lanewise<[](From x) { return rounded<FE_TOWARDZERO, To>(x); }>("cvt.rz." + types, Class::convert);
-  table.lanewise<[](From x) { return rounded<FE_DOWNWARD, To>(x); }>("cvt.rm." + types, Class::convert);
-  table.lanewise<[](From x) { return rounded<FE_UPWARD, To>(x); }>("cvt.rp." + types, Class::convert);
+  constexpr auto convert = converted<To, From>;
+  table.lanewise<convert>("cvt.rn." + types, Class::convert);
+  table.lanewise<[](From x) { return rounded<FE_TOWARDZERO, convert>(x); }>("cvt.rz." + types, Class::convert);
+  table.lanewise<[](From x) { return rounded<FE_DOWNWARD, convert>(x); }>("cvt.rm." + types, Class::convert);
+  table.lanewise<[](From x) { return rounded<FE_UPWARD, convert>(x); }>("cvt.rp." + types, Class::convert);
 }
 
 /// Integer to integer: widened by the source's sign, or cut.
@@ -99,11 +88,11 @@ void add_from_integer(Table& table, const std::string& from) {
 /// From eight bits that lie in a register of type R.
 template <class V, class R>
 void add_from_byte(Table& table, const std::string& from) {
-  table.lanewise<[](R x) { return static_cast<u16>(Narrow<V, R>::of(x)); }>("cvt.{u16,s16}." + from, Class::convert);
-  table.lanewise<[](R x) { return static_cast<u32>(Narrow<V, R>::of(x)); }>("cvt.{u32,s32}." + from, Class::convert);
-  table.lanewise<[](R x) { return static_cast<u64>(Narrow<V, R>::of(x)); }>("cvt.{u64,s64}." + from, Class::convert);
-  table.lanewise<[](R x) { return static_cast<f32>(Narrow<V, R>::of(x)); }>("cvt.rn.f32." + from, Class::convert);
-  table.lanewise<[](R x) { return static_cast<f64>(Narrow<V, R>::of(x)); }>("cvt.rn.f64." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<u16>(static_cast<V>(x)); }>("cvt.{u16,s16}." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<u32>(static_cast<V>(x)); }>("cvt.{u32,s32}." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<u64>(static_cast<V>(x)); }>("cvt.{u64,s64}." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<f32>(static_cast<V>(x)); }>("cvt.rn.f32." + from, Class::convert);
+  table.lanewise<[](R x) { return static_cast<f64>(static_cast<V>(x)); }>("cvt.rn.f64." + from, Class::convert);
 }
 
 /// `.ftz` of single precision: a subnormal operand, or result, becomes a zero of its sign.

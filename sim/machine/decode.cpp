@@ -109,10 +109,10 @@ void Builder::place_variables(const AddressOf& address_of) {
           places_[i] = place(shared, variable);
         break;
       case Space::param:
-        if (i >= kernel_.parameter_count) {
+        if (i >= kernel_.parameter_count) {  // of a call
           places_[i] = place(local, variable);
           break;
-        }  // of a call
+        }
         places_[i] = place(param, variable);
         program_.parameters.emplace_back(places_[i], variable.bytes);
         break;
@@ -222,6 +222,16 @@ uint32_t Builder::source(const Operand& operand, Width width) {
       return constant(width, operand.value);
     default: refuse("a register or a constant is needed here");
   }
+}
+
+uint32_t Builder::registers(const Operand& list, uint32_t count, bool are_destinations) {
+  if (list.kind != Operand::Kind::vector || list.parts.size() != count)
+    refuse("a list of " + std::to_string(count) + " registers is needed");
+  std::vector<uint32_t>& lists = program_.operand_lists;
+  const auto first = static_cast<uint32_t>(lists.size());
+  for (const Operand& part : list.parts)
+    lists.push_back(are_destinations ? destination(part, Width::b32) : source(part, Width::b32));
+  return first;
 }
 
 uint32_t Builder::constant(Width width, uint64_t value) {

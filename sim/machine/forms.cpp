@@ -24,7 +24,7 @@ const Table& Table::instance() {
     add_asynchronous(filled);
     add_tensor(filled);
     add_tensor_memory(filled);
-    add_store_matrix(filled);
+    add_matrix_rows(filled);
     add_bulk_copies(filled);
     add_tensor_copies(filled);
     add_cluster(filled);

@@ -19,8 +19,8 @@ namespace sim {
 class Builder;
 using Build = void (*)(Builder&);
 
-/// One way to write an instruction. `operands` has a letter an operand, capital for a destination: p predicate, h 16, w
-/// 32, d 64 bits. Where that says too little (memory, calls) `build` reads the operands itself.
+/// One way to write an instruction. `operands` has one letter per operand, capital for a destination: p predicate, h
+/// 16, w 32, d 64 bits. Where that says too little (memory, calls) `build` reads the operands itself.
 struct Form {
   std::string operands;
   Class counted_as;
@@ -168,7 +168,7 @@ void add_memory(Table& table);
 void add_asynchronous(Table& table);
 void add_tensor(Table& table);
 void add_tensor_memory(Table& table);
-void add_store_matrix(Table& table);
+void add_matrix_rows(Table& table);
 void add_bulk_copies(Table& table);
 void add_tensor_copies(Table& table);
 void add_cluster(Table& table);

@@ -13,16 +13,15 @@
 namespace sim {
 namespace {
 
-// A sum of two is exact enough in single precision: rounding it twice is rounding once, since 24 digits are at least
-// twice 11, and two. So is a product of binary16; one of bfloat16 may be subnormal there, and is rounded by fma.
 template <class F, Finish how>
 u16 add(u16 a, u16 b) {
-  return finished<F, how>(F::rounded(F::widened(taken<F, how>(a)) + F::widened(taken<F, how>(b))));
+  return finished<F, how>(sum_of<F>(taken<F, how>(a), taken<F, how>(b)));
 }
 template <class F, Finish how>
 u16 subtract(u16 a, u16 b) {
   return finished<F, how>(F::rounded(F::widened(taken<F, how>(a)) - F::widened(taken<F, how>(b))));
 }
+/// A product of binary16 is exact enough, too; one of bfloat16 may be subnormal as a single, and is rounded by fma.
 template <class F, Finish how>
 u16 multiply(u16 a, u16 b) {
   a = taken<F, how>(a), b = taken<F, how>(b);
@@ -32,20 +31,6 @@ u16 multiply(u16 a, u16 b) {
 template <class F, Finish how>
 u16 multiply_add(u16 a, u16 b, u16 c) {
   return finished<F, how>(F::fma(taken<F, how>(a), taken<F, how>(b), taken<F, how>(c)));
-}
-
-/// The bits of both formats, as numbers that are ordered like their values: −0 before +0.
-constexpr s32 rank(u16 x) { return x & 0x8000 ? -1 - (x & 0x7fff) : x; }
-
-/// min and max prefer the number to the NaN, unless told `.NaN`.
-template <class F, Finish how, bool largest, bool keeps_nan>
-u16 extreme(u16 a, u16 b) {
-  a = taken<F, how>(a), b = taken<F, how>(b);
-  if (is_nan<F>(a) || is_nan<F>(b)) {
-    if (keeps_nan || (is_nan<F>(a) && is_nan<F>(b))) return F::nan;
-    return is_nan<F>(a) ? b : a;
-  }
-  return (rank(a) < rank(b)) != largest ? a : b;
 }
 
 template <class F, Finish how>

@@ -102,4 +102,11 @@ struct Bfloat {
   }
 };
 
+/// Exact enough in single precision: rounding a sum of two twice is rounding it once, since 24 digits are at least
+/// twice 11, and two.
+template <class F>
+u16 sum_of(u16 a, u16 b) {
+  return F::rounded(F::widened(a) + F::widened(b));
+}
+
 }  // namespace sim

@@ -1,4 +1,4 @@
-/// What 16-bit instructions may do to their operands and results: `.ftz`, `.sat`, `.relu`.
+/// What 16-bit instructions may do to their operands and results: `.ftz`, `.sat`, `.relu`; and minimum and maximum.
 #pragma once
 
 #include "machine/half.h"
@@ -36,6 +36,20 @@ constexpr u16 finished(u16 x) {
     return negative || is_nan<F>(x) ? 0 : x < F::one ? x : F::one;
   if constexpr (how == Finish::relu || how == Finish::flush_relu) return negative && !is_nan<F>(x) ? 0 : x;
   return x;
+}
+
+/// The bits of both formats, as numbers that are ordered like their values: −0 before +0.
+constexpr s32 rank(u16 x) { return x & 0x8000 ? -1 - (x & 0x7fff) : x; }
+
+/// min and max prefer the number to the NaN, unless told `.NaN`.
+template <class F, Finish how, bool largest, bool keeps_nan>
+u16 extreme(u16 a, u16 b) {
+  a = taken<F, how>(a), b = taken<F, how>(b);
+  if (is_nan<F>(a) || is_nan<F>(b)) {
+    if (keeps_nan || (is_nan<F>(a) && is_nan<F>(b))) return F::nan;
+    return is_nan<F>(a) ? b : a;
+  }
+  return (rank(a) < rank(b)) != largest ? a : b;
 }
 
 }  // namespace sim

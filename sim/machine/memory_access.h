@@ -37,8 +37,7 @@ inline void check_private(Warp& warp, Lanes& lanes, uint64_t size, const char* n
     if (inside && address % lanes.bytes == 0) return;
     Block& block = warp.block;
     block.report(inside ? Finding::misaligned : Finding::out_of_bounds, warp.here(), nowhere, [&] {
-      return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " +
-             block.thread(warp, lane) + ": " + std::to_string(lanes.bytes) + " bytes at " + name + " address " +
+      return block.what_it_does(warp, lane) + ": " + std::to_string(lanes.bytes) + " bytes at " + name + " address " +
              std::to_string(address) + " of " + std::to_string(size);
     });
     lanes.mask &= ~(1u << lane);
@@ -74,7 +73,7 @@ inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes
 inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes, Touch touch) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
-  const bool store = touch != Touch::read && touch != Touch::strong_read;
+  const bool store = writes(touch);
   switch (place) {
     case Place::global:
       if (watch) watch_global(warp, memo, lanes, store);

@@ -1,4 +1,4 @@
-/// A kernel as the machine runs it: decoded once, one cache line an instruction.
+/// A kernel as the machine runs it: decoded once, one cache line per instruction.
 #pragma once
 
 #include <array>
@@ -149,7 +149,6 @@ struct Program {
   uint32_t register_bytes = 0;  ///< of one warp
   std::vector<Constant> constants;
   std::vector<SpecialRegister> specials;
-  std::vector<std::string> messages;  ///< names of what `call` calls
 
   /// Which registers each instruction uses, for kernels in which products go on asynchronously.
   struct RegisterUse {
@@ -166,7 +165,6 @@ struct Program {
   std::vector<std::pair<uint32_t, uint32_t>> parameters;  ///< offset and bytes of each
   uint32_t static_shared_bytes = 0;                       ///< dynamic shared memory starts here, aligned
   std::vector<SharedVariable> shared_variables;
-  uint32_t dynamic_shared_align = 16;
   uint32_t local_bytes = 0;           ///< of one lane
   uint32_t max_threads = 0;           ///< `.maxntid`
   uint32_t min_blocks = 1;            ///< of a multiprocessor, by `.minnctapersm`
@@ -177,7 +175,7 @@ struct Program {
   uint32_t granule_bytes = 4;         ///< smallest access to shared memory: what the race detector tells apart
   uint32_t register_count = 0;        ///< 32-bit registers that PTX names (not what ptxas would allocate)
 
-  /// "file.cu:12", with the path shortened to its last `parts` components.
+  /// "04_smem_padding/kernel.cu:12", the path shortened to its last two components, and the line that called it.
   std::string where(const ptx::Location& location) const;
 };
 

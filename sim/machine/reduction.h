@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "machine/tensor_map.h"
 
@@ -12,9 +13,17 @@ namespace sim {
 enum class Reduce : uint8_t { none, add, min, max, increase, decrease, bit_and, bit_or, bit_xor };
 
 /// Combines `bytes` bytes of elements at `from` into those at `to`.
-using Combine = void (*)(std::byte* to, const std::byte* from, uint32_t bytes);
+using Reduction = void (*)(std::byte* to, const std::byte* from, uint32_t bytes);
+
+/// The bytes at `from` combined into those at `to`, or copied there without a reduction.
+inline void combine(std::byte* to, const std::byte* from, uint32_t bytes, Reduction reduction) {
+  if (reduction)
+    reduction(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
 
 /// Null where the hardware does not have this operation for this type. Bits without a type count as unsigned.
-Combine reduction_of(Reduce operation, TensorType type);
+Reduction reduction_of(Reduce operation, TensorType type);
 
 }  // namespace sim

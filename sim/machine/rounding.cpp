@@ -1,6 +1,7 @@
 /// Arithmetic that rounds otherwise than to nearest (PTX ISA 9.7.3): `.rz` towards zero, `.rm` down, `.rp` up. The host
 /// computes it in that rounding mode.
-#include <cfenv>
+#include "machine/rounding.h"
+
 #include <cmath>
 #include <string>
 
@@ -9,32 +10,6 @@
 
 namespace sim {
 namespace {
-
-/// The host's rounding mode for as long as this lives.
-class RoundingMode {
- public:
-  explicit RoundingMode(int mode) : before_(std::fegetround()) { std::fesetround(mode); }
-  ~RoundingMode() { std::fesetround(before_); }
-  RoundingMode(const RoundingMode&) = delete;
-  RoundingMode& operator=(const RoundingMode&) = delete;
-
- private:
-  int before_;
-};
-
-/// A value that the compiler knows nothing about: what is computed of it is computed between the changes of the mode.
-template <class T>
-T opaque(T x) {
-  volatile T kept = x;
-  return kept;
-}
-
-/// Calls function(a…) in a rounding mode.
-template <int mode, auto function, class... Ts>
-auto rounded(Ts... a) {
-  const RoundingMode guard(mode);
-  return opaque(function(opaque(a)...));
-}
 
 template <class T>
 T sum(T a, T b) {

@@ -6,7 +6,7 @@
 
 #include "machine/floating.h"
 #include "machine/forms.h"
-#include "machine/half.h"
+#include "machine/half_finish.h"
 
 namespace sim {
 namespace {
@@ -73,10 +73,7 @@ void add_narrow(Table& table, const std::string& name, const std::string& type) 
 }
 
 /// A subnormal operand or result of ex2.approx.ftz.bf16 becomes zero.
-u16 flushed_power_of_two(u16 x) {
-  const auto flush = [](u16 bits) -> u16 { return (bits & 0x7fff) < Bfloat::least_normal ? bits & 0x8000 : bits; };
-  return flush(narrow<Bfloat, power_of_two>(flush(x)));
-}
+u16 flushed_power_of_two(u16 x) { return flushed<Bfloat>(narrow<Bfloat, power_of_two>(flushed<Bfloat>(x))); }
 
 }  // namespace
 

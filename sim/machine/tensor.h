@@ -5,6 +5,7 @@
 
 #include "machine/fragments.h"
 #include "machine/warp.h"
+#include "watch/pattern.h"
 
 namespace sim {
 
@@ -24,6 +25,10 @@ struct Matrix {
 
 /// Lines to columns. `from` and `to` may be the same.
 void transpose(const Matrix& from, Matrix& to);
+
+/// Loads the rows of 16 bytes that `lanes` names in shared memory, checked and counted, into `count` registers: row i
+/// of matrix j is at lane 8·j + i.
+void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed);
 
 /// What a tensor core multiplies, and what it adds in.
 enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2 };

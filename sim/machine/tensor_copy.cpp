@@ -92,12 +92,7 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
     });
     if (!well) return std::nullopt;
   }
-  if (warp.block.launch.options.watch) {
-    Tally& tally = warp.block.tallies.of[warp.here()];
-    ++tally.bulk_requests;
-    tally.bulk_bytes += bytes;
-    tally.bulk_sectors += sectors.count();
-  }
+  count_bulk(warp, bytes, sectors);
   return bytes;
 }
 
@@ -131,15 +126,10 @@ void load_box(const TensorBox& box, const Spot& to) {
   });
 }
 
-void store_box(const TensorBox& box, const Spot& from, Combine reduction) {
+void store_box(const TensorBox& box, const Spot& from, Reduction reduction) {
   box.for_runs(from.offset, [&](const BoxRun& run) {
     if (!run.inside) return;
-    auto* const global = reinterpret_cast<std::byte*>(run.global);
-    const std::byte* const shared = from.block->shared.data() + run.shared;
-    if (reduction)
-      reduction(global, shared, run.bytes);
-    else
-      std::memcpy(global, shared, run.bytes);
+    combine(reinterpret_cast<std::byte*>(run.global), from.block->shared.data() + run.shared, run.bytes, reduction);
   });
 }
 
@@ -161,23 +151,13 @@ void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorB
   const auto signal = signal_of(warp, lane, copy.mbarrier, to, box.bytes());
   if (!signal) return;
   const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to.block->rank;
-  uint32_t receivers = 0;
-  for (uint32_t rank = 0; rank < 16; ++rank) {
-    if (!(mask >> rank & 1)) continue;
-    const auto spot = in_block(warp, lane, rank, to);
-    if (!spot || !spot->block->mbarriers.used(warp, lane, signal->mbarrier)) return;
+  issue_to_receivers(warp, lane, mask, to, *signal, bytes, [&](const Spot& spot) {
     AsyncTransfer transfer;
-    add_parts(transfer.writes, box, *spot);
-    transfer.signal = {spot->block, signal->mbarrier, box.bytes()};
+    add_parts(transfer.writes, box, spot);
     transfer.swizzle = static_cast<uint8_t>(box.swizzle_bytes());
-    transfer.move = [box, spot = *spot] { load_box(box, spot); };
-    warp.block.cluster.async.issue(warp, lane, std::move(transfer));
-    ++receivers;
-  }
-  if (!warp.block.launch.options.watch) return;
-  Tally& tally = warp.block.tallies.of[warp.here()];
-  tally.bulk_delivered += uint64_t{receivers} * box.bytes();
-  if (receivers > 1) tally.bulk_saved += (receivers - 1) * bytes;
+    transfer.move = [box, spot] { load_box(box, spot); };
+    return transfer;
+  });
 }
 
 void issue_store(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map, const TensorBox& box,

@@ -1,4 +1,4 @@
-/// ldmatrix, wmma.load and wmma.store: fragments from and to memory (PTX ISA 9.7.14).
+/// wmma.load and wmma.store: fragments from and to memory (PTX ISA 9.7.14.4).
 ///
 /// What wmma asks of memory PTX does not say. It is modelled as the machine code that ptxas makes for sm_80 to sm_90:
 /// f16 and bf16 of A and B from `.shared` by ldmatrix, two or four matrices at a time; everything else by loads and
@@ -13,66 +13,6 @@
 
 namespace sim {
 namespace {
-
-// --- ldmatrix ---
-
-/// Loads the rows of 16 bytes that `lanes` names into `count` registers: row i of matrix j is at lane 8·j + i.
-void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed) {
-  Block& block = warp.block;
-  lanes.bytes = 16;
-  lanes.rows = true;
-  if (block.launch.options.watch) watch_shared(warp, memo, lanes, Touch::read);
-  for (uint32_t i = 0; i < count; ++i) {
-    Matrix& to = *warp.lanes<Matrix>(registers[i]);
-    for (uint32_t row = 0; row < 8; ++row) {
-      const uint32_t lane = 8 * i + row;
-      if (lanes.mask >> lane & 1) std::memcpy(to.at[row], block.shared.data() + lanes.address[lane], 16);
-    }
-    if (transposed) transpose(to, to);
-  }
-}
-
-struct LoadMatrix {
-  AddressOperand address;
-  std::array<uint32_t, 4> registers;
-  uint32_t memo;
-  uint8_t count;  ///< matrices
-  bool transposed;
-};
-
-void load_matrix(Warp& warp, const LoadMatrix& load) {
-  if (!whole_warp(warp)) return;
-  if (warp.trace != nullptr) [[unlikely]]
-    trace_matrix(warp, load.transposed);
-  Lanes lanes;
-  // Only the lanes that name a row: 8 for each matrix.
-  const uint32_t naming = load.count == 4 ? all_lanes : (1u << 8 * load.count) - 1;
-  read_addresses(warp, naming, load.address, lanes);
-  if (load.address.place == Place::generic) {
-    for (uint64_t& address : lanes.address)
-      address -= shared_window + warp.block.shared_base();  // what is not there is out of bounds
-  }
-  load_rows(warp, load.memo, lanes, load.count, load.registers.data(), load.transposed);
-}
-
-void build_load_matrix(Builder& builder) {
-  const auto& operands = builder.operands();
-  auto& made = builder.made<LoadMatrix>();
-  made.count = builder.has("x4") ? 4 : builder.has("x2") ? 2 : 1;
-  if (operands.size() != 2) builder.refuse("a list of registers and an address are needed");
-  const bool listed = operands[0].kind == ptx::Operand::Kind::vector;
-  if (listed ? operands[0].parts.size() != made.count : made.count != 1)
-    builder.refuse("a list of " + std::to_string(made.count) + " registers is needed");
-  for (size_t i = 0; i < made.count; ++i)
-    made.registers[i] = builder.destination(listed ? operands[0].parts[i] : operands[0], ptx::Width::b32);
-  const auto address = builder.address(operands[1]);
-  const bool shared = builder.has("shared") || builder.has("shared::cta") || address.variable;
-  made.address = {address.base, address.wide, shared ? Place::shared : Place::generic, address.offset};
-  made.transposed = builder.has("trans");
-  made.memo = builder.memo();
-}
-
-// --- wmma.load and wmma.store ---
 
 /// One access to memory by all lanes.
 struct Request {
@@ -173,10 +113,7 @@ const std::vector<PlanFor>& plans() {
 
 void refuse(Warp& warp, Finding kind, const std::string& why) {
   Block& block = warp.block;
-  block.report(kind, warp.here(), nowhere, [&] {
-    return block.program.sites[warp.here()].text + " at " + block.where(warp.here()) + " by " + block.thread(warp, 0) +
-           ": " + why;
-  });
+  block.report(kind, warp.here(), nowhere, [&] { return block.what_it_does(warp, 0) + ": " + why; });
 }
 
 constexpr uint32_t max_requests = 8;
@@ -292,15 +229,9 @@ void build_access_matrix(Builder& builder) {
   const uint32_t registers = copies ? 8 : plan.registers;
   const auto& operands = builder.operands();
   if (operands.size() < 2 || operands.size() > 3) builder.refuse("registers, an address and a stride are needed");
-  const ptx::Operand& list = operands[store ? 1 : 0];
-  if (list.kind != ptx::Operand::Kind::vector || list.parts.size() != registers)
-    builder.refuse("a list of " + std::to_string(registers) + " registers is needed");
   auto& made = builder.made<AccessMatrix>();
-  auto& lists = builder.program().operand_lists;
-  made.first_register = static_cast<uint32_t>(lists.size());
+  made.first_register = builder.registers(operands[store ? 1 : 0], registers, !store);
   made.register_count = registers;
-  for (const ptx::Operand& part : list.parts)
-    lists.push_back(store ? builder.source(part, ptx::Width::b32) : builder.destination(part, ptx::Width::b32));
 
   const auto address = builder.address(operands[store ? 0 : 1]);
   const bool in_shared = shared || (address.variable && address.variable->space == ptx::Space::shared);
@@ -315,8 +246,6 @@ void build_access_matrix(Builder& builder) {
 }  // namespace
 
 void add_tensor_memory(Table& table) {
-  table.add("ldmatrix.sync.aligned.m8n8{.x1,.x2,.x4}{,.trans}{,.shared,.shared::cta}.b16",
-            {"", Class::load_shared, handle_together<every_lane<LoadMatrix>, load_matrix>, build_load_matrix});
   const std::string layout = ".sync.aligned.{row,col}.", shapes = "{m16n16k16,m32n8k16,m8n32k16}";
   const auto add = [&](const std::string& operation, const std::string& shape_and_space, const std::string& types,
                        const Form& form) { table.add(operation + layout + shape_and_space + types, form); };

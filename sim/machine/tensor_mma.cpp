@@ -2,9 +2,8 @@
 /// 9.7.14). All of it is made of m16n8 products, in the order in which the machine code of sm_90 has them:
 ///   - An mma of f16, bf16 or tf32 is one instruction, whatever its depth.
 ///   - A wmma is two of them side by side, or one below the other. With tf32 each is again two, of four columns of A:
-///   the
-///     sum of the first is rounded before the second adds to it. Where C and D have different types the products are
-///     those of f32, and D is rounded once more.
+///     the sum of the first is rounded before the second adds to it. Where C and D have different types the products
+///     are those of f32, and D is rounded once more.
 ///   - sm_90 has no instruction for an mma of FP8. ptxas converts its factors to f16 and makes two products of half the
 ///     depth: of the k for which k % 4 < 2, from zero, and then of the others on top. C is added last, as by an `add`.
 #include <algorithm>

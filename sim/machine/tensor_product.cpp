@@ -1,10 +1,9 @@
 /// The arithmetic of one m16n8 product, to the bit as the tensor cores of Hopper do it.
 ///
 /// NVIDIA does not document it. The model here is the one that reproduces every dot product that was recorded on an
-/// H200 (tests/sim/tensor_numerics.csv.gz), and that others have found as well (MMA-Sim, arXiv 2511.10909):
-///   - Each product is exact. Its exponent is the sum of its factors' exponents: it is not normalised, so that a
-///   product
-///     is less than four times that power of two.
+/// H200 (tests/sim/tensor_numerics_h200.csv.gz), and that others have found as well (MMA-Sim, arXiv 2511.10909):
+///   - Each product is exact. Its exponent is the sum of its factors' exponents: it is not normalised, and so less than
+///     four times that power of two.
 ///   - The products and c are aligned to the largest exponent among them. Of each, 25 fraction bits are kept; what lies
 ///     below is cut off its magnitude. (The FP8 products of wgmma keep 13 bits.)
 ///   - All k products and c are then added at once, exactly.

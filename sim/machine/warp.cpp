@@ -5,7 +5,6 @@
 #include "machine/cluster.h"
 
 namespace sim {
-
 namespace {
 
 constexpr uint64_t polling_turn = 64;         ///< instructions left in a turn once a lane has polled
@@ -72,13 +71,17 @@ void Warp::end_turn(uint64_t instructions) {
     return;
   }
   if (out_of_order_) return regroup();
-  if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; })) {
+  if (!others_can_run()) {
     patience_ = lane_patience;
     return;
   }
   const uint64_t cost = polled_ ? polling_costs : instructions;
   patience_ -= std::min(patience_, cost);
   if (patience_ == 0) let_others_pass();
+}
+
+bool Warp::others_can_run() const {
+  return std::any_of(parked_.begin(), parked_.end(), [](const Group& group) { return !group.waits; });
 }
 
 /// The lanes with the least pc may be waiting for lanes that wait to be caught up with: these get a turn.
@@ -104,8 +107,7 @@ void Warp::wait_again(Wait wait) {
 
 bool Warp::pass_over() {
   const bool waits_itself = state == State::waiting && waits_for.kind != Wait::Kind::barrier;
-  if (!waits_itself || std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; }))
-    return false;
+  if (!waits_itself || !others_can_run()) return false;
   let_others_pass();
   state = State::running;
   return true;
@@ -148,7 +150,7 @@ void Warp::regroup() {
 /// Goes on with lanes that are parked, if some can run.
 bool Warp::resume_another() {
   active = 0;
-  if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; })) return false;
+  if (!others_can_run()) return false;
   regroup();
   return true;
 }
@@ -174,8 +176,7 @@ bool Warp::gather(uint32_t needed) {
   });
   needed &= live;
   if ((needed & ~exec) == 0) return true;
-  if (std::all_of(parked_.begin(), parked_.end(), [](const Group& group) { return group.waits; }) && exec == active)
-    return true;
+  if (!others_can_run() && exec == active) return true;
 
   // These lanes wait here; this execution does not count, since it will be done again with the others.
   --block.tallies.executed[at];

@@ -100,6 +100,7 @@ class Warp {
   template <bool watches_registers>
   void run_instructions(uint64_t instructions);
   void regroup();
+  bool others_can_run() const;  ///< some of those that are parked
   bool resume_another();
   void end_turn(uint64_t instructions);
   void let_others_pass();

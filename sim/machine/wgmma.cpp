@@ -6,7 +6,6 @@
 #include "machine/access.h"
 
 namespace sim {
-
 namespace {
 
 constexpr u32 poison = ~0u;  ///< not a number, as f32 and as two f16
@@ -113,7 +112,6 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
   if (block_.launch.options.watch) check_registers(warp, wgmma);
   product.sums = take_sums(warp, wgmma);
   ++product.sums->products;
-  product.sums->site = warp.here();
   if (wgmma.a_in_registers) {
     for (uint32_t i = 0; i < 4; ++i) own.registers.set(list(wgmma.a)[i], RegisterWatch::Use::factor);
   }

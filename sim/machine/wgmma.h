@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <deque>
 #include <list>
-#include <memory>
 #include <vector>
 
 #include "machine/register_watch.h"
@@ -46,7 +45,7 @@ class Products {
  public:
   explicit Products(Block& block) : block_(block) {}
 
-  /// Begins anew, for so many warps.
+  /// Forgets those of the block before.
   void start();
 
   void issue(Warp& warp, const Wgmma& wgmma);
@@ -69,7 +68,6 @@ class Products {
     Sum type;
     std::vector<TileC> tiles;  ///< of 8 columns each
     uint32_t products = 0;     ///< that have not been waited for
-    uint32_t site = 0;         ///< of the last product
   };
   struct Product {
     Wgmma wgmma;
@@ -114,7 +112,7 @@ class Products {
   bool agrees(Warp& warp, const Step& step);
   bool all_have_committed(Warp& warp, uint64_t groups);
   void complete(Warp& warp, uint64_t groups);
-  bool check_registers(Warp& warp, const Wgmma& wgmma);
+  void check_registers(Warp& warp, const Wgmma& wgmma);
   bool read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
   void check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address);
   std::list<Sums>::iterator take_sums(Warp& warp, const Wgmma& wgmma);

@@ -94,7 +94,7 @@ void Products::watch(Warp& warp) {
 }
 
 /// Registers written by other instructions need a wgmma.fence before a product may use them.
-bool Products::check_registers(Warp& warp, const Wgmma& wgmma) {
+void Products::check_registers(Warp& warp, const Wgmma& wgmma) {
   OfWarp& own = of(warp);
   bool unfenced = !own.registers.has_fenced();
   const uint32_t* const d = list(wgmma.d);
@@ -107,14 +107,13 @@ bool Products::check_registers(Warp& warp, const Wgmma& wgmma) {
       return block_.what_it_does(warp, 0) + ": reads A from registers that hold sums of a wgmma under way";
     });
   }
-  if (!unfenced) return true;
+  if (!unfenced) return;
   block_.report(Finding::wgmma_fence, warp.here(), nowhere, [&] {
     return block_.what_it_does(warp, 0) + ": " +
            (own.registers.has_fenced()
                 ? "its registers were written by other instructions after the warp's last wgmma.fence"
                 : "no wgmma.fence orders it after what its warp did before");
   });
-  return false;
 }
 
 // --- operands in shared memory ---

@@ -45,17 +45,6 @@ std::vector<std::string_view> modifiers(std::string_view opcode) {
   return parts;
 }
 
-/// A list of registers of 32 bits, into Program::operand_lists.
-uint32_t registers_of(Builder& builder, const ptx::Operand& operand, uint32_t count, bool written) {
-  if (operand.kind != ptx::Operand::Kind::vector || operand.parts.size() != count)
-    builder.refuse("a list of " + std::to_string(count) + " registers is needed");
-  auto& lists = builder.program().operand_lists;
-  const auto first = static_cast<uint32_t>(lists.size());
-  for (const ptx::Operand& part : operand.parts)
-    lists.push_back(written ? builder.destination(part, ptx::Width::b32) : builder.source(part, ptx::Width::b32));
-  return first;
-}
-
 /// D, A, descriptor of B, scale-d, the signs of A and B, and of 16-bit types whether A (if it is in shared memory) and
 /// B are transposed, that is MN-major.
 void build_multiply(Builder& builder) {
@@ -78,9 +67,9 @@ void build_multiply(Builder& builder) {
     }
     return value;
   };
-  made.d = registers_of(builder, operands[0], made.sum_registers(), true);
+  made.d = builder.registers(operands[0], made.sum_registers(), true);
   if (made.a_in_registers)
-    made.a = registers_of(builder, operands[1], 4, false);
+    made.a = builder.registers(operands[1], 4, false);
   else
     made.a_descriptor = builder.source(operands[1], ptx::Width::b64);
   made.b_descriptor = builder.source(operands[2], ptx::Width::b64);

@@ -62,8 +62,7 @@ cudaError_t only_device(int device) { return device == 0 ? cudaSuccess : sim::re
 
 extern "C" {
 
-// --- devices
-// ----------------------------------------------------------------------------------------------------------------
+// --- devices ---
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -182,8 +181,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return cudaSuccess;
 }
 
-// --- streams and events
-// -----------------------------------------------------------------------------------------------------
+// --- streams and events ---
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return handles.make(stream); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return handles.make(stream); }

@@ -4,9 +4,6 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <mutex>
-#include <set>
 #include <string>
 
 #include "machine/tensor_map.h"
@@ -19,10 +16,7 @@ static_assert(sizeof(CUtensorMap) == sizeof(sim::TensorMap));
 
 /// The driver gives a code only; the reason goes to the standard error stream, once.
 CUresult refused(CUresult code, const std::string& why) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::scoped_lock lock(mutex);
-  if (said.insert(why).second) std::fprintf(stderr, "simulator: cuTensorMapEncodeTiled: %s\n", why.c_str());
+  sim::say_once("cuTensorMapEncodeTiled: " + why);
   return code;
 }
 

@@ -58,6 +58,17 @@ cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments,
   return cudaErrorUnknown;
 }
 
+/// The cluster that the attributes of a launch ask for.
+std::optional<sim::Dim3> cluster_of(const cudaLaunchConfig_t& configuration) {
+  std::optional<sim::Dim3> cluster;
+  for (unsigned i = 0; i < configuration.numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = configuration.attrs[i];
+    const auto& asked = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = {asked.x, asked.y, asked.z};
+  }
+  return cluster;
+}
+
 }  // namespace
 
 extern "C" {
@@ -129,16 +140,13 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function, void** arguments) {
-  std::optional<sim::Dim3> cluster;
   for (unsigned i = 0; i < configuration->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = configuration->attrs[i];
-    const auto& asked = attribute.val.clusterDim;
-    if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = {asked.x, asked.y, asked.z};
     if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative)
       return sim::not_supported("a cooperative launch, for a barrier of the whole grid,");
   }
   return launch(Simulator::instance().kernel(function), configuration->gridDim, configuration->blockDim, arguments,
-                configuration->dynamicSmemBytes, cluster);
+                configuration->dynamicSmemBytes, cluster_of(*configuration));
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
@@ -204,24 +212,19 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   *blocks = static_cast<int>(std::min<uint64_t>({by_threads, by_shared, sim::Device::blocks_per_multiprocessor}));
   return cudaSuccess;
 }
+
 /// As if every group of multiprocessors (GPC) had a multiple of the cluster's blocks.
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                            const cudaLaunchConfig_t* configuration) {
-  uint64_t cluster = 1;
-  for (unsigned i = 0; i < configuration->numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = configuration->attrs[i];
-    const auto& asked = attribute.val.clusterDim;
-    if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = sim::Dim3{asked.x, asked.y, asked.z}.count();
-  }
+  const uint64_t cluster = cluster_of(*configuration).value_or(sim::Dim3{}).count();
   if (cluster == 0) return sim::returned(cudaErrorInvalidClusterSize);
-  int blocks = 0, device = 0, multiprocessors = 0;
+  int blocks = 0;
   const auto& block = configuration->blockDim;
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, function, static_cast<int>(sim::Dim3{block.x, block.y, block.z}.count()),
       configuration->dynamicSmemBytes);
   if (error != cudaSuccess) return error;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  const auto multiprocessors = static_cast<uint64_t>(Simulator::instance().multiprocessors);
   *clusters = static_cast<int>(static_cast<uint64_t>(blocks) * multiprocessors / cluster);
   return cudaSuccess;
 }

@@ -29,8 +29,7 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 
 }  // namespace
 
-// --- modules
-// ----------------------------------------------------------------------------------------------------------------
+// --- modules ---
 
 ptx::Module Module::syntax(const std::string& kernel) {
   ptx::Module parsed;
@@ -113,8 +112,7 @@ const Program* Kernel::decoded() {
   return program.get();
 }
 
-// --- the simulator
-// ----------------------------------------------------------------------------------------------------------
+// --- the simulator ---
 
 Simulator& Simulator::instance() {
   static Simulator* const simulator = new Simulator;  // outlives the program's own static objects, which may still call

@@ -16,8 +16,6 @@
 
 namespace sim {
 
-inline constexpr uint32_t max_warps = 32;  ///< of a block
-
 /// Stamps of single lanes, for those that released or fenced without the rest of their warp.
 class LaneStamps {
  public:
@@ -81,7 +79,6 @@ class Clocks {
 
   uint32_t now() const { return now_; }      ///< stamp of the accesses that are made now
   uint32_t start() const { return start_; }  ///< this cluster's stamps are above: what has none of them is untouched
-  uint32_t agents() const { return agents_; }
   uint32_t warps() const { return static_cast<uint32_t>(of_.size()); }
   uint32_t warps_per_block() const { return warps_per_block_; }
 

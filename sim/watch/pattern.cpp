@@ -109,11 +109,9 @@ void Pattern::learn(const Lanes& lanes) {
   });
   std::sort(pieces.begin(), pieces.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
   runs_.clear();
-  overlaps_ = false;
   for (const Run& piece : pieces) {
     const int64_t end = runs_.empty() ? 0 : runs_.back().offset + runs_.back().bytes;
     if (!runs_.empty() && piece.offset <= end) {
-      overlaps_ |= piece.offset < end;
       runs_.back().bytes = static_cast<uint32_t>(std::max(end, piece.offset + piece.bytes) - runs_.back().offset);
     } else {
       runs_.push_back(piece);

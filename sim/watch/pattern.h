@@ -13,8 +13,8 @@ namespace sim {
 /// One access: which lanes, where, how many bytes each.
 struct Lanes {
   uint32_t mask = 0;
-  uint32_t bytes = 4;                       ///< a lane
-  bool rows = false;                        ///< ldmatrix: 8 lanes name the rows of a matrix
+  uint32_t bytes = 4;                       ///< per lane
+  bool rows = false;                        ///< ldmatrix and stmatrix: 8 lanes name the rows of a matrix
   std::array<uint64_t, warp_size> address;  ///< of lanes outside the mask: that of the first within
 };
 
@@ -26,7 +26,7 @@ struct Wavefronts {
   uint32_t conflicts = 0;  ///< count less that of a conflict-free access of the same kind
 };
 
-/// Passes that a shared-memory access needs. An access of 64 bits a lane goes in two half-warps, one of 128 bits in
+/// Passes that a shared-memory access needs. An access of 64 bits per lane goes in two half-warps, one of 128 in
 /// four quarter-warps. Within what goes together, lanes at the same word are served at once, and the passes are as many
 /// as the most distinct words of one bank. For loads, two halves (of the warp at 64 bits, the two quarters of each half
 /// at 128 bits) merge into one when every lane i has the address of lane i^1, or every lane that of lane i^2. The
@@ -72,7 +72,6 @@ class Pattern {
     return known;
   }
   Wavefronts wavefronts() const { return wavefronts_; }
-  bool overlaps() const { return overlaps_; }  ///< two lanes share a byte
   const std::vector<Run>& runs() const { return runs_; }
 
   uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
@@ -85,7 +84,6 @@ class Pattern {
   std::array<uint64_t, warp_size> offset_{};
   int64_t low_ = 0, high_ = 0;
   bool aligned_ = false;
-  bool overlaps_ = false;
   std::array<uint8_t, 32> sectors_{};  ///< by the first lane's place in its sector; 0 where not counted yet
   Wavefronts wavefronts_;
   std::vector<Run> runs_;

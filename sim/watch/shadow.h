@@ -38,6 +38,7 @@ struct Objection {
 
 /// What an access does. An update is an atomic: it reads, and writes.
 enum class Touch : uint8_t { read, write, strong_read, strong_write, update };
+inline bool writes(Touch touch) { return touch != Touch::read && touch != Touch::strong_read; }
 
 /// Bytes of a block's shared memory.
 struct Span {

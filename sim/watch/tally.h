@@ -38,7 +38,7 @@ struct Tally {
   }
 };
 
-/// One number an instruction of the kernel. Executions are apart: they are the ones counted all the time.
+/// One number per instruction of the kernel. Executions are apart: they are the ones counted all the time.
 struct Tallies {
   explicit Tallies(size_t instructions) : executed(instructions), of(instructions) {}
 

@@ -58,6 +58,13 @@ inline std::string kernel(const std::string& body, int parameters = 1, const std
   return text + "ret;\n}\n.file 1 \"kernel.cu\"\n";
 }
 
+// A list of registers that a body declares: "{%q4, %q5}".
+inline std::string q_list(uint32_t first, uint32_t count) {
+  std::string text = "{";
+  for (uint32_t i = 0; i < count; ++i) text += (i ? ", %q" : "%q") + std::to_string(first + i);
+  return text + "}";
+}
+
 struct LaunchShape {
   Dim3 grid{1, 1, 1}, block{32, 1, 1};
   uint32_t dynamic_shared_bytes = 0;

@@ -20,6 +20,12 @@ struct DotProduct {
 
 const std::vector<DotProduct>& recorded_dot_products();
 
+// Types of a and b, and of c and d.
+struct Types {
+  std::string factors, sum;
+  auto operator<=>(const Types&) const = default;
+};
+
 // Bytes of an element of a type by its PTX name.
 uint32_t element_bytes(const std::string& type);
 

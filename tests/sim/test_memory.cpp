@@ -141,8 +141,7 @@ TEST(Memory, AtomicsAddUpOverLanesAndBlocks) {
   EXPECT_EQ(swapped[0], 9u);
 }
 
-// --- cp.async
-// ---------------------------------------------------------------------------------------------------------------
+// --- cp.async ---
 
 const std::string copy_prologue =
     prologue + "mad.wide.u32 %d3, %r1, 16, %d1;\nmad.wide.u32 %d4, %r1, 16, %d2;\nshl.b32 %r2, %r1, 4;\n";

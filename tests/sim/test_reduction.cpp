@@ -14,7 +14,7 @@ namespace {
 // The memory's elements after the operands were combined into them.
 template <class T>
 std::vector<T> reduced(Reduce operation, TensorType type, std::vector<T> memory, const std::vector<T>& operands) {
-  const Combine reduction = reduction_of(operation, type);
+  const Reduction reduction = reduction_of(operation, type);
   EXPECT_NE(reduction, nullptr);
   if (!reduction) return {};
   reduction(reinterpret_cast<std::byte*>(memory.data()), reinterpret_cast<const std::byte*>(operands.data()),

@@ -269,6 +269,19 @@ TEST_F(Runtime, SharedMemoryNeedsOptingIn) {
   EXPECT_EQ(blocks, 2);
   EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &key, 32, 100 * 1024), cudaSuccess);
   EXPECT_EQ(blocks, 2);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {2, 2, 1};
+  cudaLaunchConfig_t configuration{};
+  configuration.blockDim = 1024;
+  int multiprocessors = 0, clusters = 0;
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+  EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &key, &configuration), cudaSuccess);
+  EXPECT_EQ(clusters, 2 * multiprocessors);
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &key, &configuration), cudaSuccess);
+  EXPECT_EQ(clusters, 2 * multiprocessors / 4);
   cudaFree(out);
 }
 
@@ -380,8 +393,7 @@ TEST_F(Runtime, StreamsAndEvents) {
   EXPECT_EQ(cudaStreamEndCapture(nullptr, &graph), cudaErrorNotSupported);
 }
 
-// --- binaries that cannot be run
-// --------------------------------------------------------------------------------------------
+// --- binaries that cannot be run ---
 
 struct Refusal {
   const char* what;
@@ -408,8 +420,7 @@ TEST_F(Runtime, RefusesBinariesInOneClearLine) {
   }
 }
 
-// --- what follows a failure: last, since a failed launch stays failed
-// -------------------------------------------------------
+// --- what follows a failure: last, since a failed launch stays failed ---
 
 TEST_F(Runtime, ZAFailedLaunchStaysFailed) {
   FatBinary binary(text("trap;"));

@@ -9,12 +9,6 @@
 namespace sim::testing {
 namespace {
 
-std::string list(uint32_t first, uint32_t count) {
-  std::string text = "{";
-  for (uint32_t i = 0; i < count; ++i) text += (i ? ", %q" : "%q") + std::to_string(first + i);
-  return text + "}";
-}
-
 // Runs an m16n8 mma once for each block of `in` (registers of A, B and C), and gives D's registers.
 std::vector<uint32_t> run_mma(const std::string& opcode, uint32_t a, uint32_t b, uint32_t c,
                               std::vector<uint32_t>& in) {
@@ -27,18 +21,13 @@ std::vector<uint32_t> run_mma(const std::string& opcode, uint32_t a, uint32_t b,
       ", %r1;\nmad.wide.u32 %d1, %r3, 4, %d1;\nmad.wide.u32 %d2, %r4, 4, %d2;\n";
   for (uint32_t i = 0; i < all; ++i)
     body += "ld.global.b32 %q" + std::to_string(i) + ", [%d1+" + std::to_string(128 * i) + "];\n";
-  body += opcode + " " + list(20, c) + ", " + list(0, a) + ", " + list(a, b) + ", " + list(a + b, c) + ";\n";
+  body += opcode + " " + q_list(20, c) + ", " + q_list(0, a) + ", " + q_list(a, b) + ", " + q_list(a + b, c) + ";\n";
   for (uint32_t i = 0; i < c; ++i)
     body += "st.global.b32 [%d2+" + std::to_string(128 * i) + "], %q" + std::to_string(20 + i) + ";\n";
   const Ran ran = run(kernel(body + "}\n", 2), {.grid = {blocks, 1, 1}}, in, out);
   EXPECT_TRUE(ran.reports.empty()) << ran.text();
   return out;
 }
-
-struct Types {
-  std::string factors, sum;
-  auto operator<=>(const Types&) const = default;
-};
 
 // Eight dot products in each instruction: product i is row (2·i + n) % 16 of A times column (i + n) % 8 of B, so that
 // every lane has its turn. `foreign`: an infinity in a row that none of them uses makes the simulator take the way
@@ -102,8 +91,8 @@ std::vector<uint32_t> run_one(const std::string& opcode, const std::vector<uint3
   const auto count = [](const std::vector<uint32_t>& words) { return static_cast<uint32_t>(words.size() / 32); };
   for (uint32_t i = 0; i < count(in); ++i)
     body += "ld.global.b32 %q" + std::to_string(i) + ", [%d1+" + std::to_string(128 * i) + "];\n";
-  body += opcode + " " + list(40, results) + ", " + list(0, count(a)) + ", " + list(count(a), count(b)) + ", " +
-          list(count(a) + count(b), count(c)) + ";\n";
+  body += opcode + " " + q_list(40, results) + ", " + q_list(0, count(a)) + ", " + q_list(count(a), count(b)) + ", " +
+          q_list(count(a) + count(b), count(c)) + ";\n";
   for (uint32_t i = 0; i < results; ++i)
     body += "st.global.b32 [%d2+" + std::to_string(128 * i) + "], %q" + std::to_string(40 + i) + ";\n";
   const Ran ran = run(kernel(body + "}\n", 2), {}, in, out);

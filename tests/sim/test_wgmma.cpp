@@ -72,11 +72,6 @@ TEST(WgmmaDescriptor, LeadsWhereTheH200Read) {
 
 // --- recorded dot products ---
 
-struct Types {
-  std::string factors, sum;
-  auto operator<=>(const Types&) const = default;
-};
-
 // Eight dot products in each instruction, as rows of A that change from one to the next, times the eight columns of B.
 // A from registers, B K-major without a swizzle.
 TEST(Wgmma, DotProductsAsRecordedOnTheH200) {

@@ -17,12 +17,6 @@ inline uint64_t descriptor(uint32_t start, uint32_t leading, uint32_t stride, ui
   return field(start) | field(leading) << 16 | field(stride) << 32 | uint64_t{base} << 49 | mode << 62;
 }
 
-inline std::string q_list(uint32_t first, uint32_t count) {
-  std::string text = "{";
-  for (uint32_t i = 0; i < count; ++i) text += (i ? ", %q" : "%q") + std::to_string(first + i);
-  return text + "}";
-}
-
 // Parameters: p0 the bytes of shared memory, the same for every block or `stride` bytes on for each; p1 32-bit
 // registers %q0 … of `in`, register by register with 128 threads each, block by block; p2 the registers %q0 … of `out`.
 struct WgmmaKernel {
