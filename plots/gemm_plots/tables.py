@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 
 from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
@@ -13,6 +14,7 @@ from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
+EMPTY = ("", "–")  # what a cell without an entry holds
 
 
 class UnknownTable(Exception):
@@ -52,9 +54,11 @@ class Table:
     note: str = ""
 
     def __str__(self) -> str:
-        """The table as Markdown: texts to the left, figures to the right."""
+        """The table as Markdown: texts to the left, figures to the right; a column without any entry is left out."""
         rule = ["---"] * self.texts + ["--:"] * (len(self.head) - self.texts)
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in (self.head, rule, *self.rows))
+        kept = [any(row[i] not in EMPTY for row in self.rows) or not self.rows for i in range(len(self.head))]
+        lines = (compress(cells, kept) for cells in (self.head, rule, *self.rows))
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def table(course: Course, records: Records, name: str, language: str) -> str:

@@ -41,8 +41,8 @@ __device__ constexpr int offset(int row, int chunk) {
   return row * ROW_BYTES + (chunk ^ (row % 8)) * CHUNK_BYTES;
 }
 
-/// B as K×N lies in boxes of 64 columns, a row per k; B_TRANSPOSED, as N×K, in one box, a row per
-/// column.
+/// B as K×N lies in boxes of 64 columns, one row per k; B_TRANSPOSED, as N×K, in one box, one row
+/// per column.
 template <class AB, bool B_TRANSPOSED>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap a_map,

@@ -31,7 +31,7 @@ constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_B
 constexpr int DEFAULT_BAND = 1024;  // rows of C in a band
 static_assert(BK == ROW, "a row of A's box is a slice of K");
 
-/// B as K×N lies in boxes of 64 columns, a row per k (Major::MN); as N×K in one box, a row per
+/// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR>
 __global__ void __launch_bounds__(THREADS, 1)

@@ -3,14 +3,15 @@
 // The idea: in step 23 both warpgroups meet at a barrier in every slice, only so that one thread
 // may start the next copy. Here that thread belongs to a warpgroup of its own, the producer. It
 // fills a ring of stages; the consumers empty it. Two barriers per stage carry the messages: "full"
-// says that a slice has landed, "empty" that both consumers have read it. Nobody waits for anyone
-// who has nothing to tell him, and the two consumers may be slices apart.
+// says that a slice has landed, "empty" that both consumers have read it. The consumers no longer
+// wait for each other, and may be slices apart.
 //
 // The producer needs few registers and the consumers many: setmaxnreg moves them from one to the
 // others while the kernel runs.
 //
-// Against step 23: the second set of barriers, the two roles, setmaxnreg. Source: CUTLASS's
-// warp-specialised kernels (NVIDIA, 2023) and fast.cu (pranjalssh, 2024).
+// Against step 23: the second set of barriers, the two roles, setmaxnreg.
+//
+// Source: CUTLASS's warp-specialised kernels (NVIDIA, 2023) and fast.cu (pranjalssh, 2024).
 
 #include "common/device/check.h"
 #include "common/device/gemm.h"
@@ -32,7 +33,7 @@ constexpr int DEFAULT_BAND = 1024;  // rows of C in a band
 static_assert(BK == ROW, "a row of A's box is a slice of K");
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
-/// B as K×N lies in boxes of 64 columns, a row per k (Major::MN); as N×K in one box, a row per
+/// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR>
 __global__ void __launch_bounds__(THREADS, 1)
@@ -53,14 +54,15 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
-  __syncthreads();  // nobody waits at a barrier that is not there yet
+  __syncthreads();  // nobody waits or arrives at a barrier that is not there yet
 
   if (warpgroup == CONSUMERS) {
     give_registers_back<PRODUCER_REGISTERS>();
     for (int slice = 0; slice < slices && first_thread; ++slice) {
       const int stage = slice % STAGES, k = slice * BK;
       char* const to = As + stage * STAGE_BYTES;
-      barrier_wait(&empty[stage], slice / STAGES % 2 ^ 1);  // the consumers have read the last one
+      // The consumers have read what this stage held.
+      barrier_wait(&empty[stage], slice / STAGES % 2 ^ 1);
       barrier_arrive_expect(&full[stage], STAGE_BYTES);
       tma_load(to, a_map, k, block_row, &full[stage]);
       if (B_MAJOR == Major::K) {

@@ -13,8 +13,8 @@
 // stage of the ring is given up for the sums. TMA fills what lies outside A and B with zeros and
 // leaves out what lies outside C, 16 bytes at a time: any M, any K, and N in multiples of 8.
 //
-// Source: CUTLASS's persistent kernels; the order of fence, barrier and store as in DeepGEMM
-// (2025).
+// Source: CUTLASS's persistent kernels (NVIDIA, 2023); the order of fence, barrier and store is
+// that of DeepGEMM (DeepSeek, 2025).
 
 #include "common/device/check.h"
 #include "common/device/gemm.h"
@@ -37,8 +37,9 @@ constexpr int PIECES = 4, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, so m
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
 constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
-/// B as K×N lies in boxes of 64 columns, a row per k (Major::MN); as N×K in one box, a row per
+/// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR>
 __global__ void __launch_bounds__(THREADS, 1)
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
-  __syncthreads();  // nobody waits at a barrier that is not there yet
+  __syncthreads();  // nobody waits or arrives at a barrier that is not there yet
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
@@ -70,8 +71,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int k = 0; k < slices * BK; k += BK, place.advance()) {
         char* const to = As + place.stage * STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
-        barrier_wait(&empty[place.stage],
-                     place.parity ^ 1);  // the consumers have read the last one
+        // The consumers have read what this stage held.
+        barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(landed, STAGE_BYTES);
         tma_load(to, a_map, k, tile.x * BM, landed);
         if (B_MAJOR == Major::K) {

@@ -42,8 +42,9 @@ constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYT
 constexpr int DEFAULT_BAND = 2048;                      // rows of C in a band
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
-/// B as K×N lies in boxes of 64 columns, a row per k (Major::MN); as N×K in one box, a row per
+/// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR>
 __global__ void __launch_bounds__(THREADS, 1)
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(THREADS, 1)
           named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
           stage_sums<AB>(box, acc[i] + j * ROW / 2, g.alpha, beta,
                          {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-          fence_for_async_reads();                       // the engine will see what was written
+          fence_for_async_reads();  // the engine will see what this thread wrote
           named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
           if (first_thread) {
             tma_store(c_map, col, row, box);

@@ -30,7 +30,8 @@ __device__ __forceinline__ void barrier_arrive(Barrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(shared_address(barrier)) : "memory");
 }
 
-/// One arrival, and the phase takes so many more bytes: by the thread that starts the copies, before it starts them.
+/// One arrival, and the phase takes so many more bytes. They may land before: the phase cannot end without this
+/// arrival.
 __device__ __forceinline__ void barrier_arrive_expect(Barrier* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");

@@ -53,7 +53,8 @@ __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;\n" ::"n"(PENDING) : "memory");
 }
 
-/// Makes what this thread has written to shared memory visible to TMA and wgmma, which read past its usual order.
+/// Makes what this thread has written to shared memory visible to TMA and wgmma, which read it by a path of their own
+/// (the async proxy).
 __device__ __forceinline__ void fence_for_async_reads() {
   asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
 }
