@@ -201,12 +201,18 @@ def _print_hint(task: Task, spoken: str) -> None:
     hints = task.hints[spoken]
     given = _progress().get(task.step.name, {}).get("hints", 0)
     if given >= len(hints):
-        for at, hint in enumerate(hints, 1):
-            print_line(say(spoken, "hint", number=at, all=len(hints), text=hint))
+        for at in range(len(hints)):
+            _print_one_hint(task, at, spoken)
         print_line(say(spoken, "no more hints", number=_number(task)))
         return
-    print_line(say(spoken, "hint", number=given + 1, all=len(hints), text=hints[given]))
+    _print_one_hint(task, given, spoken)
     _note(task, hints=given + 1)
+
+
+def _print_one_hint(task: Task, at: int, spoken: str) -> None:
+    hints = task.hints[spoken]
+    for line in practice_tasks.wrapped(say(spoken, "hint", number=at + 1, all=len(hints), text=hints[at])):
+        print_line(line)
 
 
 def _print_solution(task: Task, spoken: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tools import measured
 from tools.errors import UserError
-from tools.paths import DATA
+from tools.paths import BUILD, DATA
 from tools.practice_tasks import Size, Task, launched
 from tools.registry import Step
 
@@ -162,12 +162,18 @@ def judged(task: Task, counted: dict[str, Any], facts: dict[str, int], source: P
             found.append(Goal(one, facts[name], values[0] if task.before else None, values[-1]))
             continue
         values = [record and one.count(record["counts"]) for record in recorded]
-        lines = [(line["line"], one.count(line["counts"])) for line in counted["lines"] if line["file"] == str(source)]
+        own = [line for line in counted["lines"] if source_of(line) == source.resolve()]
+        lines = [(line["line"], one.count(line["counts"])) for line in own]
         most = sorted((line for line in lines if line[1]), key=lambda line: -line[1])
         yours = one.count(counted["counts"])
         binding = same_compiler or name not in ("instructions", "fma")
         found.append(Goal(one, yours, values[0] if task.before else None, values[-1], most, binding))
     return found
+
+
+def source_of(line: dict[str, Any]) -> Path:
+    """The file of a counted line; the compiler is told its files from the build directory."""
+    return (BUILD / line["file"]).resolve()
 
 
 def least_products(task: Task) -> int:

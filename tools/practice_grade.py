@@ -14,7 +14,7 @@ from tools.practice_run import Outcome, simulated
 from tools.practice_tasks import Size, Task
 from tools.practice_words import kind_of, say
 
-SECOND: Size = (256, 512, 128)  # where the step has no second recorded size
+OBLONG: Size = (256, 512, 64)  # which every step takes, whatever its tile
 RAGGED: Size = (127, 129, 131)  # of steps that take any size
 SCALED: Size = (512, 256, 128)
 WIDER = 16  # elements that rows are longer than they need to be
@@ -36,10 +36,8 @@ class Verdict:
 def cases(task: Task, spoken: str) -> Iterator[tuple[str, list[str]]]:
     """What a kernel has to be right for: in words, and as options. The first is the one whose counts are compared."""
     yield _named(SIZE), _options(SIZE)
-    at_96 = (256, 512, 96)
-    second = at_96 if practice_goals.recorded_counts(task.step, at_96) else SECOND
     any_size = [RAGGED] if practice_goals.recorded_counts(task.step, RAGGED) else []
-    for size in (second, *any_size, *task.sizes):
+    for size in (OBLONG, *any_size, *task.sizes):
         yield _named(size), _options(size)
     _, n, k = SCALED
     scaled = ["--alpha=1.5", "--beta=-0.5", f"--lda={k + WIDER}", f"--ldb={n + WIDER}", f"--ldc={n + WIDER}"]
@@ -113,7 +111,7 @@ def foreign_work(task: Task, source: Path, counted: dict[str, Any], spoken: str)
     if found < least:
         return say(spoken, "too few products", found=f"{found:,}", least=f"{least:,}")
     for line in counted["lines"]:
-        file = Path(line["file"]).resolve()
+        file = practice_goals.source_of(line)
         foreign = file != source.resolve() and any(file.is_relative_to(folder) for folder in COURSES_OWN)
         if foreign and practice_goals.products(line["counts"]):
             return say(spoken, "computed elsewhere", file=file.relative_to(ROOT))

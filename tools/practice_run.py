@@ -17,10 +17,11 @@ from tools.paths import BUILD, SIMULATOR, shown
 from tools.practice_tasks import Task
 from tools.registry import Step
 
-MOST_INSTRUCTIONS = 1 << 22  # of a warp: a hundred times what any step takes at these sizes
-MOST_SECONDS = 20  # of a launch
+MOST_INSTRUCTIONS = 1 << 20  # of a warp: 25 times what any step takes at these sizes
+MOST_SECONDS = 10  # of a launch; the simulator foretells it, and gives up after half a second
 MOST_SECONDS_IN_ALL = 60  # of a run, whose launcher may be what does not end
 REFUSED = 2  # the exit code
+REPORT = "simulator: "  # how the simulator begins a line
 HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda")
 OUTPUTS = ("-MT", "-MF", "-MQ", "-o")  # options of a compiler's command with a value that is not wanted here
 ONLY_FOR_OBJECTS = ("-c", "-MD", "-O3")  # -O3 is of the host's code: the launcher is fast enough without
@@ -113,8 +114,14 @@ def simulated(executable: Path, options: Iterable[str], environment: dict[str, s
             return Outcome(None, problem=f"it did not end within {MOST_SECONDS_IN_ALL} s")
         if done.returncode == 0 and file.is_file():
             return Outcome(json.loads(file.read_text(encoding="utf-8")))
-    said = [line for line in done.stderr.splitlines() if line.strip()]
     if done.returncode < 0:
         return Outcome(None, problem=f"it was ended by signal {-done.returncode}")
-    problem = said[0] if said else f"it ended with exit code {done.returncode}"
+    problem = told(done.stderr) or f"it ended with exit code {done.returncode}"
     return Outcome(None, done.returncode == REFUSED, problem.removeprefix(f"{executable.name}: "))
+
+
+def told(words: str) -> str:
+    """The line of an error stream that says most: a report, and rather what is wrong than that it takes too long."""
+    lines = [line for line in words.splitlines() if line.strip()]
+    reports = [line.removeprefix(REPORT) for line in lines if line.startswith(REPORT)]  # of a launch that was given up
+    return next(iter([*(line for line in reports if not line.startswith("too long")), *reports, *lines]), "")
