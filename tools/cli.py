@@ -77,7 +77,9 @@ def parser() -> Parser:
     listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
 
     practice = add(_practice, "write a step yourself: the next task, a hint, or the verdict on what you wrote")
-    practice.add_argument("step", nargs="?", metavar="STEP", help="the step to write; without: all tasks and what is done")
+    practice.add_argument(
+        "step", nargs="?", metavar="STEP", help="the step to write; without: all tasks and what is done"
+    )
     practice.add_argument("--list", action="store_true", help="all tasks and what is done")
     asked = practice.add_mutually_exclusive_group()
     asked.add_argument("--watch", action="store_true", help="grade again whenever the file is saved")

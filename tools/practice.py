@@ -221,7 +221,9 @@ def _print_solution(task: Task, spoken: str) -> None:
     texts = [text.expandtabs(4).splitlines() for text in (yours, task.step.kernel.read_text(encoding="utf-8"))]
     half = (max(diff.NARROWEST, shutil.get_terminal_size((160, 40)).columns) - 3) // 2
     print_line(say(spoken, "solution", file=shown(task.file), number=_number(task)))
-    for line in diff.picture(diff.interesting(diff.rows(*texts)), half, sys.stdout.isatty() and "NO_COLOR" not in os.environ):
+    for line in diff.picture(
+        diff.interesting(diff.rows(*texts)), half, sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    ):
         print_line(line)
 
 
@@ -244,11 +246,14 @@ def _print_tasks(chosen: Plan) -> None:
 def _progress() -> dict[str, dict[str, Any]]:
     """By the step's name: the day on which it was done, and how many hints were given."""
     try:
-        return json.loads(PROGRESS.read_text(encoding="utf-8"))
+        noted = json.loads(PROGRESS.read_text(encoding="utf-8"))
+        if not isinstance(noted, dict) or not all(isinstance(one, dict) for one in noted.values()):
+            raise ValueError("it is no list of tasks")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise UserError(f"{shown(PROGRESS)} cannot be read: {error}; without it, the count of hints begins anew") from None
+        raise UserError(f"{shown(PROGRESS)} cannot be read: {error}; delete it to begin anew") from None
+    return noted
 
 
 def _note(task: Task, **what: object) -> None:

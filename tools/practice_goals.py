@@ -77,9 +77,7 @@ QUANTITIES = {
     "shared_load_conflicts": Quantity(
         _named("bank conflicts of shared loads", "共享内存读的 bank 冲突"), _sum("shared_load_conflicts")
     ),
-    "shared_store_requests": Quantity(
-        _named("shared store requests", "共享内存写请求"), _sum("shared_store_requests")
-    ),
+    "shared_store_requests": Quantity(_named("shared store requests", "共享内存写请求"), _sum("shared_store_requests")),
     "shared_store_conflicts": Quantity(
         _named("bank conflicts of shared stores", "共享内存写的 bank 冲突"), _sum("shared_store_conflicts")
     ),

@@ -71,9 +71,7 @@ def graded(task: Task, executable: Path, source: Path, environment: Environment,
             return Verdict(False, failure)
     if cheat := foreign_work(task, source, counted, spoken):
         return Verdict(False, cheat, right_at)
-    facts, failed = practice_facts.observed(
-        executable, variant, practice_goals.facts_of(task), environment.variables
-    )
+    facts, failed = practice_facts.observed(executable, variant, practice_goals.facts_of(task), environment.variables)
     if failed:
         return Verdict(False, failure or _failure(source, failed, "", spoken), right_at)
     goals = practice_goals.judged(task, counted, facts, source, environment.toolkit.version)

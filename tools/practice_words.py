@@ -44,8 +44,14 @@ WORDS = {
         "A goal is the value of step {number:02d}, with a tenth to spare.",
         "目标是 step {number:02d} 的值，留有一成余量。",
     ),
-    "seconds": ("Verdict after {all:.1f} s, {compiling:.1f} s of them for compiling.", "用时 {all:.1f} s，其中编译 {compiling:.1f} s。"),
-    "on gpu": ("On {gpu}: {tflops:.3g} TFLOPS at 4096×4096×4096.", "在 {gpu} 上：4096×4096×4096 为 {tflops:.3g} TFLOPS。"),
+    "seconds": (
+        "Verdict after {all:.1f} s, {compiling:.1f} s of them for compiling.",
+        "用时 {all:.1f} s，其中编译 {compiling:.1f} s。",
+    ),
+    "on gpu": (
+        "On {gpu}: {tflops:.3g} TFLOPS at 4096×4096×4096.",
+        "在 {gpu} 上：4096×4096×4096 为 {tflops:.3g} TFLOPS。",
+    ),
     "hint": ("Hint {number} of {all}: {text}", "提示 {number}/{all}：{text}"),
     "no more hints": (
         "There are no more hints. The whole solution: ./gemm practice {number} --solution",

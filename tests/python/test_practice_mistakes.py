@@ -30,7 +30,11 @@ COPY = "__global__ void touch(Gemm<float> g) { g.c[threadIdx.x] = g.c[threadIdx.
 # By name: which text of the kernel is replaced by what, and what the verdict says.
 MISTAKES = {
     "barrier": ("__syncthreads();  // the slice is complete", "//", r"^At 256×256×256: race in .*kernel\.cu:\d+"),
-    "off_by_one": ("As[tile_row][k] *", "As[tile_row][k + 1] *", r"^The result is wrong at 256×256×256: \d+ wrong elem"),
+    "off_by_one": (
+        "As[tile_row][k] *",
+        "As[tile_row][k + 1] *",
+        r"^The result is wrong at 256×256×256: \d+ wrong elem",
+    ),
     "too_far": ("k0 < g.k", "k0 <= g.k", r"^At 256×256×256: out of bounds in .*kernel\.cu:\d+"),
     "past_c": ("g.c + row * g.ldc", "g.c + (row + g.m) * g.ldc", r"^At 256×256×256: out of bounds in .*kernel\.cu:\d+"),
     "endless": ("float acc = 0.0f;", "float acc = 0.0f;\n  while (g.k > 0) __syncthreads();", r"^At .*: endless in "),
@@ -53,7 +57,9 @@ def source() -> str:
     parts.append(f'namespace included {{\n#include "steps/{TASK.step.name}/kernel.cu"\n}}')
     adds.append('  add("included", included::variants());')
     add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
-    return "\n".join([*parts, "std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *adds, "  return all;\n}\n"])
+    return "\n".join(
+        [*parts, "std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *adds, "  return all;\n}\n"]
+    )
 
 
 class Practised(Task):
@@ -117,7 +123,10 @@ def test_a_mistake_is_told_in_chinese(compiled):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('#include "common/device/gemm.h"\nint broken = nothing;\n', r'^kernel\.cu\(2\): error: .*"nothing" is undefined'),
+        (
+            '#include "common/device/gemm.h"\nint broken = nothing;\n',
+            r'^kernel\.cu\(2\): error: .*"nothing" is undefined',
+        ),
         ('#include "not_there.h"\n', r"^kernel\.cu:1:\d+: fatal error: not_there\.h: No such file"),
     ],
     ids=["does not compile", "includes what is not there"],
