@@ -53,8 +53,9 @@ def plan(parsed: argparse.Namespace) -> Plan:
 
 
 def needs_build(chosen: Plan) -> bool:
-    """Whether something is compiled: nothing is for words, nor for the first start of a task."""
-    return chosen.wants in ("grade", "watch") and chosen.task is not None and chosen.task.file.exists()
+    """Whether something is compiled: nothing is for words, nor where a task is only laid out."""
+    to_grade = chosen.wants == "grade" and chosen.task is not None and chosen.task.file.exists()
+    return to_grade or chosen.wants == "watch"
 
 
 def run(chosen: Plan, setup: bool) -> None:
