@@ -24,7 +24,7 @@ def of_step(task: Task, step: Step) -> Record:
         raise UserError(f"{shown(executable)} is not built: meson compile -C {shown(BUILD)} {step.name}")
     facts, failed = practice_facts.observed(executable, options, practice_goals.facts_of(task), dict(os.environ))
     if failed:
-        raise UserError(f"{step.name} failed in the simulator: {failed.problem}")
+        raise UserError(f"{step.name} failed in the simulator: {failed[1].problem}")
     return {"task": task.step.name, "step": step.name, "facts": facts}
 
 

@@ -17,13 +17,13 @@ READS = ("load", "ldmatrix", "wmma.load")
 
 def observed(
     executable: Path, options: Sequence[str], names: Sequence[str], environment: dict[str, str]
-) -> tuple[dict[str, int], Outcome | None]:
-    """The facts of these names, and the run that failed, if one did. `options`: the variant."""
+) -> tuple[dict[str, int], tuple[str, Outcome] | None]:
+    """The facts of these names; if a run failed, that one with its size in words. `options`: the variant."""
     facts: dict[str, int] = {}
     if {"blocks", "threads"} & set(names):
         run = simulated(executable, [*options, *ONE_MULTIPROCESSOR], environment, GEMM_SIM_MULTIPROCESSORS="1")
         if run.record is None:
-            return facts, run
+            return facts, ("512×512×128, 1 SM", run)
         facts |= {name: run.record[name] for name in ("blocks", "threads") if name in names}
     if "k_ahead" in names:
         with tempfile.TemporaryDirectory() as folder:
@@ -31,7 +31,7 @@ def observed(
             settings = {"GEMM_SIM_TRACE": str(file), "GEMM_SIM_TRACE_REQUESTS": EVERY_REQUEST}
             run = simulated(executable, [*options, *TRACED], environment, **settings)
             if run.record is None:
-                return facts, run
+                return facts, ("256×256×512", run)
             facts["k_ahead"] = k_ahead(json.loads(file.read_text(encoding="utf-8")))
     return facts, None
 

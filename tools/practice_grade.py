@@ -73,7 +73,7 @@ def graded(task: Task, executable: Path, source: Path, environment: Environment,
         return Verdict(False, cheat, right_at)
     facts, failed = practice_facts.observed(executable, variant, practice_goals.facts_of(task), environment.variables)
     if failed:
-        return Verdict(False, failure or _failure(source, failed, "", spoken), right_at)
+        return Verdict(False, failure or _failure(source, failed[1], failed[0], spoken), right_at)
     goals = practice_goals.judged(task, counted, facts, source, environment.toolkit.version)
     if failure:
         return Verdict(False, failure, right_at, goals)
