@@ -1,6 +1,7 @@
 """`./gemm practice 08`: lays out a step for the reader to write, and grades what the reader has written."""
 
 import argparse
+import dataclasses
 import json
 import os
 import shutil
@@ -219,13 +220,27 @@ def _print_one_hint(task: Task, at: int, spoken: str) -> None:
 def _print_solution(task: Task, spoken: str) -> None:
     """What would turn the reader's kernel, or the starting point where there is none, into the step's."""
     yours = task.file.read_text(encoding="utf-8", errors="replace") if task.file.exists() else task.start(spoken)
-    texts = [text.expandtabs(4).splitlines() for text in (yours, task.step.kernel.read_text(encoding="utf-8"))]
     half = (max(diff.NARROWEST, shutil.get_terminal_size((160, 40)).columns) - 3) // 2
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print_line(say(spoken, "solution", file=shown(task.file), number=_number(task)))
     for line in diff.picture(
-        diff.interesting(diff.rows(*texts)), half, sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        diff.interesting(code_rows(yours, task.step.kernel.read_text(encoding="utf-8"))), half, colour
     ):
         print_line(line)
+
+
+def code_rows(yours: str, solution: str) -> list[diff.Row]:
+    """Two kernels side by side, without the comments that they begin with: these tell of different steps."""
+    texts = [text.expandtabs(4).splitlines() for text in (yours, solution)]
+    heads = [next((at for at, line in enumerate(text) if line.startswith("#")), 0) for text in texts]
+    return [
+        dataclasses.replace(
+            row,
+            old_number=row.old_number and row.old_number + heads[0],
+            new_number=row.new_number and row.new_number + heads[1],
+        )
+        for row in diff.rows(*(text[head:] for text, head in zip(texts, heads, strict=True)))
+    ]
 
 
 def _print_tasks(chosen: Plan) -> None:

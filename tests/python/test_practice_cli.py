@@ -100,7 +100,10 @@ def test_the_solution_is_the_step_beside_what_was_written(gemm, tmp_path):
     gemm(tmp_path, "8")
     file = tmp_path / "08_conflict_free" / "kernel.cu"
     said = gemm(tmp_path, "8", "--solution").stdout
-    assert "tile_col + BN / 2" in said
+    assert "tile_col + BN / 2" in said and "The idea" not in said
+    line = next(line for line in said.splitlines() if "[tile_col + BN / 2]" in line)
+    number = int(re.search(r"(\d+) +float4_at\(&b_frag\[4\]\)", line.rpartition("|")[2])[1])
+    assert "tile_col + BN / 2" in NAMED[8].step.kernel.read_text(encoding="utf-8").splitlines()[number - 1]
     file.write_text(NAMED[8].step.kernel.read_text(encoding="utf-8"), encoding="utf-8")
     assert len(gemm(tmp_path, "8", "--solution").stdout.splitlines()) == 1  # no difference is left
 
