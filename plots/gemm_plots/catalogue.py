@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from . import (
     bottleneck_charts,
+    bounds_charts,
     count_charts,
     error_charts,
     ladder_charts,
@@ -29,6 +30,7 @@ OF_THE_COURSE = {
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,
     "sizes": ladder_charts.sizes,
+    "bounds": bounds_charts.bounds,
     "roofline": roofline.roofline,
     "bank-conflicts": count_charts.bank_conflicts,
     "instructions": count_charts.instructions,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
-from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
+from . import bottleneck_charts, count_charts, error_charts, glossary, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
 from .panels import LOOKS
 from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
@@ -333,6 +333,11 @@ def _bottlenecks(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
+def _glossary(page: Page) -> str:
+    names = [step.name for step in page.course.steps]
+    return glossary.page(glossary.load(page.course.root), names, page.language)
+
+
 def _limits(page: Page) -> str:
     def of(gpu: str) -> Table | None:
         found = page.records.limits.get(gpu, [])
@@ -480,6 +485,7 @@ MIXED = (
     ("integer",),
 )
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
+    "glossary": _glossary,
     "limits": _limits,
     "error": _error,
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
