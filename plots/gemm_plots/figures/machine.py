@@ -1,4 +1,4 @@
-"""The machine that every chapter speaks of: an H200, and one of its multiprocessors enlarged."""
+"""The machine that every chapter speaks of: one multiprocessor of an H200, and under it the chip that has 132 of them."""
 
 from collections.abc import Callable, Iterable
 
@@ -7,9 +7,11 @@ from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, THREAD, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
 
-SMS = 132
-COLUMNS = 12  # of the squares that stand for SMs
+WIDTH = 640.0  # narrow, so that it can be read on a telephone
+SMS, ROWS = 132, 4  # squares that stand for SMs
 QUARTERS = 4
+SHARED_KB, ALL_KB = 228, 256
+CARD, INNER = 24.0, 36.0  # left edges: of the SM, and of what lies in it
 
 
 def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
@@ -18,83 +20,89 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
 
 
 def machine(language: str) -> Canvas:
-    """The chip with its SMs, L2 and DRAM at the left; at the right one SM with its four quarters and its memory."""
-    heading = say(language, "132 SMs, each with four schedulers and one shared memory",
-                  "132 个 SM，每个 SM 有四个调度器和一块共享内存")  # fmt: skip
-    canvas = Canvas(960, 574, heading)
-    parts.heading(
-        canvas,
-        say(
-            language,
-            "NVIDIA H200; at the left the chip, at the right one SM; the further down, the larger and the slower",
-            "NVIDIA H200；左边是整块芯片，右边是一个 SM；越往下容量越大、速度越慢",
-        ),
+    """From the top: an SM's four quarters, their memory, all SMs, the L2 cache and DRAM."""
+    title = say(language, "132 SMs, each with four schedulers", "132 个 SM，每个 SM 有四个调度器")
+    canvas = Canvas(WIDTH, 800, title)
+    note = say(
+        language, "NVIDIA H200; the further down, the larger and the slower", "NVIDIA H200；越往下，容量越大、速度越慢"
     )
-    _chip(canvas, language)
+    parts.heading(canvas, note)
     _sm(canvas, language)
+    _chip(canvas, language)
     return canvas
 
 
-def _chip(canvas: Canvas, language: str) -> None:
-    """The SMs as squares, over the L2 cache and DRAM."""
-    x, y, width = 24.0, 76.0, 300.0
-    parts.card(canvas, x, y, width, 470, say(language, "the GPU", "整块 GPU"))
-    pitch, side = 22.6, 18.0
-    left, top = x + 16, y + 34
-    for index in range(SMS):
-        row, col = divmod(index, COLUMNS)
-        fill, line = (C.middle, C.ink) if index == COLUMNS - 1 else ("#ffffff", EDGE)
-        canvas.rect(left + col * pitch, top + row * pitch, side, side, fill, line, radius=3)
-    below = top + SMS // COLUMNS * pitch
-    canvas.text(left, below + 16, say(language, f"{SMS} SMs at 1.98 GHz", f"{SMS} 个 SM，1.98 GHz"), 13, bold=True)
-    # The enlarged one.
-    edge = left + (COLUMNS - 1) * pitch + side
-    canvas.line(edge, top, 356, 76, C.ink, 1, "4 3")
-    canvas.line(edge, top + side, 356, 546, C.ink, 1, "4 3")
-    for at, height, tone, words in (
-        (below + 34, 60, B, ("L2 cache: 50 MB, for all SMs", "L2 缓存：50 MB，所有 SM 共用")),
-        (below + 104, 72, A, ("DRAM: 141 GB, 4.8 TB/s", "显存（DRAM）：141 GB，4.8 TB/s")),
-    ):
-        canvas.rect(x + 12, at, width - 24, height, tone.pale, tone.strong, radius=5)
-        canvas.text(x + width / 2, at + height / 2 + 5, say(language, *words), 13.5, tone.ink, "middle", bold=True)
+def _bar(
+    canvas: Canvas, y: float, height: float, tone: tuple[str, str, str], texts: list[str], width: float = 568
+) -> None:
+    """A memory: a wide plate with its name, and a line under it."""
+    pale, line, ink = tone
+    canvas.rect(INNER, y, width, height, pale, line, radius=5)
+    middle = INNER + width / 2
+    first = y + height / 2 + (5 if len(texts) == 1 else -4)
+    canvas.text(middle, first, texts[0], 15, ink, "middle", bold=True)
+    canvas.lines(middle, first + 20, texts[1:], 14, fill=INK, anchor="middle")
 
 
 def _sm(canvas: Canvas, language: str) -> None:
     """Four quarters side by side; under them the load/store unit and the memory that they share."""
-    x, y, width = 356.0, 76.0, 580.0
-    parts.card(canvas, x, y, width, 470, say(language, "one SM: up to 64 warps of 32 threads at a time",
-                                             "一个 SM：同时最多驻留 64 个 warp，每个 32 个线程"), fill_colour=BOX)  # fmt: skip
-    gap, wide = 10.0, (width - 24 - 3 * 10) / QUARTERS
+    y, width = 72.0, WIDTH - 2 * CARD
+    words = ("one SM: up to 64 warps of 32 threads at a time", "一个 SM：同时最多驻留 64 个 warp，每个 32 个线程")
+    parts.card(canvas, CARD, y, width, 456, fill_colour=BOX)
+    canvas.text(INNER, y + 24, say(language, *words), 15, bold=True)
+    gap = 8.0
+    wide = (width - 24 - 3 * gap) / QUARTERS
     rows = (
-        (48, THREAD, ("scheduler", "调度器"), (("1 instruction per cycle", "每周期发射一条指令"),)),
-        (64, C, ("register file", "寄存器堆"), (("16,384 registers", "16,384 个寄存器"), ("of 32 bits: 64 KB", "各 32 位：64 KB"))),
-        (64, A, ("32 FP32 lanes", "32 条 FP32 通道"), (("one FMA per lane", "每条通道"), ("and cycle", "每周期一次 FMA"))),
-        (48, B, ("Tensor Core", "Tensor Core"), (("small matrix products", "小矩阵乘加"),)),
-    )  # fmt: skip
+        (THREAD, ("scheduler", "调度器"), (("1 instruction", "每周期"), ("per cycle", "一条指令"))),
+        (C, ("register file", "寄存器堆"), (("64 KB: 16,384", "64 KB：16,384 个"), ("registers", "寄存器"))),
+        (A, ("32 FP32 lanes", "32 条 FP32 通道"), (("one FMA each", "各自每周期"), ("per cycle", "一次 FMA"))),
+        (B, ("tensor core", "Tensor Core"), (("products of", "小矩阵的"), ("small matrices", "乘加"))),
+    )
+    high = 62.0
     for quarter in range(QUARTERS):
-        left, at = x + 12 + quarter * (wide + gap), y + 34
-        canvas.rect(left, at, wide, 254, "#ffffff", EDGE, radius=6)
-        at += 6
-        for height, tone, name, notes in rows:
-            canvas.rect(left + 8, at, wide - 16, height, tone.pale, tone.strong, radius=4)
-            canvas.text(left + wide / 2, at + 20, say(language, *name), 13, tone.ink, "middle", bold=True)
+        left, at = INNER + quarter * (wide + gap), y + 38
+        canvas.rect(left, at, wide, len(rows) * (high + 6) + 6, "#ffffff", EDGE, radius=6)
+        for number, (tone, name, notes) in enumerate(rows):
+            top, middle = at + 6 + number * (high + 6), left + wide / 2
+            canvas.rect(left + 5, top, wide - 10, high, tone.pale, tone.strong, radius=4)
+            canvas.text(middle, top + 19, say(language, *name), 14, tone.ink, "middle", bold=True)
             lines = [say(language, *note) for note in notes]
-            canvas.lines(left + wide / 2, at + 37, lines, 10.5, fill=INK, anchor="middle")
-            at += height + 6
-    under = y + 34 + 254
-    words = say(language, "load/store unit: one wavefront or one line looked up per cycle (the course's model)",
-                "访存单元：每周期一个波前，或查一次缓存行（本课程的模型）")  # fmt: skip
-    canvas.arrow(x + width / 2, under + 2, x + width / 2, under + 20, MUTED)
-    canvas.rect(x + 12, under + 22, width - 24, 34, "#ffffff", MUTED, radius=5)
-    canvas.text(x + width / 2, under + 44, words, 12.5, INK, "middle")
-    canvas.arrow(x + width / 2, under + 58, x + width / 2, under + 76, MUTED)
-    at, share = under + 78, (width - 24) * 228 / 256
-    canvas.rect(x + 12, at, share, 58, C.pale, C.strong, radius=5)
-    canvas.text(x + 12 + share / 2, at + 25, say(language, "shared memory: as much as the blocks ask for, up to 228 KB",
-                                                 "共享内存：线程块要多少给多少，最多 228 KB"), 13, C.ink, "middle", bold=True)  # fmt: skip
-    canvas.text(x + 12 + share / 2, at + 44, say(language, "32 banks of 4 bytes: 128 bytes per cycle",
-                                                 "32 个 bank，各 4 字节宽：每周期 128 字节"), 12, INK, "middle")  # fmt: skip
-    canvas.rect(x + 12 + share + 4, at, width - 24 - share - 4, 58, B.pale, B.strong, radius=5)
-    canvas.text(x + 12 + share + 4 + (width - 28 - share) / 2, at + 34, "L1", 13, B.ink, "middle", bold=True)
-    canvas.text(x + width / 2, at + 78, say(language, "256 KB in all; what shared memory leaves is L1 cache",
-                                            "合计 256 KB；共享内存用剩的部分是 L1 缓存"), 12, MUTED, "middle")  # fmt: skip
+            canvas.lines(middle, top + 37, lines, 13, 1.3, fill=INK, anchor="middle")
+    under = y + 38 + len(rows) * (high + 6) + 6
+    unit = ("load/store unit: 1 wavefront or look-up per cycle", "访存单元：每周期一个波前，或查一次缓存行")
+    _arrow(canvas, under + 2)
+    _bar(canvas, under + 20, 32, ("#ffffff", MUTED, INK), [say(language, *unit)])
+    _arrow(canvas, under + 54)
+    share = 568 * SHARED_KB / ALL_KB
+    shared = ("shared memory: as much as the blocks ask for", "共享内存：线程块要多少给多少")
+    size = (
+        f"up to {SHARED_KB} of {ALL_KB} KB; 32 banks of 4 bytes",
+        f"{ALL_KB} KB 中最多 {SHARED_KB} KB；32 个 bank，各宽 4 字节",
+    )
+    _bar(canvas, under + 72, 54, (C.pale, C.strong, C.ink), [say(language, *shared), say(language, *size)], share)
+    left = INNER + share + 4
+    canvas.rect(left, under + 72, 568 - share - 4, 54, B.pale, B.strong, radius=5)
+    canvas.text(left + (564 - share) / 2, under + 104, "L1", 15, B.ink, "middle", bold=True)
+
+
+def _arrow(canvas: Canvas, y: float) -> None:
+    canvas.arrow(WIDTH / 2, y, WIDTH / 2, y + 17, MUTED)
+
+
+def _chip(canvas: Canvas, language: str) -> None:
+    """All SMs as squares, the enlarged one marked; under them what they share."""
+    columns = SMS // ROWS
+    pitch = 568 / columns
+    top, side = 556.0, pitch - 4
+    for index in range(SMS):
+        row, col = divmod(index, columns)
+        fill, line = (C.middle, C.ink) if index == 0 else ("#ffffff", "#9aa6b5")
+        canvas.rect(INNER + col * pitch, top + row * pitch, side, side, fill, line, radius=2)
+    canvas.line(INNER, top, CARD, 528, C.ink, 1, "4 3")
+    canvas.line(INNER + side, top, WIDTH - CARD, 528, C.ink, 1, "4 3")
+    below = top + ROWS * pitch
+    canvas.text(INNER, below + 16, say(language, f"{SMS} SMs at 1.98 GHz", f"{SMS} 个 SM，1.98 GHz"), 15, bold=True)
+    l2 = say(language, "L2 cache: 50 MB, shared by all SMs", "L2 缓存：50 MB，所有 SM 共用")
+    dram = say(language, "DRAM: 141 GB, 4.8 TB/s", "显存（DRAM）：141 GB，4.8 TB/s")
+    _bar(canvas, below + 28, 48, (B.pale, B.strong, B.ink), [l2])
+    _bar(canvas, below + 86, 62, (A.pale, A.strong, A.ink), [dram])

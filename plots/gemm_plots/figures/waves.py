@@ -31,25 +31,25 @@ def used(size: int, tile: int = TILE, places: int = PLACES) -> float:
 
 def waves(language: str) -> Canvas:
     """Three sizes as filled waves, and under them the share of the SMs' time over all sizes."""
-    canvas = Canvas(960, 560, say(language, "One tile too many costs a whole wave", "多出一个分块，就要多跑一整波"))
+    canvas = Canvas(640, 574, say(language, "One tile too many costs a whole wave", "多出一个分块，就要多跑一整波"))
     parts.heading(
         canvas,
         say(
             language,
-            f"BM = BN = {TILE}, one block per SM, {PLACES} SMs; worked out, with all blocks taking the same time",
+            f"BM = BN = {TILE}, a block per SM, {PLACES} SMs; worked out, all blocks taking the same time",
             f"BM = BN = {TILE}，每个 SM 一个线程块，{PLACES} 个 SM；按所有线程块用时相同推算",
         ),
     )
     for index, size in enumerate(SHOWN):
-        _rounds(canvas, 84.0 + index * 296, 108, size, language)
+        _rounds(canvas, 30.0 + index * 204, 112, size, language)
     _curve(canvas, language)
     return canvas
 
 
 def _rounds(canvas: Canvas, x: float, y: float, size: int, language: str) -> None:
     """Two waves of 132 places side by side, the filled ones coloured from the bottom."""
-    count, wide, high = tiles(size), 92.0, 116.0
-    canvas.text(x, y - 14, f"M = N = {size}", 14, bold=True)
+    count, wide, high = tiles(size), 80.0, 116.0
+    canvas.text(x, y - 14, f"M = N = {size}", 16, bold=True)
     left = count
     for number in range(2):
         filled = min(left, PLACES)
@@ -59,20 +59,23 @@ def _rounds(canvas: Canvas, x: float, y: float, size: int, language: str) -> Non
             height = high * filled / PLACES
             canvas.rect(at, y + high - height, wide, height, C.middle, C.ink)
             middle = y + high - (height / 2 - 5 if height > 20 else height + 6)
-            canvas.text(at + wide / 2, middle, str(filled), 14, C.ink, "middle", bold=True)
-        canvas.text(at + wide / 2, y + high + 17, say(language, f"wave {number + 1}", f"第 {number + 1} 波"), 12, MUTED,
-                    "middle")  # fmt: skip
+            canvas.text(at + wide / 2, middle, str(filled), 16, C.ink, "middle", bold=True)
+        name = say(language, f"wave {number + 1}", f"第 {number + 1} 波")
+        canvas.text(at + wide / 2, y + high + 19, name, 14, MUTED, "middle")
         left -= filled
     side = -(-size // TILE)
-    words = say(language, f"{side} × {side} = {count} tiles", f"{side} × {side} = {count} 个分块")
-    canvas.text(x, y + high + 40, words, 13)
-    canvas.text(x, y + high + 60, say(language, f"{used(size):.0%} of the SMs' time is used",
-                                      f"SM 的时间用上了 {used(size):.0%}"), 13, C.ink, bold=True)  # fmt: skip
+    canvas.text(
+        x, y + high + 45, say(language, f"{side}×{side} = {count} tiles", f"{side}×{side} = {count} 个分块"), 15
+    )
+    share = f"{used(size):.0%}"
+    canvas.text(
+        x, y + high + 67, say(language, f"uses {share} of the time", f"用上 {share} 的时间"), 15, C.ink, bold=True
+    )
 
 
 def _curve(canvas: Canvas, language: str) -> None:
     """The share over the size, in steps of 128; the three sizes above marked."""
-    x, y, width, height = 84.0, 346.0, 850.0, 160.0
+    x, y, width, height = 66.0, 350.0, 548.0, 160.0
     canvas.rect(x, y, width, height, "#ffffff", EDGE)
 
     def place(size: int) -> tuple[float, float]:
@@ -81,15 +84,14 @@ def _curve(canvas: Canvas, language: str) -> None:
     for share in (0, 0.25, 0.5, 0.75, 1):
         at = y + height * (1 - share)
         canvas.line(x, at, x + width, at, EDGE, 0.8)
-        canvas.text(x - 8, at + 4, f"{share:.0%}", 12, MUTED, "end")
-    for size in range(1024, LAST + 1, 1024):
-        canvas.text(x + width * size / LAST, y + height + 18, str(size), 12, MUTED, "middle")
-    canvas.text(x + width, y + height + 38, "M = N", 12.5, INK, "end")
-    canvas.text(x, y - 10, say(language, "share of the SMs' time that the tiles need", "分块真正用到的 SM 时间所占的比例"), 13,
-                bold=True)  # fmt: skip
-    sizes = range(STEP, LAST + 1, STEP)
-    points = " ".join(f"{px:g} {py:g}" for px, py in (tuple(round(v, 1) for v in place(size)) for size in sizes))
-    canvas.path("M" + points.replace(" ", "L", 0), A.strong, line=2)
+        canvas.text(x - 8, at + 5, f"{share:.0%}", 14, MUTED, "end")
+    for size in range(2048, LAST + 1, 2048):
+        anchor = "end" if size == LAST else "middle"
+        canvas.text(x + width * size / LAST, y + height + 20, str(size), 14, MUTED, anchor)
+    canvas.text(x + width / 2, y + height + 42, "M = N", 14, INK, "middle")
+    words = ("share of the SMs' time that is used, over the size", "SM 的时间用上的比例，随尺寸的变化")
+    canvas.text(x, y - 12, say(language, *words), 15, bold=True)
+    points = [place(size) for size in range(STEP, LAST + 1, STEP)]
+    canvas.path("M" + "L".join(f"{round(px, 1):g} {round(py, 1):g}" for px, py in points), A.strong, line=2)
     for size in SHOWN:
-        px, py = place(size)
-        canvas.circle(px, py, 5, B.strong, "#ffffff")
+        canvas.circle(*place(size), 5, B.strong, "#ffffff")
