@@ -24,6 +24,7 @@ from .records import Records
 
 OF_THE_COURSE = {
     "all-ladders": ladder_charts.all_ladders,
+    "tensor-bounds": bounds_charts.tensor_bounds,
     "accumulation-error": error_charts.accumulation,
     "instruction-mix": mix_charts.fma_share,
 }

@@ -102,9 +102,9 @@ class Course:
         """The variant whose tile a default that chooses by size takes at 4096, where a small size takes another."""
         return self._json("steps.json").get(step.name, {}).get("at_4096")
 
-    def load_store_per_fma(self, step: Step) -> float | None:
-        """Wavefronts and cache look-ups per warp-wide FMA of the default, as the step's chapter counts them by hand."""
-        return self._json("steps.json").get(step.name, {}).get("load_store_per_fma")
+    def load_store_per_instruction(self, step: Step) -> float | None:
+        """Wavefronts and cache look-ups per FMA or HMMA of the default, as the step's chapter counts them by hand."""
+        return self._json("steps.json").get(step.name, {}).get("load_store_per_instruction")
 
     def gpu(self, gpu: str) -> dict[str, Any]:
         """Peaks and sizes of a GPU, empty when the table has none; `a100sxm480gb` is an `a100`, `a100pcie` is not."""
