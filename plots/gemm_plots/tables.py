@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
-from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
+from . import bottleneck_charts, count_charts, error_charts, glossary, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
 from .panels import LOOKS
 from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
+SIZE = 4096  # of the table of all ladders
 EMPTY = ("", "–")  # what a cell without an entry holds
 
 
@@ -45,17 +46,21 @@ class Page:
 
 @dataclass
 class Table:
-    """A table: its head, its rows, the records in it; how many columns are text; what the line above it says."""
+    """A table: its head, its rows, the records in it; how many columns are text, and whether the last is, too.
+
+    `note` is what the line above the table says.
+    """
 
     head: Cells
     rows: list[Cells] = field(default_factory=list)
     used: list[Record] = field(default_factory=list)
     texts: int = 1
+    remark: bool = False
     note: str = ""
 
     def __str__(self) -> str:
         """The table as Markdown: texts to the left, figures to the right; a column without any entry is left out."""
-        rule = ["---"] * self.texts + ["--:"] * (len(self.head) - self.texts)
+        rule = ["---"] * self.texts + ["--:"] * (len(self.head) - self.texts - self.remark) + ["---"] * self.remark
         kept = [any(row[i] not in EMPTY for row in self.rows) or not self.rows for i in range(len(self.head))]
         lines = (compress(cells, kept) for cells in (self.head, rule, *self.rows))
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
@@ -168,6 +173,36 @@ def _ladder(page: Page, name: str) -> str:
         return made
 
     return _by_gpu(page, steps, of, f"no timing of the {name} ladder")
+
+
+def _ladders(page: Page) -> str:
+    """Every ladder with its fastest step at 4096, what that reaches, and in words what it does not reach."""
+    course, records = page.course, page.records
+
+    def of(gpu: str) -> Table:
+        head = [page.say("ladder", "阶梯"), page.say("steps", "步骤"), page.say("fastest at 4096³", "4096³ 最快")]
+        head += ["TFLOPS", page.say("of the library", "相对库"), page.say("of peak", "相对峰值")]
+        made = Table([*head, page.say("what it does not reach", "没有达到什么")], texts=3, remark=True)
+        for name in course.ladders:
+            steps, beside = course.ladder(name), course.yardstick(name)
+            timed = [(s, r) for s in steps if (r := records.default_beside(gpu, s.name, SIZE, beside))]
+            if not timed:
+                continue
+            step, best = max(timed, key=lambda pair: pair[1]["tflops"])
+            limit = records.limit(gpu, best["a"], best["acc"], "mma")
+            missed = course.unreached(name, _speed(limit), page.language)
+            peak = course.peak(gpu, step)
+            numbers = f"{steps[0].number:02d}–{steps[-1].number:02d}"
+            shares = [_percent(best.get("ratio")), _percent(best["tflops"] / peak if peak else None)]
+            cells = [course.ladder_name(name, page.language), numbers, page.link(step), _speed(best)]
+            made.rows.append([*cells, *shares, missed])
+            made.used.append(best)
+        made.note = page.say(
+            "the library: cuBLAS, for Hopper the best library call", "库：cuBLAS；Hopper 为最快的库调用"
+        )
+        return made
+
+    return _by_gpu(page, course.steps, of, f"no ladder timed at {SIZE}")
 
 
 def _covers(page: Page, name: str) -> str:
@@ -333,6 +368,11 @@ def _bottlenecks(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
+def _glossary(page: Page) -> str:
+    names = [step.name for step in page.course.steps]
+    return glossary.page(glossary.load(page.course.root), names, page.language)
+
+
 def _limits(page: Page) -> str:
     def of(gpu: str) -> Table | None:
         found = page.records.limits.get(gpu, [])
@@ -480,6 +520,8 @@ MIXED = (
     ("integer",),
 )
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
+    "glossary": _glossary,
+    "ladders": _ladders,
     "limits": _limits,
     "error": _error,
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
