@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tools import cuda, practice_goals, practice_grade, practice_tasks
 from tools.environment import Environment
 from tools.errors import UserError
-from tools.paths import BUILD, SIMULATOR
+from tools.paths import BUILD, ROOT, SIMULATOR
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
 from tools.practice_tasks import CHINESE, ENGLISH
 from tools.registry import steps
@@ -136,3 +137,13 @@ def test_a_broken_task_is_one_line(tmp_path):
         practice_tasks.find(step, [step])
     with pytest.raises(UserError, match="'bariers' is no quantity"):
         practice_goals.quantity("bariers")
+
+
+@by_name
+def test_the_chinese_words_are_the_glossarys(task):
+    terms = tomllib.loads((ROOT / "docs" / "glossary.toml").read_text(encoding="utf-8"))["term"]
+    words = "\n".join([task.task[CHINESE], *task.hints[CHINESE]])
+    found = {
+        match[0]: term["zh"] for term in terms for word in term.get("not_zh", ()) if (match := re.search(word, words))
+    }
+    assert not found, f"the glossary has other words: {found}"
