@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from . import (
     bottleneck_charts,
     count_charts,
+    energy_charts,
     error_charts,
     ladder_charts,
     mix_charts,
@@ -25,6 +26,9 @@ OF_THE_COURSE = {
     "all-ladders": ladder_charts.all_ladders,
     "accumulation-error": error_charts.accumulation,
     "instruction-mix": mix_charts.fma_share,
+    "energy": energy_charts.per_flop,
+    "main-loop": energy_charts.limits,
+    "main-loop-energy": energy_charts.per_kilobyte,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,
