@@ -6,6 +6,7 @@
 
 #include "common/device/check.h"
 #include "common/harness/simulated.h"
+#include "lab/main_loop/options.h"
 
 namespace {
 
@@ -26,16 +27,16 @@ bool check(const MainLoop& loop) {
   loop.enqueue(CHECKED_SLICES, nullptr);
   CUDA_CHECK(cudaDeviceSynchronize());
   const simulated::Outcome seen = simulated::end();
-  std::cout << loop.instruction << " " << loop.a << " " << loop.acc << " " << loop.options.dump() << "\n";
+  std::cout << loop.instruction << " " << loop.a << " " << loop.acc << " " << options_of(loop).dump() << "\n";
   for (const std::string& report : seen.reports) std::cout << "  " << report << "\n";
 
   const auto slices = static_cast<long>(loop.blocks) * CHECKED_SLICES;
   const auto tma = seen.counts.value("tma", nlohmann::json::object());
   bool fine = seen.reports.empty();
   fine &= same("wgmma", seen.counts.at("tensor_ops").get<long>(), slices * CONSUMER_WARPS * loop.instructions);
-  fine &= same("bytes read", tma.value("load_bytes", 0L), slices * static_cast<long>(loop.read));
-  fine &= same("bytes received", tma.value("shared_bytes", 0L), slices * static_cast<long>(loop.received));
-  if (loop.received == 0) {
+  fine &= same("bytes read", tma.value("load_bytes", 0L), slices * static_cast<long>(loop.l2_bytes + loop.dram_bytes));
+  fine &= same("bytes received", tma.value("shared_bytes", 0L), slices * static_cast<long>(loop.received_bytes));
+  if (loop.received_bytes == 0) {
     const double tolerance = loop.acc == "f16" ? TOLERANCE_F16_SUMS : TOLERANCE;
     const double scale = std::sqrt(loop.flop);  // the deviation of the total of so many products
     fine &= same("total of the sums", loop.total(), loop.expected_total, tolerance * scale);

@@ -12,7 +12,6 @@
 
 namespace {
 
-constexpr int KB = 1024;
 constexpr int ALL_BOXES = -1;
 
 template <class Element>
@@ -86,17 +85,15 @@ MainLoop loop(const std::shared_ptr<const Buffers>& buffers, Wanted wanted = {})
   made.instruction = "wgmma.m64n" + std::to_string(Tile::BN) + "k" + std::to_string(K / K_STEPS);
   made.a = NAME<Element>;
   made.acc = NAME<Sum>;
-  made.options = {{"tile", std::to_string(Tile::BM) + "x" + std::to_string(Tile::BN)},
-                  {"zeros", wanted.zeros},
-                  {"cluster", CLUSTER},
-                  {"received_kb", wanted.boxes * BOX_BYTES / KB},
-                  {"l2_kb", boxes_l2 * BOX_BYTES / KB},
-                  {"dram_kb", boxes_dram * BOX_BYTES / KB}};
+  made.tile = std::to_string(Tile::BM) + "x" + std::to_string(Tile::BN);
+  made.zeros = wanted.zeros;
+  made.cluster = CLUSTER;
   made.blocks = blocks;
   made.flop = 2.0 * Tile::BM * Tile::BN * K;
   made.instructions = K_STEPS * Tile::MMAS_M;
-  made.read = static_cast<std::size_t>(boxes_l2 + boxes_dram) * BOX_BYTES;
-  made.received = static_cast<std::size_t>(wanted.boxes) * BOX_BYTES;
+  made.l2_bytes = std::size_t{BOX_BYTES} * boxes_l2;
+  made.dram_bytes = std::size_t{BOX_BYTES} * boxes_dram;
+  made.received_bytes = std::size_t{BOX_BYTES} * wanted.boxes;
   made.enqueue = [=](int slices, cudaStream_t stream) {
     launch_in_clusters(kernel, CLUSTER, blocks, THREADS, Tile::SMEM_BYTES, stream, buffers->l2_map, buffers->dram_map,
                        traffic, resident->as<const uint4>(), out->as<float>(), slices);

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,16 @@ constexpr int CHECKED_SLICES = 6;
 
 /// One loop, on the current device.
 struct MainLoop {
-  std::string instruction;             // as records name it: "wgmma.m64n256k16"
-  std::string a, acc;                  // element types, as records name them
-  nlohmann::ordered_json options;      // tile, zeros, cluster and KB per stage (loops.cu), empty for what has no stages
-  int blocks = 0;                      // of a launch
-  double flop = 0;                     // of one block in one slice
-  int instructions = 0;                // wgmma that a warp issues in one slice
-  std::size_t read = 0, received = 0;  // bytes per slice of one block: from global memory, into its shared memory
+  std::string instruction;  // as records name it: "wgmma.m64n256k16"
+  std::string a, acc;       // element types, as records name them
+  std::string tile;         // "128x256"
+  double zeros = 0;         // their share of the elements of A and B
+  int cluster = 1;          // blocks
+  int blocks = 0;           // of a launch
+  double flop = 0;          // of one block in one slice
+  int instructions = 0;     // wgmma that a warp issues in one slice
+  // Bytes per slice of one block: what it reads out of the L2 cache and from beyond, what its shared memory receives.
+  std::size_t l2_bytes = 0, dram_bytes = 0, received_bytes = 0;
   std::function<void(int slices, cudaStream_t)> enqueue{};  // one launch
   std::function<double()> total{};                          // of one block's sums, after a launch …
   double expected_total = 0;                                // … of CHECKED_SLICES, where nothing is received

@@ -11,6 +11,7 @@
 #include "common/harness/simulated.h"
 #include "lab/main_loop/check.h"
 #include "lab/main_loop/loops.h"
+#include "lab/main_loop/options.h"
 #include "lab/main_loop/settled.h"
 #include "lab/micro/limits.h"
 
@@ -40,7 +41,7 @@ Measured measured(const MainLoop& loop) {
     ordered_json made = limit_record(loop.instruction, DType::bf16, DType::f32, flop, timing, gpu);
     made["a"] = loop.a;
     made["acc"] = loop.acc;
-    made["options"] = loop.options;
+    made["options"] = options_of(loop);
     made["blocks"] = loop.blocks;
     return made;
   };
