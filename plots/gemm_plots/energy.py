@@ -5,17 +5,16 @@ At the power limit every loop draws the same watts, so the time that work takes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
 
 from .records import Record
 
 UNIT = (128, 256, 64)  # the work that energies are told for: a stage of the smaller tile
 UNIT_MFLOP = 2 * UNIT[0] * UNIT[1] * UNIT[2] * 1e-6
 FITTED_TILE = f"{UNIT[0]}x{UNIT[1]}"
-PARTS = ("l2", "partner", "dram")  # where a stage's bytes come from
+BUSY = 0.95  # of the work per cycle that a loop without copies does: below, tensor cores wait
 
 
 def per_flop(record: Record) -> float:
@@ -28,14 +27,16 @@ def per_unit(record: Record) -> float:
     return per_flop(record) * UNIT_MFLOP
 
 
-def kilobytes(loop: Record) -> dict[str, float]:
-    """KB that come into a block's shared memory per unit of work: from L2, from the partner's loads, from memory."""
+def kilobytes(loop: Record) -> float:
+    """KB that a block reads per unit of work, out of L2 or of memory; what its partner reads for both is not among it."""
     told = loop["options"]
     m, n = map(int, told["tile"].split("x"))
-    units = m * n / (UNIT[0] * UNIT[1])
-    read = {"l2": told["l2_kb"], "dram": told["dram_kb"]}
-    read["partner"] = told["received_kb"] - sum(read.values())
-    return {part: read[part] / units for part in PARTS}
+    return (told["l2_kb"] + told["dram_kb"]) * UNIT[0] * UNIT[1] / (m * n)
+
+
+def per_ghz(record: Record) -> float:
+    """TFLOPS per GHz: how much of the time the tensor cores are at work. 0 where the clock is not known."""
+    return 1000 * record["tflops"] / record["sm_mhz"] if record.get("sm_mhz") else 0.0
 
 
 def of_bf16(loops: Iterable[Record]) -> list[Record]:
@@ -48,36 +49,35 @@ def resident(loop: Record) -> bool:
     return "tile" in loop["options"] and loop["options"]["received_kb"] == 0
 
 
-def bound_by_memory(loop: Record) -> bool:
-    """Whether all that it reads comes from memory, whose bandwidth it then waits for."""
-    return loop["options"]["dram_kb"] > 0 and loop["options"]["l2_kb"] == 0
+def waits(loop: Record, loops: Iterable[Record]) -> bool:
+    """Whether its tensor cores do less per cycle than without any copies: its time is no measure of the bytes' energy."""
+    return per_ghz(loop) < BUSY * max(per_ghz(r) for r in of_bf16(loops) if resident(r))
 
 
 @dataclass(frozen=True)
 class Model:
-    """Microjoules per unit of work: of the products, and per KB by where it comes from."""
+    """Microjoules per unit of work: of the products, and per KB that comes from L2."""
 
     products: float
-    per_kb: dict[str, float]
+    per_kb: float
 
     def energy(self, loop: Record) -> float:
         """What the model says for a loop, in microjoules per unit of work."""
-        come = kilobytes(loop)
-        return self.products + sum(self.per_kb[part] * come[part] for part in PARTS)
+        return self.products + self.per_kb * kilobytes(loop)
 
     def tflops(self, loop: Record) -> float:
         """The speed that follows at the power that the loop drew."""
         return loop["power_w"] * UNIT_MFLOP / self.energy(loop)
 
 
-def fit(loops: Sequence[Record]) -> Model | None:
-    """The model that fits the loops of the smaller tile best, by least squares; None where they do not determine it."""
-    used = [r for r in of_bf16(loops) if r["options"]["tile"] == FITTED_TILE and not bound_by_memory(r)]
-    rows = np.array([[1.0, *(kilobytes(r)[part] for part in PARTS)] for r in used])
-    if len(used) <= len(PARTS) or np.linalg.matrix_rank(rows) <= len(PARTS):
+def fit(loops: Iterable[Record]) -> Model | None:
+    """The line that fits the loops of the smaller tile best, without a partner or memory; None with fewer than two."""
+    used = [r for r in of_bf16(loops) if (r["options"]["tile"], r["options"]["cluster"]) == (FITTED_TILE, 1)]
+    points = {kilobytes(r): per_unit(r) for r in used if r["options"]["dram_kb"] == 0}
+    if len(points) < 2:
         return None
-    products, *per_kb = np.linalg.lstsq(rows, np.array([per_unit(r) for r in used]), rcond=None)[0]
-    return Model(float(products), dict(zip(PARTS, map(float, per_kb), strict=True)))
+    slope, products = statistics.linear_regression(list(points), list(points.values()))
+    return Model(products, slope)
 
 
 def pick(loops: Iterable[Record], tile: str, cluster: int, received: bool = True) -> Record | None:

@@ -31,8 +31,8 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
                     ls=panels.DOTTED, zorder=1.5)  # fmt: skip
         for step, record in rows:
             y += 1
-            value, alone = energy.per_flop(record), record["baseline"] == "none"
-            ax.plot(value, y, "o", color=style.BLUE, mfc=style.BLUE if alone else style.PANEL, ms=6.5, zorder=4)
+            value = energy.per_flop(record)
+            ax.plot(value, y, "o", color=style.BLUE, ms=6.5, mec="white", mew=0.8, zorder=4)
             told = f"{style.number(value)} pJ · {record['power_w']:.0f} W · {record.get('sm_mhz', 0):.0f} MHz"
             ax.text(1.02, y, told, fontsize=9, va="center", transform=ax.get_yaxis_transform())
             ticks.append(y)
@@ -56,8 +56,8 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
             f"每 FLOP 从 {first} pJ 降到 {last} pJ · {records.gpu_name(gpu)}"),
         say(
             language,
-            f"each step's default at {SIZE}³, alone: watts ÷ TFLOPS; hollow: in turn with the library",
-            f"每一步的默认变体，{SIZE}³，单独运行：瓦数 ÷ TFLOPS；空心：与库轮流运行",
+            f"watts ÷ TFLOPS of each step's default at {SIZE}³, run alone for longer than the second that power is averaged over",
+            f"每一步的默认变体在 {SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
         ),
     )  # fmt: skip
     style.legend(drawn, [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))], 0.74)
@@ -65,18 +65,13 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
 
 
 def _measured(course: Course, records: Records) -> tuple[str, list[tuple[str, list[tuple[Step, Record]]]]]:
-    """The GPU with most records, and by ladder the steps whose power is known: run alone, or else beside the library."""
-    gpu = next(iter(records.gpus([s.name for s in course.steps])), "")
-
-    def of(step: Step) -> Record | None:
-        alone = [r for r in records.alone.get(gpu, []) if r["step"] == step.name and r["m"] == SIZE]
-        return next(iter(alone), None) or records.default_at(gpu, step.name, SIZE)
-
-    groups = [(name, [(s, r) for s in course.ladder(name) if (r := of(s))]) for name in course.ladders]
-    groups = [(name, [(s, r) for s, r in rows if r.get("power_w")]) for name, rows in groups]
+    """The GPU with most steps that were run alone, and by ladder these steps with their records."""
+    gpu = max(sorted(records.alone), key=lambda gpu: len(records.alone[gpu]), default="")
+    found = {r["step"]: r for r in records.alone.get(gpu, []) if r.get("default") and r["m"] == SIZE}
+    groups = [(name, [(s, found[s.name]) for s in course.ladder(name) if s.name in found]) for name in course.ladders]
     groups = [(name, rows) for name, rows in groups if rows]
     if not groups:
-        raise Missing(f"no power recorded of any step at {SIZE}")
+        raise Missing(f"no step was run alone at {SIZE}: ./gemm record --only power")
     return gpu, groups
 
 
@@ -144,17 +139,16 @@ def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
     model = energy.fit(records.main_loops.get(gpu, []))
     if gpu is None or model is None:
         raise Missing("no main loops that determine what a KB costs: build/lab/main_loop/main_loop")
-    loops = [r for r in energy.of_bf16(records.main_loops[gpu]) if not energy.bound_by_memory(r)]
+    loops = [r for r in energy.of_bf16(records.main_loops[gpu]) if not energy.waits(r, records.main_loops[gpu])]
     width, height = 9.4, 4.9
     drawn, (ax,) = style.figure(width, height)
     drawn.subplots_adjust(left=0.85 / width, right=1 - 0.4 / width, top=1 - 1.0 / height, bottom=0.62 / height)
-    end = 1.06 * max(sum(energy.kilobytes(r).values()) for r in loops)
-    ax.plot([0, end], [model.products, model.products + end * model.per_kb["l2"]], color=style.INK, lw=1.6, zorder=2)
+    end = 1.06 * max(map(energy.kilobytes, loops))
+    ax.plot([0, end], [model.products, model.products + end * model.per_kb], color=style.INK, lw=1.6, zorder=2)
     kinds = {kind: look for loop in loops for kind, look in (_kind(loop, language),)}
     for loop in loops:
-        come = energy.kilobytes(loop)
         _, (colour, marker) = _kind(loop, language)
-        x = come["l2"] + come["dram"]
+        x = energy.kilobytes(loop)
         ax.plot(x, energy.per_unit(loop), marker, color=colour, ms=8, mec="white", mew=0.8, zorder=4)
         below = [loop["options"][key] for key in ("tile", "cluster", "dram_kb")] == [
             energy.FITTED_TILE,
@@ -177,15 +171,15 @@ def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
     )
     ax.set_ylabel(say(language, "µJ per 128×256×64", "每 128×256×64 的能量，µJ"))
     ax.grid(True)
-    nano = 1000 * model.per_kb["l2"]
+    nano = 1000 * model.per_kb
     style.heading(
         drawn,
         say(language, f"A KB from L2 costs {nano:.1f} nJ · {records.gpu_name(gpu)}",
             f"来自 L2 的每 KB 耗能 {nano:.1f} nJ · {records.gpu_name(gpu)}"),
         say(
             language,
-            "watts ÷ TFLOPS of each loop, beside it its TFLOPS; line: the fit to 128×256, for KB from L2",
-            "各循环的瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合，KB 来自 L2",
+            "watts ÷ TFLOPS of each loop that does not wait, beside it its TFLOPS; line: the fit to 128×256",
+            "不等待数据的各循环：瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合",
         ),
     )  # fmt: skip
     style.legend(drawn, [("box", colour, kind) for kind, (colour, _) in kinds.items()], 0.76)

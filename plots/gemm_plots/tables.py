@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
+from gemm_plots.figures.text import Words
+
 from . import bottleneck_charts, count_charts, energy, error_charts, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
 from .panels import LOOKS
@@ -364,11 +366,12 @@ def _wgmma_alone(page: Page) -> str:
             page.say("accumulator", "累加器"),
             page.say("zeros in A and B", "A 和 B 中零的比例"),
         ]
-        made = Table([*head, *_LOOP_FIGURES, "pJ/FLOP"], used=found, texts=2)
+        made = Table([*head, *_LOOP_FIGURES, _PER_GHZ(page.language), "pJ/FLOP"], used=found, texts=2)
         for r in sorted(found, key=lambda r: (_TYPES_IN_ORDER.index((r["a"], r["acc"])), r["options"]["zeros"])):
             types = [step_charts.TYPE_NAMES.get(r[key], r[key]) for key in ("a", "acc")]
             share = f"{r['options']['zeros']:.0%}"
-            made.rows.append([*types, share, *_loop_figures(r), f"{energy.per_flop(r):.3f}"])
+            cells = [*types, share, *_loop_figures(r), f"{energy.per_ghz(r):.0f}", f"{energy.per_flop(r):.3f}"]
+            made.rows.append(cells)
         return made if found else None
 
     return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
@@ -383,6 +386,7 @@ def _main_loops(page: Page) -> str:
         head = [page.say("tile", "分块"), page.say("KB per stage from L2", "每个 stage 来自 L2 的 KB")]
         head += [page.say("from the partner", "来自另一线程块"), page.say("from memory", "来自显存"), *_LOOP_FIGURES]
         head += [
+            _PER_GHZ(page.language),
             page.say("µJ per 128×256×64", "每 128×256×64 的 µJ"),
             page.say("TFLOPS by the model", "模型给出的 TFLOPS"),
         ]
@@ -395,13 +399,15 @@ def _main_loops(page: Page) -> str:
                 told["tile"].replace("x", "×") + pair,
                 *(str(kb) for kb in (told["l2_kb"], partner, told["dram_kb"])),
             ]
-            said = _figure(model.tflops(r)) if model and not energy.bound_by_memory(r) else "–"
-            made.rows.append([*cells, *_loop_figures(r), f"{energy.per_unit(r):.2f}", said])
+            said = _figure(model.tflops(r)) if model and not told["dram_kb"] else "–"
+            cells += [*_loop_figures(r), f"{energy.per_ghz(r):.0f}", f"{energy.per_unit(r):.2f}", said]
+            made.rows.append(cells)
         return made if made.used else None
 
     return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
 
 
+_PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
 _LOOP_FIGURES = ("TFLOPS", "20–80 %", "SM MHz", "W")
 _TYPES_IN_ORDER = (("bf16", "f32"), ("f16", "f32"), ("f16", "f16"), ("tf32", "f32"), ("e4m3", "f32"))
 
