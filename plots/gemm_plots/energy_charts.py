@@ -95,8 +95,10 @@ def limits(course: Course, records: Records, language: str) -> Figure:
         library = records.baseline_at(gpu, [s.name for s in steps], size, baseline=BEST_LIBRARY)
         if library:
             bars.append((f"{BASELINES[BEST_LIBRARY](language)}, {size}³", {"tflops": library}, style.AMBER))
-    if not lines or not bars:
+    whole = energy.pick(records.main_loops[gpu], energy.FITTED_TILE, 1)
+    if whole is None or not bars:
         raise Missing(f"no timing of the {LADDER} ladder at {SIZES}, or no loop of a whole main loop")
+    end = style.number(whole["tflops"])
     inches, top = 5.6, 1.04 * max(line.tflops for line in lines)
     rows = 1 + max(row for _, row, _ in panels.label_rows(lines, top, inches))
     above, height = 0.85 + 0.17 * rows, 0.85 + 0.17 * rows + 0.55 + 0.3 * len(bars)
@@ -110,8 +112,8 @@ def limits(course: Course, records: Records, language: str) -> Figure:
     ax.set_xlabel("TFLOPS")
     style.heading(
         drawn,
-        say(language, f"What the main loop alone allows · {records.gpu_name(gpu)}",
-            f"仅凭主循环能达到的速度 · {records.gpu_name(gpu)}"),
+        say(language, f"A main loop of 128×256 ends at {end} TFLOPS · {records.gpu_name(gpu)}",
+            f"128×256 的主循环止于 {end} TFLOPS · {records.gpu_name(gpu)}"),
         say(
             language,
             "lines: loops with a GEMM's copies out of L2 and nothing else; brackets: share of the best library call",
@@ -191,7 +193,7 @@ def _kind(loop: Record, language: str) -> tuple[str, tuple[str, str]]:
     told = loop["options"]
     tile = told["tile"].replace("x", "×")
     if told["dram_kb"]:
-        return say(language, f"{tile}, some from memory", f"{tile}，部分来自显存"), (style.RED, "D")
+        return say(language, "some or all from memory", "部分或全部来自显存"), (style.RED, "D")
     if told["cluster"] == PAIR:
         return say(language, f"{tile}, pairs", f"{tile}，成对"), (
             (style.PLUM, "s") if told["tile"] == energy.FITTED_TILE else (style.GREEN, "s")
