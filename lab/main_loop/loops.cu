@@ -30,18 +30,15 @@ constexpr const char* NAME<uint32_t> = "f16";  // two sums
 /// The two buffers that stages are filled from, with their tensor maps; all loops share them.
 class Buffers {
  public:
-  explicit Buffers(const BufferSizes& sizes) : l2_(sizes.l2_bytes), dram_(sizes.dram_bytes) {
+  explicit Buffers(const BufferSizes& sizes)
+      : l2_(sizes.l2_bytes), dram_(sizes.dram_bytes), l2_map(map_of(l2_)), dram_map(map_of(dram_)) {
     l2_.upload(operands<__nv_bfloat16>(sizes.l2_bytes / sizeof(__nv_bfloat16)).data());
     for (std::size_t at = 0; at < dram_.bytes(); at += l2_.bytes())  // the same numbers again and again
       CUDA_CHECK(cudaMemcpy(dram_.as<char>() + at, l2_.get(), std::min(l2_.bytes(), dram_.bytes() - at),
                             cudaMemcpyDeviceToDevice));
-    l2_map = map_of(l2_);
-    dram_map = map_of(dram_);
   }
   int l2_rows() const { return rows_of(l2_); }
   int dram_rows() const { return rows_of(dram_); }
-
-  CUtensorMap l2_map, dram_map;
 
  private:
   static int rows_of(const DeviceBuffer& buffer) { return static_cast<int>(buffer.bytes() / ROW_BYTES); }
@@ -51,6 +48,9 @@ class Buffers {
   }
 
   DeviceBuffer l2_, dram_;
+
+ public:
+  const CUtensorMap l2_map, dram_map;  // made in place: a temporary need not be aligned as the driver wants it
 };
 
 /// What one loop is asked for. `boxes`: that a stage receives, of 8 KB each; from_dram: of these.
