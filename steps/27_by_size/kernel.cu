@@ -20,11 +20,12 @@ constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;
 
 /// Blocks of a cluster along M share B, along N share A; along K (SPLIT) they share the sums.
-template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false>
+template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0>
 struct Tile {
   static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, BUFFERS = BUFFERS_;
   static constexpr int ALONG_M = ALONG_M_, ALONG_N = ALONG_N_, SPLIT = SPLIT_;
-  static constexpr bool DIRECT = DIRECT_;
+  static constexpr bool DIRECT = DIRECT_, PDL = PDL_;
+  static constexpr int PACE = PACE_;
   static constexpr int CLUSTER = ALONG_M * ALONG_N * SPLIT;
   static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M, PIECES = MMAS_M * BN / ROW;
   static constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
@@ -48,6 +49,8 @@ __device__ __forceinline__ float4 load_float4_of(const void* pointer, int rank) 
   return v;
 }
 
+__device__ unsigned paced;
+
 template <class AB, Major B_MAJOR, class T>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -66,12 +69,20 @@ __global__ void __launch_bounds__(THREADS, 1)
   char* const Bs = As + T::A_BYTES;
   constexpr int READERS = T::ALONG_M * T::ALONG_N;  // blocks that read a stage
 
+  if (T::PDL) {
+    if (threadIdx.x == CONSUMERS * WARPGROUP) {
+      for (const CUtensorMap* map : {&a_map, &b_map, &c_map}) asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+    }
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  }
   if (threadIdx.x == 0) {
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, READERS * CONSUMERS * 4);
     barrier_init_fence();
   }
   if (CLUSTER > 1) cluster_sync(); else __syncthreads();
+  if (T::PDL) asm volatile("griddepcontrol.wait;" ::: "memory");
+  unsigned chunk = 0;
   const auto place_of = [&](int group) {
     const int2 at = tile_in_bands(group, group_rows, group_cols, band_rows);
     return make_int2((at.x * T::ALONG_M + (T::ALONG_M > 1 ? rank : 0)) * BM, (at.y * T::ALONG_N + (T::ALONG_N > 1 ? rank : 0)) * BN);
@@ -84,6 +95,12 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int group = first_group; group < groups && first_thread; group += step) {
       const int2 tile = place_of(group);
       for (int k = first_k; k < first_k + slices * BK; k += BK, place.advance()) {
+        if (T::PACE > 0 && k / BK % T::PACE == 0) {
+          atomicAdd(&paced, 1);
+          const unsigned wanted = chunk * gridDim.x;  // all have begun the chunk before
+          for (int tries = 0; tries < 2000 && static_cast<int>(*static_cast<volatile unsigned*>(&paced) - wanted) < 0; ++tries) __nanosleep(40);
+          ++chunk;
+        }
         char* const to = As + place.stage * T::STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
         barrier_wait(&empty[place.stage], place.parity ^ 1);
@@ -223,6 +240,20 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES));
   const int groups = ceil_div(g.m, T::BM * T::ALONG_M) * ceil_div(g.n, T::ALONG_N * T::BN);
   const int grid = T::CLUSTER * (T::SPLIT > 1 ? groups : std::min(groups, resident_clusters(kernel, T::CLUSTER, THREADS, T::BYTES)));
+  if (T::PACE > 0) {
+    void* counter = nullptr;
+    CUDA_CHECK(cudaGetSymbolAddress(&counter, paced));
+    CUDA_CHECK(cudaMemsetAsync(counter, 0, 4, stream));
+  }
+  if (T::PDL) {
+    cudaLaunchAttribute attributes[2]{};
+    auto configuration = cluster_configuration(attributes[0], T::CLUSTER, grid, THREADS, T::BYTES, stream);
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    configuration.numAttrs = 2;
+    CUDA_CHECK(cudaLaunchKernelEx(&configuration, kernel, a_map, b_map, c_map, g, band_rows));
+    return;
+  }
   launch_in_clusters(kernel, T::CLUSTER, grid, THREADS, T::BYTES, stream, a_map, b_map, c_map, g, band_rows);
 }
 
@@ -237,17 +268,22 @@ Variant variant(const char* name) {
 std::vector<Variant> variants() {
   return {
       variant<Tile<128, 256, 3, 4, 1, 1, 1>>("c1_256"),
-      variant<Tile<128, 256, 3, 4, 2, 1, 1>>("s2_256"),
-      variant<Tile<128, 256, 4, 0, 2, 1, 1, true>>("s2_256_direct"),
-      variant<Tile<256, 192, 3, 2, 1, 2, 1>>("c2_192"),
-      variant<Tile<256, 192, 4, 0, 1, 2, 1, true>>("c2_192_direct"),
-      variant<Tile<256, 192, 4, 0, 1, 1, 1, true>>("c1_192_direct"),
-      variant<Tile<256, 128, 4, 0, 1, 2, 1, true>>("w2_128_direct"),
-      variant<Tile<256, 128, 4, 1, 1, 2, 1>>("w2_128"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 1>>("c1_128"),
-      variant<Tile<128, 128, 6, 2, 2, 1, 1>>("s2_128"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 2>>("k2_128"),
-      variant<Tile<128, 256, 4, 1, 1, 1, 2>>("k2_256"),
-      variant<Tile<128, 256, 4, 1, 1, 1, 4>>("k4_256"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true>>("c1_256_pdl"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, false, 32>>("c1_256_pace32"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, false, 64>>("c1_256_pace64"),
+      variant<Tile<128, 256, 4, 2, 1, 1, 1>>("c1_256_4"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1>>("c1_192"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, false, 32>>("c1_192_pace32"),
+      variant<Tile<256, 192, 3, 2, 1, 2, 1, false, false, 32>>("c2_192_pace32"),
+      variant<Tile<128, 64, 8, 1, 1, 1, 1>>("c1_64"),
+      variant<Tile<128, 64, 8, 1, 1, 2, 1>>("n2_64"),
+      variant<Tile<128, 64, 8, 1, 2, 1, 1>>("m2_64"),
+      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true>>("c1_64_pdl"),
+      variant<Tile<128, 64, 8, 1, 1, 2, 1, false, true>>("n2_64_pdl"),
+      variant<Tile<128, 64, 8, 1, 2, 1, 1, false, true>>("m2_64_pdl"),
+      variant<Tile<128, 128, 6, 2, 1, 1, 1, false, true>>("c1_128_pdl"),
+      variant<Tile<128, 128, 6, 2, 2, 1, 1, false, true>>("s2_128_pdl"),
+      variant<Tile<128, 128, 6, 2, 1, 1, 2, false, true>>("k2_128_pdl"),
+      variant<Tile<256, 128, 4, 2, 1, 1, 1>>("w1_128"),
   };
 }
