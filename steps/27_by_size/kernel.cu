@@ -20,12 +20,13 @@ constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;
 
 /// Blocks of a cluster along M share B, along N share A; along K (SPLIT) they share the sums.
-template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0>
+template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0, int STAGGER_ = 0, bool NO_STORE_ = false>
 struct Tile {
   static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, BUFFERS = BUFFERS_;
   static constexpr int ALONG_M = ALONG_M_, ALONG_N = ALONG_N_, SPLIT = SPLIT_;
   static constexpr bool DIRECT = DIRECT_, PDL = PDL_;
-  static constexpr int PACE = PACE_;
+  static constexpr int PACE = PACE_, STAGGER = STAGGER_;
+  static constexpr bool NO_STORE = NO_STORE_;
   static constexpr int CLUSTER = ALONG_M * ALONG_N * SPLIT;
   static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M, PIECES = MMAS_M * BN / ROW;
   static constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
@@ -178,6 +179,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 
     for (int group = first_group; group < groups; group += step) {
       int stage_before = 0;
+      if (T::STAGGER > 0 && warpgroup == 1) named_barrier_sync(4, CONSUMERS * WARPGROUP);
       for (int slice = 0; slice < slices; ++slice, place.advance()) {
         barrier_wait(&full[place.stage], place.parity);
         const int stage = place.stage * T::STAGE_BYTES;
@@ -194,6 +196,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         wgmma_wait<1>();
         if (slice > 0) release(stage_before);
         stage_before = place.stage;
+        if (T::STAGGER > 0 && warpgroup == 0 && slice == min(T::STAGGER, slices) - 1) asm volatile("bar.arrive 4, 256;" ::: "memory");
       }
       wgmma_wait<0>();
       if (T::SPLIT == 1) release(stage_before);
@@ -218,6 +221,10 @@ __global__ void __launch_bounds__(THREADS, 1)
                 float* const s = sum_of_piece(piece) + quad * 4;
                 s[0] += v.x, s[1] += v.y, s[2] += v.z, s[3] += v.w;
               }
+      }
+      if (T::NO_STORE) {
+        if (acc[0][0] == 123.456f && acc[0][5] == 17.0f) store(place_of(group), 0.0f);
+        continue;
       }
       if (g.beta == 0.0f)
         store(place_of(group), 0.0f);
@@ -267,23 +274,19 @@ Variant variant(const char* name) {
 
 std::vector<Variant> variants() {
   return {
-      variant<Tile<128, 256, 3, 4, 1, 1, 1>>("c1_256"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true>>("c1_256_pdl"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, false, 32>>("c1_256_pace32"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, false, 64>>("c1_256_pace64"),
-      variant<Tile<128, 256, 4, 2, 1, 1, 1>>("c1_256_4"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1>>("c1_192"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, false, 32>>("c1_192_pace32"),
-      variant<Tile<256, 192, 3, 2, 1, 2, 1, false, false, 32>>("c2_192_pace32"),
-      variant<Tile<128, 64, 8, 1, 1, 1, 1>>("c1_64"),
-      variant<Tile<128, 64, 8, 1, 1, 2, 1>>("n2_64"),
-      variant<Tile<128, 64, 8, 1, 2, 1, 1>>("m2_64"),
-      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true>>("c1_64_pdl"),
-      variant<Tile<128, 64, 8, 1, 1, 2, 1, false, true>>("n2_64_pdl"),
-      variant<Tile<128, 64, 8, 1, 2, 1, 1, false, true>>("m2_64_pdl"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 1, false, true>>("c1_128_pdl"),
-      variant<Tile<128, 128, 6, 2, 2, 1, 1, false, true>>("s2_128_pdl"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 2, false, true>>("k2_128_pdl"),
-      variant<Tile<256, 128, 4, 2, 1, 1, 1>>("w1_128"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true>>("pdl"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 1>>("stag1"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 2>>("stag2"),
+      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true>>("pdl_4"),
+      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true, 0, 1>>("stag1_4"),
+      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true, 0, 2>>("stag2_4"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, true, true>>("direct"),
+      variant<Tile<128, 256, 4, 0, 1, 1, 1, true, true>>("direct_4"),
+      variant<Tile<128, 256, 4, 0, 1, 1, 1, true, true, 0, 1>>("direct_stag1_4"),
+      variant<Tile<128, 256, 4, 0, 1, 1, 1, true, true, 0, 2>>("direct_stag2_4"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, true>>("nostore"),
+      variant<Tile<128, 256, 3, 4, 2, 1, 1, false, true>>("s2_pdl"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true>>("192_pdl"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true, 0, 1>>("192_stag1"),
   };
 }
