@@ -20,13 +20,14 @@ constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;
 
 /// Blocks of a cluster along M share B, along N share A; along K (SPLIT) they share the sums.
-template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0, int STAGGER_ = 0, bool NO_STORE_ = false>
+template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0, int STAGGER_ = 0, bool NO_STORE_ = false, bool BY_WARP_ = false, int PLACE_ = 0>
 struct Tile {
   static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, BUFFERS = BUFFERS_;
   static constexpr int ALONG_M = ALONG_M_, ALONG_N = ALONG_N_, SPLIT = SPLIT_;
   static constexpr bool DIRECT = DIRECT_, PDL = PDL_;
   static constexpr int PACE = PACE_, STAGGER = STAGGER_;
-  static constexpr bool NO_STORE = NO_STORE_;
+  static constexpr bool NO_STORE = NO_STORE_, BY_WARP = BY_WARP_;
+  static constexpr int PLACE = PLACE_;
   static constexpr int CLUSTER = ALONG_M * ALONG_N * SPLIT;
   static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M, PIECES = MMAS_M * BN / ROW;
   static constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
@@ -156,6 +157,20 @@ __global__ void __launch_bounds__(THREADS, 1)
           }
         return;
       }
+      if constexpr (T::BY_WARP) {
+        char* const box = As + STAGES * T::STAGE_BYTES + (warp * T::BUFFERS + piece % T::BUFFERS) * 16 * ROW_BYTES;
+        if (lane == 0) tma_store_wait_read<T::BUFFERS - 1>();
+        __syncwarp();
+        stage_sums<AB>(box - warp % 4 * 16 * ROW_BYTES, acc[i] + j * ROW / 2, g.alpha, beta,
+                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+        fence_for_async_reads();
+        __syncwarp();
+        if (lane == 0) {
+          tma_store(c_map, col, warp_row, box);
+          tma_store_commit();
+        }
+        return;
+      }
       char* const box = Cs + piece % T::BUFFERS * PIECE_BYTES;
       if (first_thread) tma_store_wait_read<T::BUFFERS - 1>();
       named_barrier_sync(1 + warpgroup, WARPGROUP);
@@ -231,7 +246,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       else
         store(place_of(group), g.beta);
     }
-    if (first_thread) tma_store_wait_read<0>();
+    if (T::BY_WARP ? lane == 0 : first_thread) tma_store_wait_read<0>();
   }
   if (CLUSTER > 1) { __syncwarp(); cluster_sync(); }
 }
@@ -242,7 +257,7 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const CUtensorMap a_map = make_tensor_map(g.a, g.m, g.k, g.lda, T::A_ROWS, BK);
   const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, T::BN / T::ALONG_M, BK)
                                                 : make_tensor_map(g.b, g.k, g.n, g.ldb, BK / T::ALONG_M, ROW);
-  const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, MMA_M, ROW);
+  const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, T::BY_WARP ? 16 : MMA_M, ROW);
   const int band_rows = band_height(options.swizzle_stride, BAND, T::BM * T::ALONG_M, g.m);
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES));
   const int groups = ceil_div(g.m, T::BM * T::ALONG_M) * ceil_div(g.n, T::ALONG_N * T::BN);
@@ -252,9 +267,19 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
     CUDA_CHECK(cudaGetSymbolAddress(&counter, paced));
     CUDA_CHECK(cudaMemsetAsync(counter, 0, 4, stream));
   }
+  if (T::CLUSTER == 1 && T::PLACE == 0) {
+    cudaLaunchAttribute attribute[1]{};
+    cudaLaunchConfig_t configuration{};
+    configuration.gridDim = dim3(grid), configuration.blockDim = dim3(THREADS), configuration.dynamicSmemBytes = T::BYTES, configuration.stream = stream;
+    configuration.attrs = attribute, configuration.numAttrs = T::PDL;
+    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[0].val.programmaticStreamSerializationAllowed = 1;
+    CUDA_CHECK(cudaLaunchKernelEx(&configuration, kernel, a_map, b_map, c_map, g, band_rows));
+    return;
+  }
   if (T::PDL) {
     cudaLaunchAttribute attributes[2]{};
-    auto configuration = cluster_configuration(attributes[0], T::CLUSTER, grid, THREADS, T::BYTES, stream);
+    auto configuration = cluster_configuration(attributes[0], std::max(T::CLUSTER, T::PLACE), grid, THREADS, T::BYTES, stream);
     attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[1].val.programmaticStreamSerializationAllowed = 1;
     configuration.numAttrs = 2;
@@ -274,19 +299,22 @@ Variant variant(const char* name) {
 
 std::vector<Variant> variants() {
   return {
+      variant<Tile<128, 256, 3, 4, 1, 1, 1>>("plain"),
       variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true>>("pdl"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 1>>("stag1"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 2>>("stag2"),
-      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true>>("pdl_4"),
-      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true, 0, 1>>("stag1_4"),
-      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true, 0, 2>>("stag2_4"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, true, true>>("direct"),
-      variant<Tile<128, 256, 4, 0, 1, 1, 1, true, true>>("direct_4"),
-      variant<Tile<128, 256, 4, 0, 1, 1, 1, true, true, 0, 1>>("direct_stag1_4"),
-      variant<Tile<128, 256, 4, 0, 1, 1, 1, true, true, 0, 2>>("direct_stag2_4"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, true>>("nostore"),
-      variant<Tile<128, 256, 3, 4, 2, 1, 1, false, true>>("s2_pdl"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true>>("192_pdl"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true, 0, 1>>("192_stag1"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, false, 2>>("place2"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, true>>("warp"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, true, 2>>("warp_place2"),
+      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true, 0, 0, false, true>>("warp_4"),
+      variant<Tile<128, 256, 3, 4, 2, 1, 1, false, true, 0, 0, false, true>>("s2_warp"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true, 0, 0, false, true>>("192_warp"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true, 0, 0, false, true, 2>>("192_warp_place2"),
+      variant<Tile<256, 192, 3, 2, 1, 2, 1, false, true, 0, 0, false, true>>("c2_192_warp"),
+      variant<Tile<256, 192, 3, 2, 2, 1, 1, false, true, 0, 0, false, true>>("s2_192_warp"),
+      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true>>("64"),
+      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true, 0, 0, false, true>>("64_warp"),
+      variant<Tile<128, 128, 6, 2, 1, 1, 1, false, true, 0, 0, false, true>>("128_warp"),
+      variant<Tile<128, 128, 5, 2, 1, 1, 1, false, true, 0, 0, false, true, 2>>("128_warp_place2"),
+      variant<Tile<128, 128, 6, 2, 1, 1, 2, false, true, 0, 0, false, true>>("k2_128_warp"),
+      variant<Tile<128, 256, 4, 1, 1, 1, 2, false, true, 0, 0, false, true>>("k2_256_warp"),
   };
 }
