@@ -20,7 +20,7 @@ constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;
 
 /// Blocks of a cluster along M share B, along N share A; along K (SPLIT) they share the sums.
-template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0, int STAGGER_ = 0, bool NO_STORE_ = false, bool BY_WARP_ = false, int PLACE_ = 0>
+template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0, int STAGGER_ = 0, bool NO_STORE_ = false, bool BY_WARP_ = false, int PLACE_ = 0, bool BULK_ = false, bool ACROSS_ = false>
 struct Tile {
   static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, BUFFERS = BUFFERS_;
   static constexpr int ALONG_M = ALONG_M_, ALONG_N = ALONG_N_, SPLIT = SPLIT_;
@@ -28,6 +28,7 @@ struct Tile {
   static constexpr int PACE = PACE_, STAGGER = STAGGER_;
   static constexpr bool NO_STORE = NO_STORE_, BY_WARP = BY_WARP_;
   static constexpr int PLACE = PLACE_;
+  static constexpr bool BULK = BULK_, ACROSS = ACROSS_;
   static constexpr int CLUSTER = ALONG_M * ALONG_N * SPLIT;
   static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M, PIECES = MMAS_M * BN / ROW;
   static constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
@@ -86,7 +87,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (T::PDL) asm volatile("griddepcontrol.wait;" ::: "memory");
   unsigned chunk = 0;
   const auto place_of = [&](int group) {
-    const int2 at = tile_in_bands(group, group_rows, group_cols, band_rows);
+    const int2 turned = T::ACROSS ? tile_in_bands(group, group_cols, group_rows, min(band_rows, group_cols)) : tile_in_bands(group, group_rows, group_cols, band_rows);
+    const int2 at = T::ACROSS ? make_int2(turned.y, turned.x) : turned;
     return make_int2((at.x * T::ALONG_M + (T::ALONG_M > 1 ? rank : 0)) * BM, (at.y * T::ALONG_N + (T::ALONG_N > 1 ? rank : 0)) * BN);
   };
   const int first_k = T::SPLIT > 1 ? rank * slices * BK : 0;
@@ -184,6 +186,31 @@ __global__ void __launch_bounds__(THREADS, 1)
       }
     };
     const auto store = [&](int2 tile, float beta) {
+      if constexpr (T::BULK) {
+#pragma unroll
+        for (int round = 0; round < T::PIECES; round += T::BUFFERS) {
+          if (first_thread) tma_store_wait_read<0>();
+          named_barrier_sync(1 + warpgroup, WARPGROUP);
+#pragma unroll
+          for (int b = 0; b < T::BUFFERS; ++b) {
+            const int i = (round + b) / (BN / ROW), j = (round + b) % (BN / ROW);
+            const int warp_row = tile.x + warpgroup * T::WM + i * MMA_M + warp % 4 * 16, col = tile.y + j * ROW;
+            stage_sums<AB>(Cs + b * PIECE_BYTES, acc[i] + j * ROW / 2, g.alpha, beta,
+                           {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+          }
+          fence_for_async_reads();
+          named_barrier_sync(1 + warpgroup, WARPGROUP);
+          if (first_thread) {
+#pragma unroll
+            for (int b = 0; b < T::BUFFERS; ++b) {
+              const int i = (round + b) / (BN / ROW), j = (round + b) % (BN / ROW);
+              tma_store(c_map, tile.y + j * ROW, tile.x + warpgroup * T::WM + i * MMA_M, Cs + b * PIECE_BYTES);
+            }
+            tma_store_commit();
+          }
+        }
+        return;
+      }
 #pragma unroll
       for (int piece = 0; piece < T::PIECES; ++piece)
         if (T::SPLIT == 1 || piece / (T::PIECES / T::SPLIT) == rank) store_piece(tile, piece, beta);
@@ -299,22 +326,15 @@ Variant variant(const char* name) {
 
 std::vector<Variant> variants() {
   return {
-      variant<Tile<128, 256, 3, 4, 1, 1, 1>>("plain"),
       variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true>>("pdl"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, false, 2>>("place2"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, true>>("warp"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, true, 2>>("warp_place2"),
-      variant<Tile<128, 256, 4, 2, 1, 1, 1, false, true, 0, 0, false, true>>("warp_4"),
-      variant<Tile<128, 256, 3, 4, 2, 1, 1, false, true, 0, 0, false, true>>("s2_warp"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true, 0, 0, false, true>>("192_warp"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true, 0, 0, false, true, 2>>("192_warp_place2"),
-      variant<Tile<256, 192, 3, 2, 1, 2, 1, false, true, 0, 0, false, true>>("c2_192_warp"),
-      variant<Tile<256, 192, 3, 2, 2, 1, 1, false, true, 0, 0, false, true>>("s2_192_warp"),
-      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true>>("64"),
-      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true, 0, 0, false, true>>("64_warp"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 1, false, true, 0, 0, false, true>>("128_warp"),
-      variant<Tile<128, 128, 5, 2, 1, 1, 1, false, true, 0, 0, false, true, 2>>("128_warp_place2"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 2, false, true, 0, 0, false, true>>("k2_128_warp"),
-      variant<Tile<128, 256, 4, 1, 1, 1, 2, false, true, 0, 0, false, true>>("k2_256_warp"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("bulk"),
+      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, false, 0, true, true>>("bulk_across"),
+      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true>>("192"),
+      variant<Tile<256, 192, 3, 3, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("192_bulk"),
+      variant<Tile<256, 192, 3, 3, 1, 1, 1, false, true, 0, 0, false, false, 0, true, true>>("192_bulk_across"),
+      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("64_bulk"),
+      variant<Tile<128, 128, 6, 2, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("128_bulk"),
+      variant<Tile<128, 128, 4, 2, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("128_bulk_4"),
+      variant<Tile<128, 128, 6, 2, 1, 1, 2, false, true>>("k2_128"),
   };
 }
