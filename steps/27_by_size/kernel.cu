@@ -1,8 +1,29 @@
-// Step 27 (exploration)
+// Step 27: the tile, and whether K is split, by the size.
+//
+// The idea: no tile is the best for every C. Large tiles move the fewest bytes, but C has to have
+// enough of them to fill the multiprocessors, wave after wave. So this step has the kernel of step
+// 25 for four tiles, and the launcher takes the one for which a small model promises the shortest
+// time: the number of waves, times what a tile costs per slice of K and once.
+//
+// A small C with a long K has too few tiles, whatever their size. Then two blocks, a cluster, share
+// one tile: each multiplies one half of K. They meet, and each adds the sums of half the tile that
+// the other has left in its shared memory (distributed shared memory), and stores that half.
+//
+// A product of 1024³ takes 6 µs, and 1 µs of that is the start of its kernel. So a launch may begin
+// before the kernel in front of it has ended: it sets up its barriers, and then waits for that one.
+//
+// Against step 25: the tile as a template parameter, 64·MMAS_M rows per consumer; the split; the
+// early launch; the last columns of a C whose N is no multiple of 8, which TMA cannot clip. There
+// is no multicast: see step 26 for why it saves nothing here.
+//
+// Source: the early launch is "programmatic dependent launch" (CUDA Programming Guide); the split
+// over distributed shared memory and the model are our own.
+
 #include "common/device/check.h"
-#include "common/device/cluster_launch.h"
 #include "common/device/gemm.h"
+#include "common/device/launch_early.h"
 #include "common/device/ptx/cluster.h"
+#include "common/device/ptx/dependent_launch.h"
 #include "common/device/ptx/mbarrier.h"
 #include "common/device/ptx/tma.h"
 #include "common/device/ptx/warpgroup.h"
@@ -17,217 +38,118 @@ constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGR
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
-constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;
+constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
+constexpr int DEFAULT_BAND = 2048;                      // rows of C in a band
+static_assert(BK == ROW, "a row of A's box is a slice of K");
 
-/// Blocks of a cluster along M share B, along N share A; along K (SPLIT) they share the sums.
-template <int BM_, int BN_, int STAGES_, int BUFFERS_, int ALONG_M_, int ALONG_N_, int SPLIT_, bool DIRECT_ = false, bool PDL_ = false, int PACE_ = 0, int STAGGER_ = 0, bool NO_STORE_ = false, bool BY_WARP_ = false, int PLACE_ = 0, bool BULK_ = false, bool ACROSS_ = false>
+/// A block tile, its ring, the pieces of C that a consumer has room for, and the blocks that share
+/// K (1 or 2).
+template <int BM_, int BN_, int STAGES_, int ROOM_, int SPLIT_ = 1>
 struct Tile {
-  static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, BUFFERS = BUFFERS_;
-  static constexpr int ALONG_M = ALONG_M_, ALONG_N = ALONG_N_, SPLIT = SPLIT_;
-  static constexpr bool DIRECT = DIRECT_, PDL = PDL_;
-  static constexpr int PACE = PACE_, STAGGER = STAGGER_;
-  static constexpr bool NO_STORE = NO_STORE_, BY_WARP = BY_WARP_;
-  static constexpr int PLACE = PLACE_;
-  static constexpr bool BULK = BULK_, ACROSS = ACROSS_;
-  static constexpr int CLUSTER = ALONG_M * ALONG_N * SPLIT;
-  static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M, PIECES = MMAS_M * BN / ROW;
-  static constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int BYTES = STAGES * STAGE_BYTES + CONSUMERS * BUFFERS * PIECE_BYTES;
-  static constexpr int A_ROWS = BM / ALONG_N, B_PARTS = ALONG_M;  // rows of A that a block loads for all
-  static_assert(SPLIT == 1 || PIECES % SPLIT == 0 && PIECES * CONSUMERS * 2 * PIECE_BYTES <= STAGES * STAGE_BYTES);
+  static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, ROOM = ROOM_, SPLIT = SPLIT_;
+  static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M;  // rows of a consumer
+  static constexpr int PIECES = MMAS_M * BN / ROW;                // of C, 64×64, per consumer
+  static constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BK * BN * 2;
+  static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
+  static constexpr int SMEM_BYTES = RING_BYTES + CONSUMERS * ROOM * PIECE_BYTES;
+  static constexpr int OWN = PIECES / SPLIT;  // pieces that a block of the cluster stores
+  static_assert(PIECES % SPLIT == 0 && (SPLIT == 1 || BM * BN * 4 <= RING_BYTES));
 };
 
-template <int BLOCKS>
-__device__ __forceinline__ void load_for_all(void* to, const CUtensorMap& map, int x, int y, Barrier* landed) {
-  if constexpr (BLOCKS > 1)
-    tma_load_multicast(to, map, x, y, landed, (1 << BLOCKS) - 1);
-  else
-    tma_load(to, map, x, y, landed);
-}
-
-__device__ __forceinline__ float4 load_float4_of(const void* pointer, int rank) {
-  float4 v;
-  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(shared_address_in(pointer, rank)) : "memory");
-  return v;
-}
-
-__device__ unsigned paced;
-
+/// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
+/// column (Major::K).
 template <class AB, Major B_MAJOR, class T>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+    gemm_kernel(const __grid_constant__ CUtensorMap a_map,
+                const __grid_constant__ CUtensorMap b_map,
                 const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
-  constexpr int BM = T::BM, BN = T::BN, STAGES = T::STAGES, CLUSTER = T::CLUSTER;
-  const int group_rows = ceil_div(g.m, T::ALONG_M * BM), group_cols = ceil_div(g.n, T::ALONG_N * BN);
-  const int groups = group_rows * group_cols, slices = ceil_div(ceil_div(g.k, BK), T::SPLIT);
-  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
-  const int first_group = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
+  constexpr int BM = T::BM, BN = T::BN, STAGES = T::STAGES, SPLIT = T::SPLIT;
+  const int tile_rows = ceil_div(g.m, BM), tile_cols = ceil_div(g.n, BN);
+  const int tiles = tile_rows * tile_cols, slices = ceil_div(ceil_div(g.k, BK), SPLIT);
+  const int rank = SPLIT > 1 ? cluster_rank() : 0;
+  const int first_tile = blockIdx.x / SPLIT, step = gridDim.x / SPLIT;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int warpgroup = warp / 4;
+  const int warpgroup = warp / 4;  // the consumers, then the producer
   const bool first_thread = threadIdx.x % WARPGROUP == 0;
 
-  extern __shared__ __align__(1024) char As[];
-  __shared__ Barrier full[STAGES], empty[STAGES];
+  extern __shared__ __align__(1024) char As[];  // STAGES times As[BM][BK] and Bs, then C's pieces
+  __shared__ Barrier full[STAGES], empty[STAGES];  // the slice has landed; it has been read
   char* const Bs = As + T::A_BYTES;
-  constexpr int READERS = T::ALONG_M * T::ALONG_N;  // blocks that read a stage
 
-  if (T::PDL) {
-    if (threadIdx.x == CONSUMERS * WARPGROUP) {
-      for (const CUtensorMap* map : {&a_map, &b_map, &c_map}) asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-    }
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  }
+  let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
-    for (Barrier& barrier : empty) barrier_init(&barrier, READERS * CONSUMERS * 4);
-    barrier_init_fence();
+    for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
+    barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
-  if (CLUSTER > 1) cluster_sync(); else __syncthreads();
-  if (T::PDL) asm volatile("griddepcontrol.wait;" ::: "memory");
-  unsigned chunk = 0;
-  const auto place_of = [&](int group) {
-    const int2 turned = T::ACROSS ? tile_in_bands(group, group_cols, group_rows, min(band_rows, group_cols)) : tile_in_bands(group, group_rows, group_cols, band_rows);
-    const int2 at = T::ACROSS ? make_int2(turned.y, turned.x) : turned;
-    return make_int2((at.x * T::ALONG_M + (T::ALONG_M > 1 ? rank : 0)) * BM, (at.y * T::ALONG_N + (T::ALONG_N > 1 ? rank : 0)) * BN);
-  };
-  const int first_k = T::SPLIT > 1 ? rank * slices * BK : 0;
+  __syncthreads();           // nobody waits or arrives at a barrier that is not there yet
+  wait_for_kernel_before();  // A and B are complete, and nobody needs the old C any more
 
-  RingPlace<STAGES> place;
+  RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
     give_registers_back<PRODUCER_REGISTERS>();
-    for (int group = first_group; group < groups && first_thread; group += step) {
-      const int2 tile = place_of(group);
+    for (int index = first_tile; index < tiles && first_thread; index += step) {
+      const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
+      const int first_k = rank * slices * BK;  // what lies beyond K arrives as zeros
       for (int k = first_k; k < first_k + slices * BK; k += BK, place.advance()) {
-        if (T::PACE > 0 && k / BK % T::PACE == 0) {
-          atomicAdd(&paced, 1);
-          const unsigned wanted = chunk * gridDim.x;  // all have begun the chunk before
-          for (int tries = 0; tries < 2000 && static_cast<int>(*static_cast<volatile unsigned*>(&paced) - wanted) < 0; ++tries) __nanosleep(40);
-          ++chunk;
-        }
         char* const to = As + place.stage * T::STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
+        // The consumers have read what this stage held.
         barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(landed, T::STAGE_BYTES);
-        const int a_row = T::ALONG_N > 1 ? rank * T::A_ROWS : 0;
-        load_for_all<T::ALONG_N>(to + a_row * ROW_BYTES, a_map, k, tile.x + a_row, landed);
+        tma_load(to, a_map, k, tile.x * BM, landed);
         if (B_MAJOR == Major::K) {
-          constexpr int ROWS = BN / T::ALONG_M;
-          const int b_row = T::ALONG_M > 1 ? rank * ROWS : 0;
-          load_for_all<T::ALONG_M>(to + T::A_BYTES + b_row * ROW_BYTES, b_map, k, tile.y + b_row, landed);
+          tma_load(to + T::A_BYTES, b_map, k, tile.y * BN, landed);
         } else {
-          constexpr int ROWS = BK / T::ALONG_M;
-          const int b_row = T::ALONG_M > 1 ? rank * ROWS : 0;
 #pragma unroll
           for (int col = 0; col < BN; col += ROW)
-            load_for_all<T::ALONG_M>(to + T::A_BYTES + col * BK * 2 + b_row * ROW_BYTES, b_map, tile.y + col, k + b_row, landed);
+            tma_load(to + T::A_BYTES + col * BK * 2, b_map, tile.y * BN + col, k, landed);
         }
       }
     }
-    if (T::SPLIT > 1) { __syncwarp(); cluster_sync(); }
+    if (SPLIT > 1) cluster_sync();  // the consumers meet those of the other block
   } else {
     take_registers<CONSUMER_REGISTERS>();
     const uint32_t As_read = shared_address(As) + warpgroup * T::WM * ROW_BYTES;
     const uint32_t Bs_read = shared_address(Bs);
-    char* const Cs = As + STAGES * T::STAGE_BYTES + warpgroup * T::BUFFERS * PIECE_BYTES;
+    char* const Cs = As + T::RING_BYTES + warpgroup * T::ROOM * PIECE_BYTES;
     const auto release = [&](int stage) {
-      if constexpr (READERS > 1) {
-        if (lane < READERS) barrier_arrive_at(&empty[stage], lane);
-      } else {
-        if (lane == 0) barrier_arrive(&empty[stage]);
-      }
+      if (lane == 0) barrier_arrive(&empty[stage]);
     };
-    float acc[T::MMAS_M][BN / 2];
-    const auto store_piece = [&](int2 tile, int piece, float beta) {
-      const int i = piece / (BN / ROW), j = piece % (BN / ROW);
-      const int row = tile.x + warpgroup * T::WM + i * MMA_M, warp_row = row + warp % 4 * 16;
-      const int col = tile.y + j * ROW;
-      if constexpr (T::DIRECT) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h)
-#pragma unroll
-          for (int c = 0; c < 8; c += 4) {
-            uint32_t v[4];
-#pragma unroll
-            for (int t = 0; t < 4; ++t) {
-              const float* two = acc[i] + j * 32 + (c + t) * 4 + h * 2;
-              store_pair(reinterpret_cast<AB*>(&v[t]), make_float2(g.alpha * two[0], g.alpha * two[1]));
-            }
-            transpose_in_quad(v, lane);
-            const int r = warp_row + h * 8 + lane / 4, cc = col + (c + lane % 4) * 8;
-            if (r < g.m && cc < g.n) __stcs(reinterpret_cast<uint4*>(g.c + (size_t)r * g.ldc + cc), make_uint4(v[0], v[1], v[2], v[3]));
-          }
-        return;
-      }
-      if constexpr (T::BY_WARP) {
-        char* const box = As + STAGES * T::STAGE_BYTES + (warp * T::BUFFERS + piece % T::BUFFERS) * 16 * ROW_BYTES;
-        if (lane == 0) tma_store_wait_read<T::BUFFERS - 1>();
-        __syncwarp();
-        stage_sums<AB>(box - warp % 4 * 16 * ROW_BYTES, acc[i] + j * ROW / 2, g.alpha, beta,
-                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-        fence_for_async_reads();
-        __syncwarp();
-        if (lane == 0) {
-          tma_store(c_map, col, warp_row, box);
-          tma_store_commit();
-        }
-        return;
-      }
-      char* const box = Cs + piece % T::BUFFERS * PIECE_BYTES;
-      if (first_thread) tma_store_wait_read<T::BUFFERS - 1>();
-      named_barrier_sync(1 + warpgroup, WARPGROUP);
-      stage_sums<AB>(box, acc[i] + j * ROW / 2, g.alpha, beta,
-                     {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-      fence_for_async_reads();
-      named_barrier_sync(1 + warpgroup, WARPGROUP);
-      if (first_thread) {
-        tma_store(c_map, col, row, box);
-        tma_store_commit();
-      }
+    float acc[T::MMAS_M][BN / 2];          // 64×BN of the warpgroup each, 16×BN of a warp
+    const auto sums_of = [&](int piece) {  // 32 per thread
+      return acc[piece / (BN / ROW)] + piece % (BN / ROW) * (ROW / 2);
     };
     const auto store = [&](int2 tile, float beta) {
-      if constexpr (T::BULK) {
 #pragma unroll
-        for (int round = 0; round < T::PIECES; round += T::BUFFERS) {
-          if (first_thread) tma_store_wait_read<0>();
-          named_barrier_sync(1 + warpgroup, WARPGROUP);
-#pragma unroll
-          for (int b = 0; b < T::BUFFERS; ++b) {
-            const int i = (round + b) / (BN / ROW), j = (round + b) % (BN / ROW);
-            const int warp_row = tile.x + warpgroup * T::WM + i * MMA_M + warp % 4 * 16, col = tile.y + j * ROW;
-            stage_sums<AB>(Cs + b * PIECE_BYTES, acc[i] + j * ROW / 2, g.alpha, beta,
-                           {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-          }
-          fence_for_async_reads();
-          named_barrier_sync(1 + warpgroup, WARPGROUP);
-          if (first_thread) {
-#pragma unroll
-            for (int b = 0; b < T::BUFFERS; ++b) {
-              const int i = (round + b) / (BN / ROW), j = (round + b) % (BN / ROW);
-              tma_store(c_map, tile.y + j * ROW, tile.x + warpgroup * T::WM + i * MMA_M, Cs + b * PIECE_BYTES);
-            }
-            tma_store_commit();
-          }
-        }
-        return;
+      for (int piece = 0; piece < T::PIECES; ++piece) {
+        if (piece / T::OWN != rank) continue;
+        const int row = (tile.x * CONSUMERS + warpgroup) * T::WM + piece / (BN / ROW) * MMA_M;
+        const int warp_row = row + warp % 4 * 16, col = tile.y * BN + piece % (BN / ROW) * ROW;
+        char* const box = Cs + piece % T::ROOM * PIECE_BYTES;
+        if (first_thread) tma_store_wait_read<T::ROOM - 1>();  // the engine has read this piece
+        named_barrier_sync(1 + warpgroup, WARPGROUP);          // so the piece may be written
+        stage_sums<AB>(box, sums_of(piece), g.alpha, beta,
+                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+        fence_for_async_reads();                       // the engine will see what this thread wrote
+        named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
+        const bool clipped_in_a_chunk = g.n % 8 != 0 && col + ROW > g.n;
+        if (clipped_in_a_chunk)
+          copy_box(box, g.c + row * g.ldc + col, g.ldc, g.m - row, g.n - col);
+        else if (first_thread)
+          tma_store(c_map, col, row, box);
+        if (first_thread) tma_store_commit();  // a group per piece, if only an empty one
       }
-#pragma unroll
-      for (int piece = 0; piece < T::PIECES; ++piece)
-        if (T::SPLIT == 1 || piece / (T::PIECES / T::SPLIT) == rank) store_piece(tile, piece, beta);
     };
-    constexpr int QUADS = 8;  // of 4 sums in a thread's part of a piece
-    const auto part = [&](int piece, int quad) { return As + ((piece * QUADS + quad) * CONSUMERS * WARPGROUP + threadIdx.x) * 16; };
-    const auto sum_of_piece = [&](int piece) { return acc[piece / (BN / ROW)] + piece % (BN / ROW) * (ROW / 2); };
 
-    for (int group = first_group; group < groups; group += step) {
+    for (int index = first_tile; index < tiles; index += step) {
       int stage_before = 0;
-      if (T::STAGGER > 0 && warpgroup == 1) named_barrier_sync(4, CONSUMERS * WARPGROUP);
       for (int slice = 0; slice < slices; ++slice, place.advance()) {
         barrier_wait(&full[place.stage], place.parity);
         const int stage = place.stage * T::STAGE_BYTES;
         const uint64_t a = matrix_descriptor<Major::K>(As_read + stage, BK);
         const uint64_t b = matrix_descriptor<B_MAJOR>(Bs_read + stage, BK);
-        wgmma_fence();
+        wgmma_fence();  // this warp has done with the sums of the tile before
 #pragma unroll
         for (int k_step = 0; k_step < BK / MMA_K; ++k_step)
 #pragma unroll
@@ -235,106 +157,126 @@ __global__ void __launch_bounds__(THREADS, 1)
             wgmma_m64k16<AB, B_MAJOR>(acc[i], a + k_step * NEXT_K16<Major::K> + i * NEXT_ROWS,
                                       b + k_step * NEXT_K16<B_MAJOR>, slice > 0 || k_step > 0);
         wgmma_commit();
-        wgmma_wait<1>();
+        wgmma_wait<1>();  // the products of the slice before are done
         if (slice > 0) release(stage_before);
         stage_before = place.stage;
-        if (T::STAGGER > 0 && warpgroup == 0 && slice == min(T::STAGGER, slices) - 1) asm volatile("bar.arrive 4, 256;" ::: "memory");
       }
-      wgmma_wait<0>();
-      if (T::SPLIT == 1) release(stage_before);
-      if constexpr (T::SPLIT > 1) {
-        constexpr int OWN = T::PIECES / T::SPLIT;
-        named_barrier_sync(3, CONSUMERS * WARPGROUP);  // both consumers have done with the ring
+      wgmma_wait<0>();  // the sums are complete
+      release(stage_before);
+
+      if constexpr (SPLIT > 1) {
+        // The ring has served: it takes the sums of the pieces that the other block stores.
+        constexpr int QUADS = ROW / 2 / 4;  // of four sums, per thread and piece
+        const auto left = [&](int piece, int quad) {
+          const int at = (piece * QUADS + quad) * CONSUMERS * WARPGROUP + threadIdx.x;
+          return reinterpret_cast<float4*>(As) + at;
+        };
+        named_barrier_sync(1 + CONSUMERS, CONSUMERS * WARPGROUP);  // both have read their slices
 #pragma unroll
         for (int piece = 0; piece < T::PIECES; ++piece)
-          if (piece / OWN != rank)
+          if (piece / T::OWN != rank)
 #pragma unroll
             for (int quad = 0; quad < QUADS; ++quad)
-              *reinterpret_cast<float4*>(part(piece, quad)) = *reinterpret_cast<float4*>(sum_of_piece(piece) + quad * 4);
-        cluster_sync();
+              *left(piece, quad) = float4_at(sums_of(piece) + quad * 4);
+        cluster_sync();  // the other block's sums are there
 #pragma unroll
         for (int piece = 0; piece < T::PIECES; ++piece)
-          if (piece / OWN == rank)
+          if (piece / T::OWN == rank)
 #pragma unroll
-            for (int other = 1; other < T::SPLIT; ++other)
-#pragma unroll
-              for (int quad = 0; quad < QUADS; ++quad) {
-                const float4 v = load_float4_of(part(piece, quad), (rank + other) % T::SPLIT);
-                float* const s = sum_of_piece(piece) + quad * 4;
-                s[0] += v.x, s[1] += v.y, s[2] += v.z, s[3] += v.w;
-              }
+            for (int quad = 0; quad < QUADS; ++quad) {
+              const float4 other = load_float4_of(left(piece, quad), rank ^ 1);
+              float* const sums = sums_of(piece) + quad * 4;
+              sums[0] += other.x, sums[1] += other.y, sums[2] += other.z, sums[3] += other.w;
+            }
       }
-      if (T::NO_STORE) {
-        if (acc[0][0] == 123.456f && acc[0][5] == 17.0f) store(place_of(group), 0.0f);
-        continue;
-      }
+
+      const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
       if (g.beta == 0.0f)
-        store(place_of(group), 0.0f);
+        store(tile, 0.0f);  // a literal: no branches, no loads of C
       else
-        store(place_of(group), g.beta);
+        store(tile, g.beta);
     }
-    if (T::BY_WARP ? lane == 0 : first_thread) tma_store_wait_read<0>();
+    if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }
-  if (CLUSTER > 1) { __syncwarp(); cluster_sync(); }
+  if (SPLIT > 1) cluster_sync();  // the other block may still read this one's sums
 }
 
-template <class AB, Major B_MAJOR, class T, int BAND>
+template <class AB, Major B_MAJOR, class T, bool EARLY = true>
 void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStream_t stream) {
   const auto kernel = gemm_kernel<AB, B_MAJOR, T>;
-  const CUtensorMap a_map = make_tensor_map(g.a, g.m, g.k, g.lda, T::A_ROWS, BK);
-  const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, T::BN / T::ALONG_M, BK)
-                                                : make_tensor_map(g.b, g.k, g.n, g.ldb, BK / T::ALONG_M, ROW);
-  const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, T::BY_WARP ? 16 : MMA_M, ROW);
-  const int band_rows = band_height(options.swizzle_stride, BAND, T::BM * T::ALONG_M, g.m);
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES));
-  const int groups = ceil_div(g.m, T::BM * T::ALONG_M) * ceil_div(g.n, T::ALONG_N * T::BN);
-  const int grid = T::CLUSTER * (T::SPLIT > 1 ? groups : std::min(groups, resident_clusters(kernel, T::CLUSTER, THREADS, T::BYTES)));
-  if (T::PACE > 0) {
-    void* counter = nullptr;
-    CUDA_CHECK(cudaGetSymbolAddress(&counter, paced));
-    CUDA_CHECK(cudaMemsetAsync(counter, 0, 4, stream));
-  }
-  if (T::CLUSTER == 1 && T::PLACE == 0) {
-    cudaLaunchAttribute attribute[1]{};
-    cudaLaunchConfig_t configuration{};
-    configuration.gridDim = dim3(grid), configuration.blockDim = dim3(THREADS), configuration.dynamicSmemBytes = T::BYTES, configuration.stream = stream;
-    configuration.attrs = attribute, configuration.numAttrs = T::PDL;
-    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[0].val.programmaticStreamSerializationAllowed = 1;
-    CUDA_CHECK(cudaLaunchKernelEx(&configuration, kernel, a_map, b_map, c_map, g, band_rows));
-    return;
-  }
-  if (T::PDL) {
-    cudaLaunchAttribute attributes[2]{};
-    auto configuration = cluster_configuration(attributes[0], std::max(T::CLUSTER, T::PLACE), grid, THREADS, T::BYTES, stream);
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
-    configuration.numAttrs = 2;
-    CUDA_CHECK(cudaLaunchKernelEx(&configuration, kernel, a_map, b_map, c_map, g, band_rows));
-    return;
-  }
-  launch_in_clusters(kernel, T::CLUSTER, grid, THREADS, T::BYTES, stream, a_map, b_map, c_map, g, band_rows);
+  const CUtensorMap a_map = make_tensor_map(g.a, g.m, g.k, g.lda, T::BM, BK);
+  const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, T::BN, BK)
+                                                : make_tensor_map(g.b, g.k, g.n, g.ldb, BK, ROW);
+  const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, MMA_M, ROW);
+  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, T::BM, g.m);
+  CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SMEM_BYTES));
+  const int tiles = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN);
+  // With a split, a cluster per tile: the ring that takes the sums is not used again.
+  const int grid =
+      T::SPLIT > 1 ? tiles * T::SPLIT : min(tiles, resident_blocks(kernel, THREADS, T::SMEM_BYTES));
+  launch_early(EARLY, kernel, T::SPLIT, grid, THREADS, T::SMEM_BYTES, stream, a_map, b_map, c_map,
+               g, band_rows);
 }
 
-template <class T, int BAND = 2048, Major B_MAJOR = Major::MN, class AB = __nv_bfloat16>
-Variant variant(const char* name) {
-  Variant v(name, launch<AB, B_MAJOR, T, BAND>);
-  v.any_size(T::BM * T::ALONG_M, T::BN * T::ALONG_N, BK).columns_in(8).aligned_ld(8, 8, 8);
-  v.flat_grid().in_bands().on_tensor_cores();
+using Wide = Tile<256, 192, 3, 2>;
+using Large = Tile<128, 256, 3, 4>;
+using Square = Tile<128, 128, 6, 2>;
+using Small = Tile<128, 64, 8, 1>;
+using Split = Tile<128, 128, 6, 1, 2>;  // two blocks per tile
+
+/// A way to compute C, and what a block needs for it: time per slice of K, and once per tile, both
+/// in the time that Large needs per slice.
+template <class AB>
+struct Choice {
+  int bm, bn, split;
+  double per_slice, per_tile;
+  Variant::Launcher<AB, float, AB> launch;
+};
+
+template <class AB, Major B_MAJOR, class T, bool EARLY>
+Choice<AB> choice(double per_slice, double per_tile) {
+  return {T::BM, T::BN, T::SPLIT, per_slice, per_tile, launch<AB, B_MAJOR, T, EARLY>};
+}
+
+template <class AB, Major B_MAJOR, bool EARLY = true>
+void launch_by_size(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
+                    cudaStream_t stream) {
+  const Choice<AB> choices[] = {
+      choice<AB, B_MAJOR, Large, EARLY>(1.0, 2.6),   choice<AB, B_MAJOR, Wide, EARLY>(1.45, 3.4),
+      choice<AB, B_MAJOR, Square, EARLY>(0.54, 1.6), choice<AB, B_MAJOR, Small, EARLY>(0.31, 1.2),
+      choice<AB, B_MAJOR, Split, EARLY>(0.54, 4.0),
+  };
+  const int multiprocessors = multiprocessors_here(), slices = ceil_div(g.k, BK);
+  const auto cost = [&](const Choice<AB>& choice) {
+    const int tiles = ceil_div(g.m, choice.bm) * ceil_div(g.n, choice.bn);
+    const int waves = ceil_div(tiles * choice.split, multiprocessors);
+    return waves * (ceil_div(slices, choice.split) * choice.per_slice + choice.per_tile);
+  };
+  const auto cheaper = [&](const auto& x, const auto& y) { return cost(x) < cost(y); };
+  std::min_element(std::begin(choices), std::end(choices), cheaper)->launch(g, options, stream);
+}
+
+template <class T, class AB = __nv_bfloat16, Major B_MAJOR = Major::MN>
+Variant variant(const char* name,
+                Variant::Launcher<AB, float, AB> launcher = launch<AB, B_MAJOR, T>) {
+  Variant v(name, launcher);
+  v.any_size(T::BM, T::BN, BK).aligned_ld(8, 8, 8).flat_grid().in_bands().on_tensor_cores();
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 
 std::vector<Variant> variants() {
+  using bf16 = __nv_bfloat16;
   return {
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true>>("pdl"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("bulk"),
-      variant<Tile<128, 256, 3, 4, 1, 1, 1, false, true, 0, 0, false, false, 0, true, true>>("bulk_across"),
-      variant<Tile<256, 192, 3, 2, 1, 1, 1, false, true>>("192"),
-      variant<Tile<256, 192, 3, 3, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("192_bulk"),
-      variant<Tile<256, 192, 3, 3, 1, 1, 1, false, true, 0, 0, false, false, 0, true, true>>("192_bulk_across"),
-      variant<Tile<128, 64, 8, 1, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("64_bulk"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("128_bulk"),
-      variant<Tile<128, 128, 4, 2, 1, 1, 1, false, true, 0, 0, false, false, 0, true>>("128_bulk_4"),
-      variant<Tile<128, 128, 6, 2, 1, 1, 2, false, true>>("k2_128"),
+      variant<Small>("bf16", launch_by_size<bf16, Major::MN>).note("the tile by the size"),
+      variant<Small, bf16, Major::K>("bf16_tn", launch_by_size<bf16, Major::K>),
+      variant<Small, half>("f16", launch_by_size<half, Major::MN>),
+      variant<Small, half, Major::K>("f16_tn", launch_by_size<half, Major::K>),
+      variant<Small>("alone", launch_by_size<bf16, Major::MN, false>).note("no early launch"),
+      variant<Wide>("wide").note("block 256×192×64"),
+      variant<Large>("large").note("block 128×256×64"),
+      variant<Square>("square").note("block 128×128×64"),
+      variant<Small>("small").note("block 128×64×64"),
+      variant<Split>("split").note("block 128×128×64, two of them share K"),
   };
 }
