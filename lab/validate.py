@@ -36,7 +36,7 @@ COUNTERS = {
     "global_store_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
     "shared_load_wavefronts": (PASSES.format("ld"), PASSES.format("ldsm")),
     "shared_load_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",),
-    "shared_store_wavefronts": (PASSES.format("st"),),
+    "shared_store_wavefronts": (PASSES.format("st"), PASSES.format("stsm")),
     "shared_store_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",),
     "shared_conflicts": ("memory_l1_wavefronts_shared", "-memory_l1_wavefronts_shared_ideal"),
     "cp_async_requests": (COPIES.format("requests"),),
