@@ -11,6 +11,7 @@ from . import (
     bottleneck_charts,
     bounds_charts,
     count_charts,
+    energy_charts,
     error_charts,
     ladder_charts,
     mix_charts,
@@ -27,6 +28,9 @@ OF_THE_COURSE = {
     "tensor-bounds": bounds_charts.tensor_bounds,
     "accumulation-error": error_charts.accumulation,
     "instruction-mix": mix_charts.fma_share,
+    "energy": energy_charts.per_flop,
+    "main-loop": energy_charts.limits,
+    "main-loop-energy": energy_charts.per_kilobyte,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
-from . import bottleneck_charts, count_charts, error_charts, glossary, step_charts, sweep_charts, swizzle_charts
+from gemm_plots.figures.text import Words
+
+from . import bottleneck_charts, count_charts, energy, error_charts, glossary, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
 from .panels import LOOKS
 from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
@@ -393,6 +395,68 @@ def _limits(page: Page) -> str:
     return _by_gpu(page, page.course.steps, of, "no instruction limit was measured")
 
 
+def _wgmma_alone(page: Page) -> str:
+    """wgmma with resident operands: by type, with random data and with zeros."""
+
+    def of(gpu: str) -> Table | None:
+        found = [r for r in page.records.main_loops.get(gpu, []) if energy.resident(r)]
+        found = [r for r in found if r["options"]["tile"] == energy.FITTED_TILE]
+        head = [
+            page.say("elements", "元素"),
+            page.say("accumulator", "累加器"),
+            page.say("zeros in A and B", "A 和 B 中零的比例"),
+        ]
+        made = Table([*head, *_LOOP_FIGURES, _PER_GHZ(page.language), "pJ/FLOP"], used=found, texts=2)
+        for r in sorted(found, key=lambda r: (_TYPES_IN_ORDER.index((r["a"], r["acc"])), r["options"]["zeros"])):
+            types = [step_charts.TYPE_NAMES.get(r[key], r[key]) for key in ("a", "acc")]
+            share = f"{r['options']['zeros']:.0%}"
+            cells = [*types, share, *_loop_figures(r), f"{energy.per_ghz(r):.0f}", f"{energy.per_flop(r):.3f}"]
+            made.rows.append(cells)
+        return made if found else None
+
+    return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
+
+
+def _main_loops(page: Page) -> str:
+    """The main loops in BF16 by what a stage receives, beside what the model of their energy says."""
+
+    def of(gpu: str) -> Table | None:
+        loops = page.records.main_loops.get(gpu, [])
+        model = energy.fit(loops)
+        head = [page.say("tile", "分块"), page.say("KB per stage from L2", "每个 stage 来自 L2 的 KB")]
+        head += [page.say("from the partner", "来自另一线程块"), page.say("from memory", "来自显存"), *_LOOP_FIGURES]
+        head += [
+            _PER_GHZ(page.language),
+            page.say("µJ per 128×256×64", "每 128×256×64 的 µJ"),
+            page.say("TFLOPS by the model", "模型给出的 TFLOPS"),
+        ]
+        made = Table(head, used=energy.of_bf16(loops))
+        for r in made.used:
+            told = r["options"]
+            pair = page.say(", pairs", "，成对") if told["cluster"] > 1 else ""
+            partner = told["received_kb"] - told["l2_kb"] - told["dram_kb"]
+            cells = [
+                told["tile"].replace("x", "×") + pair,
+                *(str(kb) for kb in (told["l2_kb"], partner, told["dram_kb"])),
+            ]
+            said = _figure(model.tflops(r)) if model and not told["dram_kb"] else "–"
+            cells += [*_loop_figures(r), f"{energy.per_ghz(r):.0f}", f"{energy.per_unit(r):.2f}", said]
+            made.rows.append(cells)
+        return made if made.used else None
+
+    return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
+
+
+_PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
+_LOOP_FIGURES = ("TFLOPS", "20–80 %", "SM MHz", "W")
+_TYPES_IN_ORDER = (("bf16", "f32"), ("f16", "f32"), ("f16", "f16"), ("tf32", "f32"), ("e4m3", "f32"))
+
+
+def _loop_figures(r: Record) -> Cells:
+    span = "–".join(_figure(r[key]) for key in ("tflops_p20", "tflops_p80") if key in r)
+    return [_speed(r), span or "–", f"{r['sm_mhz']:.0f}" if r.get("sm_mhz") else "–", f"{r['power_w']:.0f}"]
+
+
 def _error(page: Page) -> str:
     found = error_charts.errors(page.course, page.records)
     found = {kind: rows for kind, rows in found.items() if len(rows) > 1}
@@ -523,6 +587,8 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _glossary,
     "ladders": _ladders,
     "limits": _limits,
+    "wgmma-alone": _wgmma_alone,
+    "main-loops": _main_loops,
     "error": _error,
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
 }
