@@ -8,7 +8,7 @@ from typing import Any
 
 from tools.practice_run import Outcome, simulated
 
-ONE_MULTIPROCESSOR = ("--m", "512", "--n", "512", "--k", "128")
+FEW_TILES = ("--m", "512", "--n", "512", "--k", "128")
 TRACED = ("--m", "256", "--n", "256", "--k", "512")
 TRACED_K = 512
 EVERY_REQUEST = "1000000"
@@ -21,10 +21,15 @@ def observed(
     """The facts of these names; if a run failed, that one with its size in words. `options`: the variant."""
     facts: dict[str, int] = {}
     if {"blocks", "threads"} & set(names):
-        run = simulated(executable, [*options, *ONE_MULTIPROCESSOR], environment, GEMM_SIM_MULTIPROCESSORS="1")
+        run = simulated(executable, [*options, *FEW_TILES], environment, GEMM_SIM_MULTIPROCESSORS="1")
         if run.record is None:
             return facts, ("512×512×128, 1 SM", run)
         facts |= {name: run.record[name] for name in ("blocks", "threads") if name in names}
+    if "blocks_at_once" in names:
+        run = simulated(executable, [*options, *FEW_TILES], environment)
+        if run.record is None:
+            return facts, ("512×512×128", run)
+        facts["blocks_at_once"] = run.record["blocks"]
     if "k_ahead" in names:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "trace.json"

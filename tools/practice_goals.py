@@ -87,6 +87,9 @@ QUANTITIES = {
         _named("bytes saved by multicast", "多播省下的字节"), _tma("multicast_saved_bytes"), at_least=True
     ),
     "blocks": Quantity(_named("blocks launched for 512×512 on one SM", "只有一个 SM 时 512×512 启动的线程块数"), None),
+    "blocks_at_once": Quantity(
+        _named("blocks launched for 512×512 on 132 SMs", "有 132 个 SM 时 512×512 启动的线程块数"), None, at_least=True
+    ),
     "threads": Quantity(_named("threads per block", "每个线程块的线程数"), None, at_least=True),
     "k_ahead": Quantity(_named("k asked for before the first is read", "读第一片之前已请求的 k"), None, at_least=True),
 }

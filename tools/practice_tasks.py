@@ -1,6 +1,6 @@
 """The tasks of `./gemm practice`: what steps/NN_idea/practice.toml says, and the file that a reader begins with.
 
-A step is a task when it has that file. Its goals are names of quantities (tools/practice_goals.py); what they have to
+A step is a task when it has that file and counts of it are recorded. Its goals are names of quantities (tools/practice_goals.py); what they have to
 reach is nowhere typed: it is what is recorded of the step.
 """
 
@@ -77,7 +77,7 @@ def tasks(ladder: list[Step]) -> list[Task]:
     """Every task, in the order of the ladder."""
     found = []
     for at, step in enumerate(ladder):
-        if (step.folder / FILE).is_file():
+        if (step.folder / FILE).is_file() and (DATA / "simulator" / f"{step.name}.jsonl").is_file():
             same_ladder = at > 0 and ladder[at - 1].ladder == step.ladder
             found.append(_read(step, ladder[at - 1] if same_ladder else None))
     return found
