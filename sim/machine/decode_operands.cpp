@@ -1,7 +1,6 @@
 /// How a Builder reads operands: registers, constants, special registers, lists and addresses.
-#include "machine/decode.h"
-
 #include "machine/address.h"
+#include "machine/decode.h"
 
 namespace sim {
 namespace {
