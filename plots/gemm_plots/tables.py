@@ -502,6 +502,10 @@ def _counter(key: str) -> Callable[[Record], int | None]:
     return lambda r: r["counts"].get(key)
 
 
+def _of_tma(key: str) -> Callable[[Record], int | None]:
+    return lambda r: r["counts"].get("tma", {}).get(key)
+
+
 COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("warp instructions", "warp 指令", _counter("instructions")),
     ("of them FMAs", "其中 FMA", lambda r: r["counts"].get("by_class", {}).get("fma")),
@@ -515,6 +519,12 @@ COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("shared store wavefronts", "共享内存写波前", _counter("shared_store_wavefronts")),
     ("of them bank conflicts", "其中 bank 冲突", _counter("shared_store_conflicts")),
     ("wavefronts of asynchronous copies", "异步拷贝的波前", _counter("cp_async_shared_wavefronts")),
+    ("TMA loads asked for", "TMA 加载请求", _of_tma("load_requests")),
+    ("bytes that TMA read", "TMA 读取的字节", _of_tma("load_bytes")),
+    ("bytes that TMA delivered", "TMA 送达的字节", _of_tma("shared_bytes")),
+    ("of them saved by multicast", "其中多播省下的读取", _of_tma("multicast_saved_bytes")),
+    ("bytes that TMA stored", "TMA 写回的字节", _of_tma("store_bytes")),
+    ("wavefronts of wgmma's operands", "wgmma 操作数的波前", _counter("wgmma_wavefronts")),
     ("barriers (warps arriving)", "屏障（到达的 warp 数）", _counter("barriers")),
     ("tensor-core operations", "Tensor Core 操作次数", _counter("tensor_ops")),
     ("divergent branches", "发散的分支", _counter("divergent_branches")),
