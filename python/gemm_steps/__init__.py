@@ -40,4 +40,4 @@ def steps():
 
 def variants(step):
     """Return the variants of a step, the default first, each a dictionary with the keys of `--list --json`."""
-    return json.loads(_load.core().variants(step))
+    return json.loads(_load.core().variants(str(step)))

@@ -1,12 +1,13 @@
 """CuPy: on its current stream."""
 
+import functools
+
 import cupy
 
 from gemm_steps import _load
-from gemm_steps._frameworks import are_matrices, require_out, require_same
 
 
-class Borrowed:
+class Lent:
     """An array for the compiled part. CuPy would make the default stream wait for the current one, unless told not to."""
 
     def __init__(self, array):
@@ -19,13 +20,24 @@ class Borrowed:
         return self.array.__dlpack_device__()
 
 
+def made(a, m, n):
+    """A new m × n array like a."""
+    with a.device:
+        return cupy.empty((m, n), a.dtype)
+
+
+def stream(a):
+    """The current stream of a's GPU."""
+    with a.device:
+        return cupy.cuda.get_current_stream().ptr
+
+
+@functools.cache
+def framework():
+    """How the compiled part handles CuPy's arrays."""
+    return _load.core().Framework("CuPy", cupy.ndarray, made, stream, Lent)
+
+
 def matmul(a, b, step, variant, out, alpha, beta):
     """See gemm_steps.matmul."""
-    require_same("CuPy", cupy.ndarray, b, out)
-    require_out(out, beta)
-    with a.device:
-        if out is None:
-            out = cupy.empty((a.shape[0], b.shape[1]), a.dtype) if are_matrices(a, b) else a
-        stream = cupy.cuda.get_current_stream().ptr
-        _load.core().multiply(Borrowed(a), Borrowed(b), Borrowed(out), step, variant, alpha, beta, stream)
-    return out
+    return framework().multiply(a, b, step, variant, out, alpha, beta)

@@ -20,23 +20,3 @@ def adapter_of(array):
     raise TypeError(
         f"a is a {type(array).__module__}.{type(array).__qualname__}; pass arrays of PyTorch, CuPy, JAX or NumPy"
     )
-
-
-def require_same(framework, kind, b, out):
-    """Raise TypeError where b or out is no array of the framework that a belongs to."""
-    for name, array in (("b", b), ("out", out)):
-        if array is not None and not isinstance(array, kind):
-            raise TypeError(
-                f"a is an array of {framework} and {name} is a {type(array).__qualname__}; convert one of them"
-            )
-
-
-def require_out(out, beta):
-    """Raise ValueError where there is nothing that beta could be a factor of."""
-    if out is None and beta != 0:
-        raise ValueError("beta is a factor of what out holds; pass out as well")
-
-
-def are_matrices(a, b):
-    """Whether a result's shape can be told; if not, the compiled part says why."""
-    return len(a.shape) == 2 == len(b.shape)

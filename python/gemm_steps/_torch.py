@@ -1,35 +1,52 @@
 """PyTorch: on its current stream, inside CUDA graphs and, through a registered operator, in torch.compile."""
 
+import functools
+
 import torch
-from torch.utils.dlpack import to_dlpack  # unlike Tensor.__dlpack__, it makes no stream wait for another
 
 from gemm_steps import _load
-from gemm_steps._frameworks import adapters, are_matrices, require_out, require_same
+from gemm_steps._frameworks import adapters
 
 NO_GRADIENT = "gemm_steps.matmul has no gradient; call it under torch.no_grad(), or pass a.detach() and b.detach()"
+
+# What programs that torch.compile has made allocate with: a third of the time of Tensor.new_empty.
+empty_strided_cuda = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)
+
+
+def made(a, m, n):
+    """A new m × n tensor like a."""
+    if empty_strided_cuda is not None and a.get_device() == torch.cuda.current_device():
+        return empty_strided_cuda((m, n), (n, 1), a.dtype)
+    return a.new_empty((m, n))
+
+
+def stream(a):
+    """The current stream of a's GPU."""
+    return torch.cuda.current_stream(a.device).cuda_stream
+
+
+@functools.cache
+def framework():
+    """How the compiled part handles PyTorch's tensors. Unlike Tensor.__dlpack__, to_dlpack makes no stream wait."""
+    return _load.core().Framework("PyTorch", torch.Tensor, made, stream, torch.utils.dlpack.to_dlpack)
 
 
 def matmul(a, b, step, variant, out, alpha, beta):
     """See gemm_steps.matmul."""
-    require_same("PyTorch", torch.Tensor, b, out)
-    require_out(out, beta)
-    if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad or (out is not None and out.requires_grad)):
+    wanted = a.requires_grad or getattr(b, "requires_grad", False) or getattr(out, "requires_grad", False)
+    if wanted and torch.is_grad_enabled():
         raise RuntimeError(NO_GRADIENT)
-    if not torch.compiler.is_compiling():
-        return multiplied(a, b, step, variant, out, alpha, beta)
+    if torch.compiler.is_compiling():
+        return operated(a, b, step, variant, out, alpha, beta)
+    return framework().multiply(a, b, step, variant, out, alpha, beta)
+
+
+def operated(a, b, step, variant, out, alpha, beta):
+    """The product through the registered operators, which torch.compile takes."""
     step = None if step is None else str(step)
-    if out is None:
+    if out is None and beta == 0:
         return torch.ops.gemm_steps.matmul(a, b, step, variant, alpha)
     torch.ops.gemm_steps.matmul_out(a, b, out, step, variant, alpha, beta)
-    return out
-
-
-def multiplied(a, b, step, variant, out, alpha, beta):
-    """The product, enqueued now."""
-    if out is None:
-        out = a.new_empty((a.shape[0], b.shape[1])) if are_matrices(a, b) else a
-    stream = torch.cuda.current_stream(a.device).cuda_stream if a.is_cuda else 0  # 0: on its way to being refused
-    _load.core().multiply(to_dlpack(a), to_dlpack(b), to_dlpack(out), step, variant, alpha, beta, stream)
     return out
 
 
@@ -38,7 +55,7 @@ def operator(
     a: torch.Tensor, b: torch.Tensor, step: str | None = None, variant: str | None = None, alpha: float = 1.0
 ) -> torch.Tensor:
     """torch.ops.gemm_steps.matmul: the result is a new tensor."""
-    return multiplied(a, b, step, variant, None, alpha, 0.0)
+    return framework().multiply(a, b, step, variant, None, alpha, 0.0)
 
 
 @operator.register_fake
@@ -61,7 +78,7 @@ def operator_out(
     beta: float = 0.0,
 ) -> None:
     """torch.ops.gemm_steps.matmul_out: the result goes to `out`, of which beta is a factor."""
-    multiplied(a, b, step, variant, out, alpha, beta)
+    framework().multiply(a, b, step, variant, out, alpha, beta)
 
 
 @operator_out.register_fake

@@ -45,15 +45,6 @@ Place place_of(const std::string& name, int kind, int number) {
   }
 }
 
-nb::ndarray<nb::ro> imported(const std::string& name, nb::handle object) {
-  nb::ndarray<nb::ro> array;
-  if (!nb::try_cast(object, array))
-    throw nb::type_error((name + " is a " + nb::type_name(object.type()).c_str() +
-                          ", which cannot be read; pass an array of PyTorch, CuPy, JAX or NumPy")
-                             .c_str());
-  return array;
-}
-
 int side(const std::string& name, const char* what, std::int64_t length) {
   if (1 <= length && length <= INT_LIMIT) return static_cast<int>(length);
   throw BadInput(name + " has " + to_string(length) + " " + what + "; the steps take from 1 to " +
@@ -62,17 +53,17 @@ int side(const std::string& name, const char* what, std::int64_t length) {
 
 }  // namespace
 
-Array::Array(const char* array_name, nb::handle object) : name(array_name), array_(imported(array_name, object)) {
-  if (array_.ndim() != 2)
-    throw BadInput(std::string(name) + " has " + to_string(array_.ndim()) +
+Array::Array(const char* array_name, const nb::dlpack::dltensor& view) : name(array_name) {
+  if (view.ndim != 2)
+    throw BadInput(std::string(name) + " has " + to_string(view.ndim) +
                    " dimensions; the steps multiply matrices, which have 2: reshape it, or multiply one by one");
-  type = element_type(name, array_.dtype());
-  place = place_of(name, array_.device_type(), array_.device_id());
-  rows = side(name, "rows", static_cast<std::int64_t>(array_.shape(0)));
-  cols = side(name, "columns", static_cast<std::int64_t>(array_.shape(1)));
-  strides_[0] = array_.stride(0);
-  strides_[1] = array_.stride(1);
-  data = const_cast<void*>(array_.data());
+  type = element_type(name, view.dtype);
+  place = place_of(name, view.device.device_type, view.device.device_id);
+  rows = side(name, "rows", view.shape[0]);
+  cols = side(name, "columns", view.shape[1]);
+  strides_[0] = view.strides == nullptr ? cols : view.strides[0];  // none are given for C order
+  strides_[1] = view.strides == nullptr ? 1 : view.strides[1];
+  data = static_cast<char*>(view.data) + view.byte_offset;
 }
 
 std::optional<int> Array::ld_of(int rows, int cols, std::int64_t down, std::int64_t along) {

@@ -20,12 +20,12 @@ struct Place {
   std::string spoken() const { return on_gpu ? "on GPU " + std::to_string(gpu) : "in the memory of the CPU"; }
 };
 
-/// A matrix of f32, f16 or bf16.
+/// A matrix of f32, f16 or bf16. It holds nothing: its owner has to outlive it.
 class Array {
  public:
-  /// `name` is what messages call it: "a". Throws nb::type_error for what is no array, or one of other elements, and
-  /// BadInput for what is no matrix of at least one element on the host or an NVIDIA GPU.
-  Array(const char* name, nb::handle object);
+  /// `name` is what messages call it: "a". Throws nb::type_error for other elements, and BadInput for what is no matrix
+  /// of at least one element on the host or an NVIDIA GPU.
+  Array(const char* name, const nb::dlpack::dltensor& view);
 
   /// Elements between two rows, where those of one row are neighbours; 0 where there is one row, so that any will do.
   /// Empty where the matrix is laid out otherwise.
@@ -46,7 +46,6 @@ class Array {
   static std::optional<int> ld_of(int rows, int cols, std::int64_t down, std::int64_t along);
 
   std::int64_t strides_[2];
-  nb::ndarray<nb::ro> array_;  // keeps what DLPack lends
 };
 
 /// Some rows of a matrix in memory, for finding out what they share with others.

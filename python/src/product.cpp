@@ -54,10 +54,7 @@ void require_same(const Array& a, const Array& other) {
                              .c_str());
 }
 
-void require_sizes(const Array& a, const Array& b, const Array& c) {
-  if (a.cols != b.rows)
-    throw BadInput("a has " + to_string(a.cols) + " columns and b " + to_string(b.rows) +
-                   " rows; a (m x k) times b (k x n) needs as many of one as of the other");
+void require_size(const Array& a, const Array& b, const Array& c) {
   if (c.rows != a.rows || c.cols != b.cols)
     throw BadInput("out is " + to_string(c.rows) + " x " + to_string(c.cols) + "; the product is " + to_string(a.rows) +
                    " x " + to_string(b.cols));
@@ -98,10 +95,17 @@ bool simulated() {
   return found;
 }
 
-Product decided(const Steps& steps, const Asked& asked, const Array& a, const Array& b, const Array& c) {
+void require_factors(const Array& a, const Array& b) {
   require_same(a, b);
+  if (a.cols != b.rows)
+    throw BadInput("a has " + to_string(a.cols) + " columns and b " + to_string(b.rows) +
+                   " rows; a (m x k) times b (k x n) needs as many of one as of the other");
+}
+
+Product decided(const Steps& steps, const Asked& asked, const Array& a, const Array& b, const Array& c) {
+  require_factors(a, b);
   require_same(a, c);
-  require_sizes(a, b, c);
+  require_size(a, b, c);
   require_row_major(a);
   require_row_major(c);
   if (!b.ld() && !b.ld_transposed())

@@ -12,7 +12,7 @@
 /// What was asked for beside the arrays.
 struct Asked {
   const Step* step = nullptr;  // null: the newest that takes the product
-  std::string variant;         // empty: the first of the step that takes it
+  std::string variant{};       // empty: the first of the step that takes it
   float alpha = 1.0f, beta = 0.0f;
 };
 
@@ -32,6 +32,9 @@ struct Product {
   Extent b_extent() const;
   Extent c_extent() const;
 };
+
+/// Throws what `decided` would, where a and b have no product whatever multiplies them.
+void require_factors(const Array& a, const Array& b);
 
 /// Decides which variant multiplies these arrays. Throws nb::type_error where the element types do not go together,
 /// and BadInput, with what to do, where ranks, sizes, strides, alignment or devices do not, where C overlaps A or B, or

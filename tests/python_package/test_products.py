@@ -5,6 +5,7 @@ import pytest
 from products import bound, complete_variants, size_for
 
 import gemm_steps
+from gemm_steps import _numpy
 
 TYPES = {"f32": np.float32, "f16": np.float16}
 # One step of each ladder; those between are compiled from the same sources as their executables, which others test.
@@ -84,14 +85,14 @@ def test_a_size_that_the_default_refuses_goes_to_the_variant_that_takes_any():
 
 
 def test_without_a_step_the_newest_that_sums_in_fp32_multiplies():
-    core = gemm_steps._load.core()
+    framework = _numpy.framework()
     newest = gemm_steps.steps()[-1].name
     a, b = drawn(256, 256, 128, np.float16)
-    step, name = core.chosen(a, b, np.empty((256, 256), np.float16), None)
+    step, name = framework.chosen(a, b, np.empty((256, 256), np.float16), None)
     (variant,) = [one for one in gemm_steps.variants(step) if one["variant"] == name]
     assert (step, variant["acc"]) == (newest, "f32")
     a, b = drawn(64, 128, 16, np.float32)
-    step, name = core.chosen(a, b, np.empty((64, 128), np.float32), None)
+    step, name = framework.chosen(a, b, np.empty((64, 128), np.float32), None)
     (variant,) = [one for one in gemm_steps.variants(step) if one["variant"] == name]
     assert step == "11_warp_tiling"
     assert_right(gemm_steps.matmul(a, b), a, b, variant)
