@@ -28,7 +28,7 @@ const Step& Steps::find(std::string_view asked) const {
   const char* const end = asked.data() + asked.size();
   const bool is_number = !asked.empty() && std::from_chars(asked.data(), end, number).ptr == end;
   for (const Step& step : all_)
-    if (is_number ? step.number() == number : step.name == asked) return step;
+    if (is_number ? step.number == number : step.name == asked) return step;
   throw BadInput("there is no step '" + std::string(asked) + "'; gemm_steps.steps() lists them, " + all_.front().name +
                  " to " + all_.back().name);
 }

@@ -16,14 +16,14 @@ bool runs_on(const std::string& arch, int capability);
 class Step {
  public:
   /// `file`: where its module is.
-  Step(std::string step_name, std::string file) : name(std::move(step_name)), file_(std::move(file)) {}
+  Step(std::string step_name, std::string file)
+      : name(std::move(step_name)), number(std::stoi(name)), file_(std::move(file)) {}
 
   /// What the module offers; loads it. Throws BadInput where that is impossible.
   const StepModule& module() const;
-  /// Its place in the ladder: 7 for 07_thread_tile_8x8.
-  int number() const { return std::stoi(name); }
 
   const std::string name;
+  const int number;  // its place in the ladder: 7 for 07_thread_tile_8x8
 
  private:
   const std::string file_;
