@@ -67,6 +67,7 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
         if left_out:
             say(f"Left out: {left_out}")
             tasks = _tasks(arguments, fitting)
+        tasks = [task for task in tasks if task.capability in ("", here.capability)]
     devices = _devices(arguments.devices, here.count)
     state = (BUILD if data == DATA else data) / "recorded.json"
     return Plan(tasks, data / here.folder, state, arguments.time_limit, arguments.again, devices)
@@ -76,9 +77,10 @@ def _tasks(arguments: argparse.Namespace, chosen: list[registry.Step]) -> list[T
     """The part of the recorded set of these steps that was asked for."""
     given = {"min-time": arguments.min_time, "rounds": arguments.rounds}
     timing = tuple(f"--{name}={value}" for name, value in given.items() if value is not None)
-    tasks = [replace(task, options=task.options + timing) for step in chosen for task in recorded_set.tasks_of(step)]
+    tasks = [task for step in chosen for task in recorded_set.tasks_of(step)]
+    tasks = [task if task.part == "power" else replace(task, options=task.options + timing) for task in tasks]
     if not arguments.steps or arguments.only == "limits":
-        tasks.append(recorded_set.limits())
+        tasks += recorded_set.micro_benchmarks()
     tasks = [task for task in tasks if arguments.only in (None, task.part)]
     if not tasks:
         raise UserError(f"the recorded set has no {arguments.only} of these steps")
@@ -249,7 +251,7 @@ def _partial(task: Task) -> Path:
 
 def _fingerprint(program: str) -> str:
     """Changes with the code of a program and of what every program is built from."""
-    folders = (ROOT / "common", ROOT / (program if program.startswith("steps/") else "lab/micro"))
+    folders = (ROOT / "common", ROOT / (program if program.startswith("steps/") else Path(program).parent))
     files = sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in SOURCES)
     return fingerprint("\n".join(file.read_text(encoding="utf-8") for file in files))
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from tools.registry import Step
 
-PARTS = ("sweep", "variants", "strides", "bottlenecks", "limits", "sizes")  # longest first: so they are shared out
+PARTS = (
+    "sweep",
+    "variants",
+    "strides",
+    "bottlenecks",
+    "power",
+    "limits",
+    "sizes",
+)  # longest first: so they are shared out
 SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants
 LAST_SLOW_STEP, SLOW_LIMIT = 4, 8192  # steps before register tiling: a size more would take minutes and tell nothing
 FIRST_AT_BOTH_SIZES, BOTH_SIZES = 10, (4096, 8192)  # every variant of this step and later ones; earlier ones: at 4096
@@ -30,6 +38,9 @@ BOTH, ALL = (
     "--baseline=all",
 )  # Hopper's kernels are measured against the best of the libraries' calls
 MEASURED_AGAINST_THE_BEST = "hopper"  # the ladder
+# One default at a time, without a library beside it and for longer than the second that NVML's power is a mean of
+ALONE = ("--size=8192", "--baseline=none", "--min-time=2.2", "--rounds=1")
+HOPPER = "90"
 AT_A_TIME = 8  # variants in one start, so that little is lost where a run is cut off
 
 
@@ -42,6 +53,7 @@ class Task:
     file: str  # of records, within the GPU's folder
     options: tuple[str, ...] = ()
     variants: str = ""  # which ones besides the default: a pattern of their names; "": as `options` say
+    capability: str = ""  # of the only GPUs that can run it; "": as the step says
 
     @property
     def title(self) -> str:
@@ -79,6 +91,7 @@ def tasks_of(step: Step) -> list[Task]:
         )
     most = SLOW_LIMIT if step.number <= LAST_SLOW_STEP else SIZES[-1]
     tasks += [task("sizes", f"--size={size}") for size in SIZES if size <= most]
+    tasks.append(Task("power", f"steps/{step.name}", "alone.jsonl", ALONE))
     return tasks
 
 
@@ -100,6 +113,9 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
     return [replace(task, options=(*task.options, f"--variant={some}"), variants="") for some in few]
 
 
-def limits() -> Task:
-    """The micro-benchmark of the instructions, which belongs to no step."""
-    return Task("limits", "lab/micro/mma_limit", "limits.jsonl")
+def micro_benchmarks() -> list[Task]:
+    """Those that belong to no step: the instructions, and the main loops of wgmma."""
+    return [
+        Task("power", "lab/main_loop/main_loop", "main_loop.jsonl", capability=HOPPER),
+        Task("limits", "lab/micro/mma_limit", "limits.jsonl"),
+    ]

@@ -36,11 +36,15 @@ COUNTERS = {
     "global_store_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
     "shared_load_wavefronts": (PASSES.format("ld"), PASSES.format("ldsm")),
     "shared_load_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",),
-    "shared_store_wavefronts": (PASSES.format("st"),),
+    "shared_store_wavefronts": (PASSES.format("st"), PASSES.format("stsm")),
     "shared_store_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",),
     "shared_conflicts": ("memory_l1_wavefronts_shared", "-memory_l1_wavefronts_shared_ideal"),
     "cp_async_requests": (COPIES.format("requests"),),
     "cp_async_l1_sectors": (LOADS.format("sectors"), "-smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum"),
+    "tma_requests": ("l1tex__tmain_requests.sum",),
+    "tma_received_bytes": ("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",),
+    "tma_store_bytes": ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",),
+    "wgmma_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",),
 }
 # The instrumentation gives the conflicts of all accesses as one sum; it has cp.async in it too, in a way of its own, so
 # that a step with cp.async is compared by the L1's counters, in which another warp's passes may show.
@@ -102,7 +106,12 @@ def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
         case = (record["variant"], record["m"])
         counts = {**record["counts"]}
         counts["shared_conflicts"] = counts["shared_load_conflicts"] + counts["shared_store_conflicts"]
-        found[case] = {**with_ratios({name: float(counts[name]) for name in COUNTERS}), BITS: bits[case]}
+        tma = counts["tma"]
+        counts["tma_requests"] = tma["load_requests"] + tma["store_requests"]
+        counts["tma_received_bytes"] = tma["shared_bytes"]  # in all blocks, zeros from outside the matrix included
+        counts["tma_store_bytes"] = tma["store_bytes"]
+        ours = {name: float(counts[name]) for name in COUNTERS if name in counts}
+        found[case] = {**with_ratios(ours), BITS: bits[case]}
     return found
 
 

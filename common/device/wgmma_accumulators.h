@@ -49,3 +49,16 @@ __device__ __forceinline__ void stage_sums(void* box, const float* sums, float a
     stmatrix_x4(shared_address(box) + row * ROW_BYTES + chunk * CHUNK_BYTES, registers);
   }
 }
+
+/// Copies what stage_sums has written of a box of 64×64 to C, element by element: `rows` × `cols` of it, by the 128
+/// threads of a warpgroup. For the last columns of a C that TMA cannot clip.
+template <class Out>
+__device__ __forceinline__ void copy_box(const void* box, Out* c, int ldc, int rows, int cols) {
+  constexpr int SIDE = 64, CHUNK = 8, CHUNKS = SIDE / CHUNK, THREADS = 128;
+  for (int i = threadIdx.x % THREADS; i < SIDE * SIDE; i += THREADS) {
+    const int row = i / SIDE, col = i % SIDE;
+    const int chunk = (col / CHUNK) ^ (row % CHUNKS);
+    if (row < rows && col < cols)
+      c[row * ldc + col] = static_cast<const Out*>(box)[row * SIDE + chunk * CHUNK + col % CHUNK];
+  }
+}

@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 
 from . import (
     bottleneck_charts,
+    bounds_charts,
     count_charts,
+    energy_charts,
     error_charts,
     ladder_charts,
     mix_charts,
@@ -23,12 +25,17 @@ from .records import Records
 
 OF_THE_COURSE = {
     "all-ladders": ladder_charts.all_ladders,
+    "tensor-bounds": bounds_charts.tensor_bounds,
     "accumulation-error": error_charts.accumulation,
     "instruction-mix": mix_charts.fma_share,
+    "energy": energy_charts.per_flop,
+    "main-loop": energy_charts.limits,
+    "main-loop-energy": energy_charts.per_kilobyte,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,
     "sizes": ladder_charts.sizes,
+    "bounds": bounds_charts.bounds,
     "roofline": roofline.roofline,
     "bank-conflicts": count_charts.bank_conflicts,
     "instructions": count_charts.instructions,

@@ -20,6 +20,29 @@ LADDERS = {
     "mma": Words("tensor cores through PTX mma.sync", "通过 PTX mma.sync 使用 Tensor Core"),
     "hopper": Words("tensor cores through TMA and wgmma", "通过 TMA 与 wgmma 使用 Tensor Core"),
 }
+# What a ladder's fastest kernel does not reach, and why; {limit}: what its instruction reaches from registers.
+UNREACHED = {
+    "fp32": Words(
+        "the peak: registers in one bank, the last wave and instructions other than FMAs take the rest",
+        "峰值：同 bank 的寄存器、最后一波和 FMA 之外的指令占去了其余部分",
+    ),
+    "fp16": Words(
+        "cuBLAS, which multiplies FP16 on tensor cores; the peak is that of `half2` FMAs",
+        "cuBLAS，它用 Tensor Core 计算 FP16；峰值指 `half2` FMA 的峰值",
+    ),
+    "wmma": Words(
+        "the {limit} TFLOPS of `mma.sync`: part of the copies and fragment loads is not hidden",
+        "`mma.sync` 的 {limit} TFLOPS：一部分拷贝和 fragment 加载没有被掩盖",
+    ),
+    "mma": Words(
+        "cuBLAS, which uses Hopper's `wgmma`: `mma.sync` ends at {limit} TFLOPS",
+        "cuBLAS，它用 Hopper 的 `wgmma`；`mma.sync` 最多 {limit} TFLOPS",
+    ),
+    "hopper": Words(
+        "the peak: the card reaches its power limit first, and so does the library",
+        "峰值：显卡先碰到功耗上限，库也一样",
+    ),
+}
 # What a ladder's kernels are measured against where it is not cuBLAS
 _YARDSTICKS = {"hopper": BEST_LIBRARY}
 # The key of a peak in gpus.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
@@ -57,6 +80,10 @@ class Course:
         """The baseline by which a ladder's charts tell who is ahead."""
         return _YARDSTICKS.get(ladder, CUBLAS)
 
+    def unreached(self, ladder: str, limit: str, language: str) -> str:
+        """What a ladder's fastest kernel does not reach; `limit`: that of its instruction in TFLOPS."""
+        return UNREACHED[ladder](language).format(limit=limit) if ladder in UNREACHED else ""
+
     def step(self, name: str) -> Step | None:
         """The step of that name."""
         return next((step for step in self.steps if step.name == name), None)
@@ -74,6 +101,10 @@ class Course:
     def at_4096(self, step: Step) -> str | None:
         """The variant whose tile a default that chooses by size takes at 4096, where a small size takes another."""
         return self._json("steps.json").get(step.name, {}).get("at_4096")
+
+    def load_store_per_instruction(self, step: Step) -> float | None:
+        """Wavefronts and cache look-ups per FMA or HMMA of the default, as the step's chapter counts them by hand."""
+        return self._json("steps.json").get(step.name, {}).get("load_store_per_instruction")
 
     def gpu(self, gpu: str) -> dict[str, Any]:
         """Peaks and sizes of a GPU, empty when the table has none; `a100sxm480gb` is an `a100`, `a100pcie` is not."""

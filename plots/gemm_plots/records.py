@@ -33,9 +33,11 @@ COMPLETE = "complete"  # the default once more, among the variants that leave wo
 
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
-BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the two files
+BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the four files
 LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
+MAIN_LOOP_FILE = "main_loop"
+ALONE_FILE = "alone"
 VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
@@ -43,6 +45,8 @@ _COUNT_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "cou
 _MIX_FIELDS = {"step": str, "variant": str, "level": str, "loop": dict}
 _BOTTLENECK_FIELDS = {**_TIMING_FIELDS, "leaves_out": str}
 _LIMIT_FIELDS = {"limit": str, "a": str, "acc": str, "tflops": float}
+_MAIN_LOOP_FIELDS = {**_LIMIT_FIELDS, "options": dict, "power_w": float}
+_ALONE_FIELDS = {**_TIMING_FIELDS, "power_w": float}
 _COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
@@ -53,12 +57,15 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, profiles, bottlenecks; counts, instruction mixes, what is covered."""
+    """Everything recorded: by GPU timings, limits, profiles, bottlenecks, main loops of wgmma and defaults that were run
+    alone, for their power; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
     profiles: dict[str, list[Record]] = field(default_factory=dict)
     bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
+    main_loops: dict[str, list[Record]] = field(default_factory=dict)
+    alone: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
@@ -132,7 +139,10 @@ class Records:
 
     def limit(self, gpu: str, a: str, acc: str, instruction: str) -> Record | None:
         """The limit measured for elements and accumulator of these types: of mma, of wgmma, or of neither ("")."""
-        rows = [r for r in self.limits.get(gpu, []) if (r["a"], r["acc"]) == (a, acc)]
+        alone = [
+            r for r in self.main_loops.get(gpu, []) if r["options"].get("received_kb") == r["options"].get("zeros") == 0
+        ]
+        rows = [r for r in self.limits.get(gpu, []) + alone if (r["a"], r["acc"]) == (a, acc)]
         rows = [r for r in rows if _tensor_instruction(r["limit"]) == instruction]
         return max(rows, key=lambda r: r["tflops"], default=None)
 
@@ -191,8 +201,13 @@ def load(data: Path, root: Path) -> Records:
 
 
 def _read_gpu(records: Records, folder: Path, root: Path) -> None:
-    """A GPU's folder: a file of timings per step, and apart from them limits, profiles and bottlenecks."""
-    apart = {LIMITS_FILE: (records.limits, _LIMIT_FIELDS), PROFILE_FILE: (records.profiles, _PROFILE_FIELDS)}
+    """A GPU's folder: a file of timings per step, and apart from them limits, profiles, bottlenecks and so on."""
+    apart = {
+        LIMITS_FILE: (records.limits, _LIMIT_FIELDS),
+        PROFILE_FILE: (records.profiles, _PROFILE_FIELDS),
+        MAIN_LOOP_FILE: (records.main_loops, _MAIN_LOOP_FIELDS),
+        ALONE_FILE: (records.alone, _ALONE_FIELDS),
+    }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):
         if path.stem in apart:

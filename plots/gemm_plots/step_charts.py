@@ -10,7 +10,7 @@ from .records import BASELINES, COMPLETE, CUBLAS, Record, Records
 from .style import Missing, say
 
 # How element types are written, and what a record's types come to in a few words.
-TYPE_NAMES = {"f16": "FP16", "bf16": "BF16", "tf32": "TF32", "f32": "FP32"}
+TYPE_NAMES = {"f16": "FP16", "bf16": "BF16", "tf32": "TF32", "f32": "FP32", "e4m3": "FP8 e4m3"}
 
 
 def kind(record: Record) -> tuple[str, str, str]:

@@ -196,13 +196,18 @@ def footnote(drawn: Figure, text: str) -> None:
 
 
 def legend(drawn: Figure, entries: Sequence[tuple[str, str, str]], y_inches: float) -> None:
-    """One line of (kind, colour, text), kind `box`, `line`, `dash` or `dot`, `y_inches` below the top edge."""
+    """One line of (kind, colour, text), kind `box`, `tick`, `line`, `dash` or `dot`, `y_inches` below the top edge."""
     width, height = drawn.get_figwidth(), drawn.get_figheight()
     x, y = 0.16, 1 - y_inches / height
     for kind, colour, text in entries:
-        if kind == "box":
+        if kind in ("box", "tick"):
+            wide, left = (0.14, x) if kind == "box" else (0.04, x + 0.05)
             patch = Rectangle(
-                (x / width, y - 0.01 / height), 0.14 / width, 0.12 / height, color=colour, transform=drawn.transFigure
+                (left / width, y - 0.01 / height),
+                wide / width,
+                0.12 / height,
+                color=colour,
+                transform=drawn.transFigure,
             )
             drawn.add_artist(patch)
         else:

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
-from . import bottleneck_charts, count_charts, error_charts, step_charts, sweep_charts, swizzle_charts
+from gemm_plots.figures.text import Words
+
+from . import bottleneck_charts, count_charts, energy, error_charts, glossary, step_charts, sweep_charts, swizzle_charts
 from .course import Course, Step
 from .panels import LOOKS
 from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
+SIZE = 4096  # of the table of all ladders
 EMPTY = ("", "–")  # what a cell without an entry holds
 
 
@@ -45,17 +48,21 @@ class Page:
 
 @dataclass
 class Table:
-    """A table: its head, its rows, the records in it; how many columns are text; what the line above it says."""
+    """A table: its head, its rows, the records in it; how many columns are text, and whether the last is, too.
+
+    `note` is what the line above the table says.
+    """
 
     head: Cells
     rows: list[Cells] = field(default_factory=list)
     used: list[Record] = field(default_factory=list)
     texts: int = 1
+    remark: bool = False
     note: str = ""
 
     def __str__(self) -> str:
         """The table as Markdown: texts to the left, figures to the right; a column without any entry is left out."""
-        rule = ["---"] * self.texts + ["--:"] * (len(self.head) - self.texts)
+        rule = ["---"] * self.texts + ["--:"] * (len(self.head) - self.texts - self.remark) + ["---"] * self.remark
         kept = [any(row[i] not in EMPTY for row in self.rows) or not self.rows for i in range(len(self.head))]
         lines = (compress(cells, kept) for cells in (self.head, rule, *self.rows))
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
@@ -168,6 +175,36 @@ def _ladder(page: Page, name: str) -> str:
         return made
 
     return _by_gpu(page, steps, of, f"no timing of the {name} ladder")
+
+
+def _ladders(page: Page) -> str:
+    """Every ladder with its fastest step at 4096, what that reaches, and in words what it does not reach."""
+    course, records = page.course, page.records
+
+    def of(gpu: str) -> Table:
+        head = [page.say("ladder", "阶梯"), page.say("steps", "步骤"), page.say("fastest at 4096³", "4096³ 最快")]
+        head += ["TFLOPS", page.say("of the library", "相对库"), page.say("of peak", "相对峰值")]
+        made = Table([*head, page.say("what it does not reach", "没有达到什么")], texts=3, remark=True)
+        for name in course.ladders:
+            steps, beside = course.ladder(name), course.yardstick(name)
+            timed = [(s, r) for s in steps if (r := records.default_beside(gpu, s.name, SIZE, beside))]
+            if not timed:
+                continue
+            step, best = max(timed, key=lambda pair: pair[1]["tflops"])
+            limit = records.limit(gpu, best["a"], best["acc"], "mma")
+            missed = course.unreached(name, _speed(limit), page.language)
+            peak = course.peak(gpu, step)
+            numbers = f"{steps[0].number:02d}–{steps[-1].number:02d}"
+            shares = [_percent(best.get("ratio")), _percent(best["tflops"] / peak if peak else None)]
+            cells = [course.ladder_name(name, page.language), numbers, page.link(step), _speed(best)]
+            made.rows.append([*cells, *shares, missed])
+            made.used.append(best)
+        made.note = page.say(
+            "the library: cuBLAS, for Hopper the best library call", "库：cuBLAS；Hopper 为最快的库调用"
+        )
+        return made
+
+    return _by_gpu(page, course.steps, of, f"no ladder timed at {SIZE}")
 
 
 def _covers(page: Page, name: str) -> str:
@@ -333,6 +370,11 @@ def _bottlenecks(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
+def _glossary(page: Page) -> str:
+    names = [step.name for step in page.course.steps]
+    return glossary.page(glossary.load(page.course.root), names, page.language)
+
+
 def _limits(page: Page) -> str:
     def of(gpu: str) -> Table | None:
         found = page.records.limits.get(gpu, [])
@@ -351,6 +393,68 @@ def _limits(page: Page) -> str:
         return made if found else None
 
     return _by_gpu(page, page.course.steps, of, "no instruction limit was measured")
+
+
+def _wgmma_alone(page: Page) -> str:
+    """wgmma with resident operands: by type, with random data and with zeros."""
+
+    def of(gpu: str) -> Table | None:
+        found = [r for r in page.records.main_loops.get(gpu, []) if energy.resident(r)]
+        found = [r for r in found if r["options"]["tile"] == energy.FITTED_TILE]
+        head = [
+            page.say("elements", "元素"),
+            page.say("accumulator", "累加器"),
+            page.say("zeros in A and B", "A 和 B 中零的比例"),
+        ]
+        made = Table([*head, *_LOOP_FIGURES, _PER_GHZ(page.language), "pJ/FLOP"], used=found, texts=2)
+        for r in sorted(found, key=lambda r: (_TYPES_IN_ORDER.index((r["a"], r["acc"])), r["options"]["zeros"])):
+            types = [step_charts.TYPE_NAMES.get(r[key], r[key]) for key in ("a", "acc")]
+            share = f"{r['options']['zeros']:.0%}"
+            cells = [*types, share, *_loop_figures(r), f"{energy.per_ghz(r):.0f}", f"{energy.per_flop(r):.3f}"]
+            made.rows.append(cells)
+        return made if found else None
+
+    return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
+
+
+def _main_loops(page: Page) -> str:
+    """The main loops in BF16 by what a stage receives, beside what the model of their energy says."""
+
+    def of(gpu: str) -> Table | None:
+        loops = page.records.main_loops.get(gpu, [])
+        model = energy.fit(loops)
+        head = [page.say("tile", "分块"), page.say("KB per stage from L2", "每个 stage 来自 L2 的 KB")]
+        head += [page.say("from the partner", "来自另一线程块"), page.say("from memory", "来自显存"), *_LOOP_FIGURES]
+        head += [
+            _PER_GHZ(page.language),
+            page.say("µJ per 128×256×64", "每 128×256×64 的 µJ"),
+            page.say("TFLOPS by the model", "模型给出的 TFLOPS"),
+        ]
+        made = Table(head, used=energy.of_bf16(loops))
+        for r in made.used:
+            told = r["options"]
+            pair = page.say(", pairs", "，成对") if told["cluster"] > 1 else ""
+            partner = told["received_kb"] - told["l2_kb"] - told["dram_kb"]
+            cells = [
+                told["tile"].replace("x", "×") + pair,
+                *(str(kb) for kb in (told["l2_kb"], partner, told["dram_kb"])),
+            ]
+            said = _figure(model.tflops(r)) if model and not told["dram_kb"] else "–"
+            cells += [*_loop_figures(r), f"{energy.per_ghz(r):.0f}", f"{energy.per_unit(r):.2f}", said]
+            made.rows.append(cells)
+        return made if made.used else None
+
+    return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
+
+
+_PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
+_LOOP_FIGURES = ("TFLOPS", "20–80 %", "SM MHz", "W")
+_TYPES_IN_ORDER = (("bf16", "f32"), ("f16", "f32"), ("f16", "f16"), ("tf32", "f32"), ("e4m3", "f32"))
+
+
+def _loop_figures(r: Record) -> Cells:
+    span = "–".join(_figure(r[key]) for key in ("tflops_p20", "tflops_p80") if key in r)
+    return [_speed(r), span or "–", f"{r['sm_mhz']:.0f}" if r.get("sm_mhz") else "–", f"{r['power_w']:.0f}"]
 
 
 def _error(page: Page) -> str:
@@ -480,7 +584,11 @@ MIXED = (
     ("integer",),
 )
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
+    "glossary": _glossary,
+    "ladders": _ladders,
     "limits": _limits,
+    "wgmma-alone": _wgmma_alone,
+    "main-loops": _main_loops,
     "error": _error,
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
 }

@@ -297,11 +297,11 @@ def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
     course.make(then=dict.fromkeys(range(1, 5), "echo on $CUDA_VISIBLE_DEVICES; sleep 0.05"))
     files = recorded(course, "--steps", "1-4", "--devices", "0,2")
-    assert files == [(step.name, 4) for step in course.ladder[:4]]
+    assert files == [*((step.name, 4) for step in course.ladder[:4]), ("alone", 4)]
     lines = capsys.readouterr().out.splitlines()
     assert {line.split("]")[0] for line in lines if "] on " in line} == {"[GPU 4", "[GPU 6"}
     assert all(line[:6] == f"[GPU {line[-1]}" for line in lines if "] on " in line)
-    sizes = [line for line in lines if "── " in line and "--variant" not in line]
+    sizes = [line for line in lines if "── " in line and "--variant" not in line and "--baseline=none" not in line]
     assert len(sizes) == 16 and all(line.startswith("[GPU 4] ") for line in sizes), "comparable: all on one GPU"
     assert any("s of GPU time in" in line for line in lines)
 
@@ -316,7 +316,18 @@ def test_timing_options_reach_every_step(capsys):
     assert record.plan(cli.parse(["record", "--dry-run", "--min-time", "0.2", "--rounds", "5"])) is None
     titles = capsys.readouterr().out.splitlines()
     assert titles[-1] == "mma_limit"
-    assert all("--min-time=0.2 --rounds=5" in title for title in titles[:-1])
+    alone = [title for title in titles if "--baseline=none" in title]
+    others = [title for title in titles[:-2] if title not in alone]
+    assert titles[-2] == "main_loop" and len(alone) == len(registry.steps())
+    assert all("--min-time=0.2 --rounds=5" in title for title in others)
+    assert all("--min-time=2.2 --rounds=1" in title for title in alone), "for longer than NVML's mean"
+
+
+@pytest.mark.parametrize(("capability", "programs"), [("90", ["main_loop"]), ("80", [])])
+def test_the_main_loops_are_recorded_where_there_is_wgmma(course, monkeypatch, capability, programs):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 1, (capability,)))
+    tasks = record.plan(cli.parse(["record", "--only", "power"])).tasks
+    assert [task.title for task in tasks if task.program.startswith("lab/")] == programs
 
 
 def test_the_limits_are_recorded_without_a_step(course, capsys):

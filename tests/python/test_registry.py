@@ -142,6 +142,15 @@ def test_every_link_within_the_repository_leads_somewhere(page):
     assert not broken
 
 
+@pytest.mark.parametrize("page", sorted(page for page in ROOT.rglob("*.md") if is_ours(page)), ids=named)
+def test_no_emphasis_is_shown_as_asterisks(page):
+    """Markdown takes `**` for emphasis by what stands beside it: not between a Chinese letter and a bracket."""
+    markdown = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
+    parsed = markdown.enable("table").parse(page.read_text(encoding="utf-8"))
+    texts = [part.content for token in parsed for part in token.children or () if part.type == "text"]
+    assert not [text for text in texts if "**" in text]
+
+
 def our_sources() -> list[Path]:
     """Every source but the registry itself and the tables of data beside the records."""
     suffixes = {".py", ".cpp", ".h", ".cu", ".build", ".sh", ".toml", ".yml"}

@@ -36,3 +36,14 @@ __device__ __forceinline__ uint32_t shared_address_in(const void* pointer, int r
 __device__ __forceinline__ void barrier_arrive_at(Barrier* barrier, int rank) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];\n" ::"r"(shared_address_in(barrier, rank)) : "memory");
 }
+
+/// Four floats of the shared memory of the block with this rank, at the place of this block's `pointer`, a multiple of
+/// 16 bytes. The block must not have ended, and what it wrote there must be visible (cluster_sync).
+__device__ __forceinline__ float4 load_float4_of(const void* pointer, int rank) {
+  float4 four;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "r"(shared_address_in(pointer, rank))
+               : "memory");
+  return four;
+}

@@ -79,7 +79,11 @@ __device__ __forceinline__ void wgmma_wait() {
                : __VA_ARGS__                                                                              \
                : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(b_major == Major::MN))
 #define WGMMA_OF(TYPE)                                                                          \
-  if constexpr (N == 192)                                                                       \
+  if constexpr (N == 64)                                                                        \
+    WGMMA("64", TYPE, NAMES_32, "32", "33", "34", "35", SUMS_32(0));                            \
+  else if constexpr (N == 128)                                                                  \
+    WGMMA("128", TYPE, NAMES_64, "64", "65", "66", "67", SUMS_32(0), SUMS_32(32));              \
+  else if constexpr (N == 192)                                                                  \
     WGMMA("192", TYPE, NAMES_96, "96", "97", "98", "99", SUMS_32(0), SUMS_32(32), SUMS_32(64)); \
   else                                                                                          \
     WGMMA("256", TYPE, NAMES_128, "128", "129", "130", "131", SUMS_32(0), SUMS_32(32), SUMS_32(64), SUMS_32(96))
@@ -89,7 +93,7 @@ __device__ __forceinline__ void wgmma_wait() {
 template <class AB, Major b_major, int SUMS>
 __device__ __forceinline__ void wgmma_m64k16(float (&d)[SUMS], uint64_t a, uint64_t b, bool accumulate) {
   constexpr int N = 2 * SUMS;
-  static_assert(N == 192 || N == 256);
+  static_assert(N == 64 || N == 128 || N == 192 || N == 256);
   if constexpr (std::is_same_v<AB, __half>) {
     WGMMA_OF("f16");
   } else {

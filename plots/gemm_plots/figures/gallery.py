@@ -8,6 +8,7 @@ from gemm_plots.figures import (
     fragments,
     half,
     ideas,
+    machine,
     measuring,
     mma,
     overlap,
@@ -19,12 +20,15 @@ from gemm_plots.figures import (
     tiling,
     timelines,
     tma,
+    waves,
     wgmma,
     wmma,
 )
 from gemm_plots.figures.svg import Canvas
 
 FAMILIES = (
+    machine,
+    waves,
     ideas,
     threads,
     bank_maps,

@@ -122,7 +122,7 @@ def _barrier(canvas: Canvas, language: str) -> None:
         say(
             language,
             "full[stage] during one phase: one arrival and 49,152 bytes end it",
-            "full[stage] 的一个阶段：一次到达加 49,152 字节，阶段才结束",
+            "full[stage] 的一个 phase：一次到达加 49,152 字节，phase 才结束",
         ),
     )
     first, expect, last, end = 226.0, 300.0, 752.0, 912.0
@@ -149,8 +149,8 @@ def _barrier(canvas: Canvas, language: str) -> None:
     canvas.text(expect, bottom + 31, say(language, "by warp 0", "warp 0 发出"), 11.5, INK, "middle")
     canvas.line(last, y - 4, last, bottom, DARK, 2.5)
     canvas.line(last, bottom + 48, last, bottom + 86, DARK, 2.5)  # between them stands what has landed last
-    canvas.text(last + 10, plot + 30, say(language, "the phase ends,", "本阶段结束，"), 12.5, DARK, bold=True)
-    canvas.text(last + 10, plot + 48, say(language, "the next begins", "下一阶段开始"), 12.5, DARK, bold=True)
+    canvas.text(last + 10, plot + 30, say(language, "the phase ends,", "本 phase 结束，"), 12.5, DARK, bold=True)
+    canvas.text(last + 10, plot + 48, say(language, "the next begins", "下一个 phase 开始"), 12.5, DARK, bold=True)
     y = bottom + 52
     canvas.text(first - 12, y + 16, say(language, "the eight warps", "八个 warp"), 12.5, INK, "end")
     for left, right, colour, ink, words in (

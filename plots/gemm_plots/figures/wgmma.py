@@ -178,7 +178,7 @@ def _d(canvas: Canvas, language: str) -> None:
             say(
                 language,
                 "The chunk of 16 bytes that belongs at address a lies at a with bits 4–6 XOR-ed with bits 7–9:",
-                "本应位于地址 a 的 16 字节 chunk，实际放在把 a 的 4–6 位与 7–9 位异或之后的地址：",
+                "本应位于地址 a 的 16 字节 chunk，实际放在把 a 的 4–6 位与 7–9 位 XOR 之后的地址：",
             ),
             say(
                 language,

@@ -1,0 +1,90 @@
+"""What start-here works out by hand, against the records and the chapters that the figures come from."""
+
+import re
+import sys
+
+import pytest
+
+from tools import registry
+from tools.paths import DATA, ROOT
+
+sys.path.insert(0, str(ROOT / "plots"))
+
+from gemm_plots import bounds_charts, count_charts, records
+from gemm_plots.course import Course
+from gemm_plots.figures import waves
+from gemm_plots.figures.text import LANGUAGES
+
+ENDING = {"en": "", "zh-CN": ".zh-CN"}
+COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)
+COUNTED = [step for step in COURSE.steps if COURSE.load_store_per_instruction(step)]
+ON_CUDA_CORES = [step for step in COUNTED if step.ladder == "fp32"]
+ON_TENSOR_CORES = [step for step in COUNTED if step.ladder in bounds_charts.TENSOR]
+
+
+def text(language):
+    return (ROOT / "docs" / f"start-here{ENDING[language]}.md").read_text(encoding="utf-8")
+
+
+def registers(number):
+    """Registers per thread of a step's default, as its machine code was recorded."""
+    step = registry.find(number, COURSE.steps)
+    return next(r["registers"] for r in RECORDS.mixes_of(step.name, "sass"))
+
+
+def blocks_by_registers(per_thread, threads=256):
+    """Blocks that the 65,536 registers of an SM are enough for; a thread's are rounded up to a multiple of 8."""
+    return 65536 // (-(-per_thread // 8) * 8 * threads)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_worked_occupancy_has_the_recorded_registers(language):
+    page = text(language)
+    assert (registers("07"), registers("06")) == (115, 63)
+    assert (
+        blocks_by_registers(115) == 2
+        and "120, × 256" in page.replace(" 120，", " 120, ")
+        and "| 65,536 | **2** |" in page
+    )
+    assert blocks_by_registers(63) == 4
+    assert 8 * (132 + 128) * 4 == 8320 and 233_472 // (8320 + 1024) == 24 and "| 233,472 | 24 |" in page
+
+
+@pytest.mark.parametrize("step", ON_CUDA_CORES, ids=lambda step: step.name)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_chapter_has_the_count_that_the_bounds_chart_draws(step, language):
+    """steps.json repeats one figure of each chapter's "By hand"; the two have to be the same."""
+    page = (step.folder / f"README{ENDING[language]}.md").read_text(encoding="utf-8")
+    by_hand = re.search(r"^## (?:By hand|手算)$(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
+    assert re.search(rf"(?<![\d.]){COURSE.load_store_per_instruction(step):g}(?![\d.]\d)", by_hand)
+
+
+@pytest.mark.parametrize("step", ON_TENSOR_CORES, ids=lambda step: step.name)
+def test_wavefronts_per_hmma_are_those_of_the_simulator(step):
+    """The count also has the store of C, which WMMA's kernels make through shared memory: up to 0.25 at K = 256."""
+    counted = count_charts.counts_as_at_4096(COURSE, RECORDS, step)
+    keys = ("shared_load_wavefronts", "shared_store_wavefronts", "cp_async_shared_wavefronts")
+    hmmas = count_charts.fmas(counted) / 2048
+    per_hmma = sum(counted["counts"].get(key, 0) for key in keys) / hmmas
+    by_hand = COURSE.load_store_per_instruction(step)
+    assert by_hand <= per_hmma <= by_hand + 0.25 or (step.number == 14 and per_hmma == 0)  # step 14: look-ups alone
+
+
+def test_the_bounds_are_those_of_the_chapters():
+    step = registry.find("07", COURSE.steps)
+    assert bounds_charts.load_store_bound(COURSE, "h200", step) == pytest.approx(45.6, abs=0.05)
+    assert bounds_charts.issue_bound(COURSE, RECORDS, "h200", step) == pytest.approx(61.2, abs=0.05)
+
+
+@pytest.mark.parametrize("step", COUNTED, ids=lambda step: step.name)
+def test_no_step_is_faster_than_its_bounds(step):
+    speed = RECORDS.default_at("h200", step.name, bounds_charts.SIZE)["tflops"]
+    assert speed < bounds_charts.load_store_bound(COURSE, "h200", step)
+    if step in ON_CUDA_CORES:
+        assert speed < bounds_charts.issue_bound(COURSE, RECORDS, "h200", step)
+
+
+def test_a_wave_holds_as_many_tiles_as_there_are_sms():
+    assert [waves.tiles(size) for size in waves.SHOWN] == [121, 144, 256]
+    assert [round(waves.used(size), 2) for size in (1024, 2816, 3072, 4096)] == [0.12, 0.92, 0.55, 0.97]
+    assert waves.used(256 * 11 + 128) < waves.used(256 * 11)
