@@ -121,9 +121,11 @@ def measure(torch, bench, step, variant, size, json):
 
 def run(options):
     """Times everything that was asked for; prints what a variant or this GPU refuses, and goes on."""
+    core = _load.core()
+    if options.json:
+        core.require_writable(options.json)
     import torch
 
-    core = _load.core()
     if core.simulated() or not torch.cuda.is_available():
         raise ValueError("timing needs a GPU that PyTorch can use, and there is none")
     for step, some in chosen(options).items():

@@ -37,7 +37,6 @@ class Bench {
     const Shape shape = completed({m, n, k}, {}, variant);
     const Work work{&variant, shape};
     require_accepted(variant, shape);
-    if (!json.empty()) require_writable(json);
     verified(work, stream);
 
     TimingPlan plan;
@@ -94,7 +93,10 @@ std::vector<std::tuple<int, int, int>> sweep(const std::string& name) {
 }  // namespace
 
 void add_bench(nb::module_& module, const Steps& steps) {
-  module.def("sweep", sweep, "name"_a);
+  module.def("sweep", sweep, "name"_a, "The sizes of one of the harness's sweeps, as (m, n, k).");
+  module.def(
+      "require_writable", [](const std::string& file) { require_writable(file); }, "file"_a,
+      "Raises ValueError where records could not be written.");
   nb::class_<Bench>(module, "Bench")
       .def(
           "__init__", [&steps](Bench* self, const std::string& step) { new (self) Bench(steps.find(step)); }, "step"_a)

@@ -62,3 +62,10 @@ def test_without_pytorch_or_a_gpu_one_line_says_so(capsys, monkeypatch):
         "gemm_steps.bench: PyTorch is not installed; it is what the kernels are timed beside\n",
         "gemm_steps.bench: timing needs a GPU that PyTorch can use, and there is none\n",
     )
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_else(capsys):
+    assert bench.main(["--mma-all", "--json", "/nowhere/x.jsonl"]) == 2
+    assert capsys.readouterr().err == (
+        "gemm_steps.bench: cannot write /nowhere/x.jsonl: there is no folder /nowhere; choose another --json file\n"
+    )

@@ -2,14 +2,19 @@
 
 import json
 import statistics
+import subprocess
 
 import pytest
 
-from gemm_steps import bench
+from gemm_steps import _load, bench
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("PyTorch finds no GPU", allow_module_level=True)
+
+
+def records_of(file):
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_line_and_a_record(tmp_path, capsys):
@@ -19,7 +24,7 @@ def test_a_line_and_a_record(tmp_path, capsys):
     said = capsys.readouterr().out
     assert said.startswith("07_thread_tile_8x8 on NVIDIA")
     assert "x torch (p20-p80)" in said
-    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    records = records_of(file)
     assert [(one["step"], one["baseline"], one["m"]) for one in records] == [
         ("07_thread_tile_8x8", "torch", 1024)
     ] * len(records)
@@ -31,7 +36,14 @@ def test_a_line_and_a_record(tmp_path, capsys):
     assert statistics.median(one["ratio"] for one in records) > 0
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is_timed(capsys):
-    size = ("--M", "128", "--N", "128", "--K", "128")
-    assert bench.main(["--step", "7", "--variant", "t8x8", *size, "--json", "/nowhere/x.jsonl"]) == 0
-    assert "cannot write /nowhere/x.jsonl: there is no folder /nowhere" in capsys.readouterr().out
+def test_it_agrees_with_the_executable_in_the_ratio_to_the_library(tmp_path):
+    executable = _load.HERE.parents[1] / "steps" / "11_warp_tiling"
+    if not executable.exists():
+        pytest.skip(f"{executable} is not built")
+    ours, theirs = tmp_path / "bench.jsonl", tmp_path / "harness.jsonl"
+    size = ("--M", "4096", "--N", "4096", "--K", "4096")
+    assert bench.main(["--step", "11", "--variant", "by_size", *size, "--json", str(ours)]) == 0
+    subprocess.run([executable, "--size", "4096", "--json", theirs], check=True)
+    (here,), (there,) = records_of(ours), records_of(theirs)
+    spread = max(one["ratio_p80"] - one["ratio_p20"] for one in (here, there))
+    assert here["ratio"] == pytest.approx(there["ratio"], abs=max(0.02 * there["ratio"], spread))
