@@ -29,14 +29,15 @@ std::string variant_named(nb::handle asked) {
 }  // namespace
 
 Framework::Framework(const Steps& steps, std::string name, nb::object array_class, nb::object make, nb::object stream,
-                     nb::object lend)
+                     nb::object lend, bool finished)
     : steps_(steps),
       name_(std::move(name)),
       class_(std::move(array_class)),
       make_(std::move(make)),
       stream_(std::move(stream)),
       lend_(std::move(lend)),
-      exchange_(ExchangeApi::of(class_)) {}
+      exchange_(ExchangeApi::of(class_)),
+      finished_(finished) {}
 
 nb::object Framework::multiply(nb::handle a, nb::handle b, nb::handle step, nb::handle variant, nb::handle out,
                                float alpha, float beta) const {
@@ -53,7 +54,12 @@ nb::object Framework::multiply(nb::handle a, nb::handle b, nb::handle step, nb::
     const nb::gil_scoped_release others_run;
     multiply_on_host(product);
   } else {
-    launch(product, stream(a, product.place));
+    const cudaStream_t on = stream(a, product.place);
+    launch(product, on);
+    if (finished_) {
+      const nb::gil_scoped_release others_run;
+      finish(product, on);
+    }
   }
   return result;
 }

@@ -14,9 +14,9 @@ class Framework {
   /// name: "PyTorch". array_class: what its arrays are instances of. make: called with a, m and n, returns a new m x n
   /// array like a. stream: called with a, returns the address of the current stream; None: arrays of the host. lend:
   /// called with an array, returns what __dlpack__ is asked of; None: the array itself. The last two are not called
-  /// where the framework has DLPack's C exchange API.
+  /// where the framework has DLPack's C exchange API. finished: whether a product is waited for.
   Framework(const Steps& steps, std::string name, nb::object array_class, nb::object make, nb::object stream,
-            nb::object lend);
+            nb::object lend, bool finished);
 
   /// out = alpha * a @ b + beta * out, enqueued on the current stream; arrays of the host: at once. With None a new
   /// array is made. Returns the result.
@@ -37,4 +37,5 @@ class Framework {
   const std::string name_;
   const nb::object class_, make_, stream_, lend_;
   const ExchangeApi* const exchange_;
+  const bool finished_;
 };

@@ -28,11 +28,6 @@ std::string variants_of(const std::string& asked) {
   return all.dump();
 }
 
-void synchronize(std::uintptr_t stream) {
-  const nb::gil_scoped_release others_run;
-  CUDA_CHECK(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(stream)));
-}
-
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -49,16 +44,16 @@ NB_MODULE(_core, module) {
       "file"_a);
   module.def("variants", variants_of, "step"_a);
   module.def("simulated", &simulated, "Whether the CUDA runtime of this process is the simulator.");
-  module.def("synchronize", synchronize, "stream"_a);
   nb::class_<Framework>(module, "Framework")
       .def(
           "__init__",
           [](Framework* self, std::string name, nb::object array_class, nb::object make, nb::object stream,
-             nb::object lend) {
+             nb::object lend, bool finished) {
             new (self) Framework(steps(), std::move(name), std::move(array_class), std::move(make), std::move(stream),
-                                 std::move(lend));
+                                 std::move(lend), finished);
           },
-          "name"_a, "array_class"_a, "make"_a, "stream"_a.none() = nb::none(), "lend"_a.none() = nb::none())
+          "name"_a, "array_class"_a, "make"_a, "stream"_a.none() = nb::none(), "lend"_a.none() = nb::none(),
+          "finished"_a = false)
       .def("multiply", &Framework::multiply, "a"_a.none(), "b"_a.none(), "step"_a.none(), "variant"_a.none(),
            "out"_a.none(), "alpha"_a, "beta"_a)
       .def("chosen", &Framework::chosen, "a"_a, "b"_a, "out"_a, "step"_a.none())

@@ -133,6 +133,11 @@ void launch(const Product& product, cudaStream_t stream) {
   product.variant->launch(product.problem(product.a, product.b, product.c), LaunchOptions{}, stream);
 }
 
+void finish(const Product& product, cudaStream_t stream) {
+  const Current gpu(product.place.gpu);  // the default stream is another one on each GPU
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
 void multiply_on_host(const Product& product) {
   DeviceBuffer a(product.a_extent().bytes()), b(product.b_extent().bytes()), c(product.c_extent().bytes());
   a.upload(product.a);

@@ -44,6 +44,9 @@ Product decided(const Steps& steps, const Asked& asked, const Array& a, const Ar
 /// Enqueues the product of arrays on a GPU. Throws CudaError.
 void launch(const Product& product, cudaStream_t stream);
 
+/// Waits until it is there. Throws CudaError.
+void finish(const Product& product, cudaStream_t stream);
+
 /// Copies arrays of the host to the GPU, or into the simulator, multiplies, and copies C back. Throws CudaError.
 void multiply_on_host(const Product& product);
 
