@@ -22,6 +22,7 @@ examples:
   ./gemm run 07 --size 2048 --variant all
   ./gemm run 03 --sim                 force the simulator and print what it counts
   ./gemm run --ladder fp32            one part of the ladder
+  ./gemm practice 02                  write a step yourself; graded in the simulator
   ./gemm diff 07 08                   what changed in the kernel, side by side
   ./gemm test                         build everything, run every test
 
@@ -74,6 +75,17 @@ def parser() -> Parser:
     listing = add(_list, "the ladder: number, idea, types, GPU needed, figures", set_up=False)
     listing.add_argument("--ladder", metavar="NAME", help="only this part of the ladder")
     listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
+
+    practice = add(_practice, "write a step yourself: the next task, a hint, or the verdict on what you wrote")
+    practice.add_argument(
+        "step", nargs="?", metavar="STEP", help="the step to write; without: all tasks and what is done"
+    )
+    practice.add_argument("--list", action="store_true", help="all tasks and what is done")
+    asked = practice.add_mutually_exclusive_group()
+    asked.add_argument("--watch", action="store_true", help="grade again whenever the file is saved")
+    asked.add_argument("--hint", action="store_true", help="one more hint")
+    asked.add_argument("--solution", action="store_true", help="your kernel beside the step's")
+    practice.add_argument("--zh", action="store_true", help="in Chinese, as where LANG says so")
 
     add(
         _plot,
@@ -175,6 +187,15 @@ def _list(parsed: argparse.Namespace, *_: object) -> None:
 
     ladder = registry.steps()
     listing.print_table(registry.of_ladder(parsed.ladder, ladder) if parsed.ladder else ladder, parsed.gpu)
+
+
+def _practice(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    from tools import environment, practice
+
+    chosen = practice.plan(parsed)
+    if practice.needs_build(chosen):
+        environment.ensure_python(setup, arguments)
+    practice.run(chosen, setup)
 
 
 def _plot(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

@@ -13,8 +13,9 @@ DATA = ROOT / "plots" / "data"
 CHARTS = ROOT / "plots" / "charts"
 PLOT = ROOT / "plots" / "plot.py"
 
-# Another build directory can be named for a while, for instance by the tests.
+# Other directories can be named for a while, for instance by the tests.
 BUILD = ROOT / os.environ.get("GEMM_BUILD_DIR", "build")
+PRACTICE = ROOT / os.environ.get("GEMM_PRACTICE_DIR", "practice")
 SIMULATOR = BUILD / "sim" / "libcudart.so.13"
 
 

@@ -97,6 +97,9 @@ bool count(const Session& session, const Work& work) {
     if (launch.swizzle_stride != 0) record["options"] = options_record(launch);
     record["kernels"] = counted.kernels;
     record["counts"] = counted.counts;
+    record["blocks"] = counted.blocks;
+    record["threads"] = counted.threads;
+    record["lines"] = counted.lines;
     merge_records(options.json, {record});
   }
   return true;

@@ -34,6 +34,11 @@ void add(nlohmann::json& sum, const nlohmann::json& more) {
   }
 }
 
+// How many blocks a grid has, or threads a block.
+std::uint64_t volume(const nlohmann::json& size) {
+  return size.at(0).get<std::uint64_t>() * size.at(1).get<std::uint64_t>() * size.at(2).get<std::uint64_t>();
+}
+
 // 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -200,6 +205,8 @@ Outcome end() {
   for (const auto& kernel : seen.at("kernels")) {
     outcome.kernels.push_back(kernel.at("symbol"));
     add(outcome.counts, kernel.at("counts"));
+    outcome.blocks += volume(kernel.at("grid"));
+    outcome.threads = std::max(outcome.threads, volume(kernel.at("block")));
     outcome.seconds += kernel.at("seconds").get<double>();
     for (const auto& line : kernel.at("lines")) add(lines[{line.at("file"), line.at("line")}], line.at("counts"));
   }

@@ -2,6 +2,7 @@
 /// it counted.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,8 @@ struct Outcome {
   double seconds = 0;                ///< that the host took to simulate the launches
   nlohmann::json counts;             ///< summed over every kernel launched, with the keys of the simulator's records
   nlohmann::json lines;              ///< [{"file","line","counts"}], by file and line, summed over the kernels
+  std::uint64_t blocks = 0;          ///< of one launch, summed over the kernels
+  std::uint64_t threads = 0;         ///< per block, of the kernel that has most
   std::vector<std::string> kernels;  ///< symbols of those launched
   std::vector<std::string> reports;  ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
 };

@@ -154,7 +154,7 @@ void build_wait_group(Builder& builder) {
 
 }  // namespace
 
-void add_asynchronous(Table& table) {
+[[gnu::cold]] void add_asynchronous(Table& table) {
   table.add("cp.async.{ca,cg}.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B}",
             {"", Class::cp_async, handle<copy_async>, build_copy});
   table.add("cp.async.commit_group", {"", Class::cp_async, commit_group});

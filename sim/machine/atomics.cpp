@@ -42,7 +42,7 @@ void build_atomic(Builder& builder) {
 }
 
 template <class T, auto combine>
-void add_atomic(Table& table, const std::string& operation_and_type) {
+[[gnu::cold]] void add_atomic(Table& table, const std::string& operation_and_type) {
   const std::string space = "global,.shared,.shared::cta,.shared::cluster}";
   const std::string rest = "{,.cta,.cluster,.gpu,.sys}{,." + space + "." + operation_and_type;
   const std::string scope_last = "{." + space + "{.cta,.cluster,.gpu,.sys}." + operation_and_type;
@@ -61,7 +61,7 @@ u32 sums_of_two(u32 a, u32 b) {
 
 }  // namespace
 
-void add_atomics(Table& table) {
+[[gnu::cold]] void add_atomics(Table& table) {
   add_atomic<u32, [](u32 a, u32 b, u32) { return a + b; }>(table, "add.{u32,s32}");
   add_atomic<u64, [](u64 a, u64 b, u64) { return a + b; }>(table, "add.{u64,s64}");
   add_atomic<f32, [](f32 a, f32 b, f32) { return a + b; }>(table, "add.f32");

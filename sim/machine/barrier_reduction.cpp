@@ -76,7 +76,7 @@ Form form() {
 
 }  // namespace
 
-void add_barrier_reductions(Table& table) {
+[[gnu::cold]] void add_barrier_reductions(Table& table) {
   const std::string barrier = "{bar,bar.cta,barrier,barrier.cta}.red.";
   table.add(barrier + "popc{,.aligned}.u32", form<Kind::count>());
   table.add(barrier + "and{,.aligned}.pred", form<Kind::all>());

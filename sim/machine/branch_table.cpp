@@ -43,7 +43,7 @@ void build_branch_by_index(Builder& builder) {
 
 }  // namespace
 
-void add_branch_table(Table& table) {
+[[gnu::cold]] void add_branch_table(Table& table) {
   table.add("{brx.idx,brx.idx.uni}", {"", Class::branch, handle<branch_by_index>, build_branch_by_index});
 }
 

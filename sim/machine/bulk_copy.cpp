@@ -161,7 +161,7 @@ void build_policy(Builder& builder) {
 
 }  // namespace
 
-void add_bulk_copies(Table& table) {
+[[gnu::cold]] void add_bulk_copies(Table& table) {
   using What = BulkCopy::What;
   const std::string hint = "{,.L2::cache_hint}", signal = ".mbarrier::complete_tx::bytes";
   const auto form = [](Build build) { return Form{"", Class::tma, handle<copy_bulk>, build}; };

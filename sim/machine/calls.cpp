@@ -154,6 +154,6 @@ void build_call(Builder& builder) {
 
 }  // namespace
 
-void add_calls(Table& table) { table.add("{call,call.uni}", {"", Class::other, nullptr, build_call}); }
+[[gnu::cold]] void add_calls(Table& table) { table.add("{call,call.uni}", {"", Class::other, nullptr, build_call}); }
 
 }  // namespace sim

@@ -62,8 +62,8 @@ void build(Builder& builder) {
 
 /// `plain` leaves a carry with .cc only; `taking` (addc) takes one, and leaves one with .cc.
 template <class T, Kind kind>
-void add_kind(Table& table, const std::string& plain, const std::string& taking, const std::string& part,
-              const std::string& type) {
+[[gnu::cold]] void add_kind(Table& table, const std::string& plain, const std::string& taking, const std::string& part,
+                            const std::string& type) {
   table.add(plain + part + ".cc." + type,
             {"", Class::integer, handle<with_carry<T, kind, false, true>>, build<T, kind>});
   table.add(taking + part + "." + type, {"", Class::integer, handle<with_carry<T, kind, true, false>>, build<T, kind>});
@@ -72,7 +72,7 @@ void add_kind(Table& table, const std::string& plain, const std::string& taking,
 }
 
 template <class T>
-void add_type(Table& table, const std::string& type) {
+[[gnu::cold]] void add_type(Table& table, const std::string& type) {
   add_kind<T, Kind::add>(table, "add", "addc", "", type);
   add_kind<T, Kind::subtract>(table, "sub", "subc", "", type);
   add_kind<T, Kind::multiply_low>(table, "mad", "madc", ".lo", type);
@@ -81,7 +81,7 @@ void add_type(Table& table, const std::string& type) {
 
 }  // namespace
 
-void add_carry(Table& table) {
+[[gnu::cold]] void add_carry(Table& table) {
   add_type<u32>(table, "u32");
   add_type<s32>(table, "s32");
   add_type<u64>(table, "u64");

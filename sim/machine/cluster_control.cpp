@@ -72,7 +72,7 @@ void build_cluster_barrier(Builder& builder) {
 
 }  // namespace
 
-void add_cluster(Table& table) {
+[[gnu::cold]] void add_cluster(Table& table) {
   table.lanewise<[](u32 a, u32 b) -> u32 { return static_cast<u32>(with_rank(a, b)); }>("mapa.shared::cluster.u32",
                                                                                         Class::integer);
   table.lanewise<[](u64 a, u32 b) -> u64 { return with_rank(a, b); }>("mapa.shared::cluster.u64", Class::integer);

@@ -237,14 +237,14 @@ void reduce(Warp& warp, const Operands& operands) {
 }
 
 template <auto combine, class T>
-void add_reduction(Table& table, const std::string& operation_and_type) {
+[[gnu::cold]] void add_reduction(Table& table, const std::string& operation_and_type) {
   table.add("redux.sync." + operation_and_type,
             {"Www", Class::shuffle, handle_members<member_masks<2>, reduce<combine, T>>});
 }
 
 }  // namespace
 
-void add_control(Table& table) {
+[[gnu::cold]] void add_control(Table& table) {
   table.add("{bra,bra.uni}", {"", Class::branch, handle<branch>, build_branch});
   table.add("{ret,exit,ret.uni}", {"", Class::branch, leave});
   table.add("trap", {"", Class::other, trap});

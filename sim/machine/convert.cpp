@@ -36,7 +36,7 @@ I clamped(T x) {
 }
 
 template <class I, class T>
-void add_to_integer(Table& table, const std::string& types) {
+[[gnu::cold]] void add_to_integer(Table& table, const std::string& types) {
   table.lanewise<[](T x) { return clamped<I>(whole<Whole::nearest>(x)); }>("cvt.rni." + types, Class::convert);
   table.lanewise<[](T x) { return clamped<I>(whole<Whole::zero>(x)); }>("cvt.rzi." + types, Class::convert);
   table.lanewise<[](T x) { return clamped<I>(whole<Whole::down>(x)); }>("cvt.rmi." + types, Class::convert);
@@ -44,7 +44,7 @@ void add_to_integer(Table& table, const std::string& types) {
 }
 
 template <class T>
-void add_whole(Table& table, const std::string& types) {
+[[gnu::cold]] void add_whole(Table& table, const std::string& types) {
   table.lanewise<[](T x) { return whole<Whole::nearest>(x); }>("cvt.rni." + types, Class::convert);
   table.lanewise<[](T x) { return whole<Whole::zero>(x); }>("cvt.rzi." + types, Class::convert);
   table.lanewise<[](T x) { return whole<Whole::down>(x); }>("cvt.rmi." + types, Class::convert);
@@ -57,7 +57,7 @@ To converted(From x) {
 }
 
 template <class To, class From>
-void add_rounded(Table& table, const std::string& types) {
+[[gnu::cold]] void add_rounded(Table& table, const std::string& types) {
   constexpr auto convert = converted<To, From>;
   table.lanewise<convert>("cvt.rn." + types, Class::convert);
   table.lanewise<[](From x) { return rounded<FE_TOWARDZERO, convert>(x); }>("cvt.rz." + types, Class::convert);
@@ -67,12 +67,12 @@ void add_rounded(Table& table, const std::string& types) {
 
 /// Integer to integer: widened by the source's sign, or cut.
 template <class To, class From>
-void add_resized(Table& table, const std::string& to, const std::string& from) {
+[[gnu::cold]] void add_resized(Table& table, const std::string& to, const std::string& from) {
   table.lanewise<[](From x) { return static_cast<To>(x); }>("cvt." + to + "." + from, Class::convert);
 }
 
 template <class From>
-void add_from_integer(Table& table, const std::string& from) {
+[[gnu::cold]] void add_from_integer(Table& table, const std::string& from) {
   add_resized<u16, From>(table, "{u16,s16}", from);
   add_resized<u32, From>(table, "{u32,s32}", from);
   add_resized<u64, From>(table, "{u64,s64}", from);
@@ -87,7 +87,7 @@ void add_from_integer(Table& table, const std::string& from) {
 
 /// From eight bits that lie in a register of type R.
 template <class V, class R>
-void add_from_byte(Table& table, const std::string& from) {
+[[gnu::cold]] void add_from_byte(Table& table, const std::string& from) {
   table.lanewise<[](R x) { return static_cast<u16>(static_cast<V>(x)); }>("cvt.{u16,s16}." + from, Class::convert);
   table.lanewise<[](R x) { return static_cast<u32>(static_cast<V>(x)); }>("cvt.{u32,s32}." + from, Class::convert);
   table.lanewise<[](R x) { return static_cast<u64>(static_cast<V>(x)); }>("cvt.{u64,s64}." + from, Class::convert);
@@ -97,7 +97,7 @@ void add_from_byte(Table& table, const std::string& from) {
 
 /// `.ftz` of single precision: a subnormal operand, or result, becomes a zero of its sign.
 template <class I>
-void add_flushing_to_integer(Table& table, const std::string& type) {
+[[gnu::cold]] void add_flushing_to_integer(Table& table, const std::string& type) {
   table.lanewise<[](f32 x) { return clamped<I>(whole<Whole::nearest>(flushed(x))); }>("cvt.rni.ftz." + type + ".f32",
                                                                                       Class::convert);
   table.lanewise<[](f32 x) { return clamped<I>(whole<Whole::zero>(flushed(x))); }>("cvt.rzi.ftz." + type + ".f32",
@@ -108,7 +108,7 @@ void add_flushing_to_integer(Table& table, const std::string& type) {
                                                                                  Class::convert);
 }
 
-void add_flushing(Table& table) {
+[[gnu::cold]] void add_flushing(Table& table) {
   add_flushing_to_integer<s16>(table, "s16");
   add_flushing_to_integer<u16>(table, "u16");
   add_flushing_to_integer<s32>(table, "s32");
@@ -125,7 +125,7 @@ void add_flushing(Table& table) {
 }
 
 template <class T>
-void add_from_floating(Table& table, const std::string& from) {
+[[gnu::cold]] void add_from_floating(Table& table, const std::string& from) {
   add_to_integer<s16, T>(table, "s16." + from);
   add_to_integer<u16, T>(table, "u16." + from);
   add_to_integer<s32, T>(table, "s32." + from);
@@ -137,7 +137,7 @@ void add_from_floating(Table& table, const std::string& from) {
 
 }  // namespace
 
-void add_convert(Table& table) {
+[[gnu::cold]] void add_convert(Table& table) {
   add_from_integer<u16>(table, "u16");
   add_from_integer<s16>(table, "s16");
   add_from_integer<u32>(table, "u32");

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "machine/comparison.h"
 #include "machine/forms.h"
 
 namespace sim {
@@ -47,7 +48,7 @@ void fma_single(Warp& warp, const Operands& operands) {
 
 /// What is written the same way for both precisions; `type` is "f32" or "f64".
 template <class T>
-void add_common(Table& table, const std::string& type) {
+[[gnu::cold]] void add_common(Table& table, const std::string& type) {
   table.lanewise<[](T a, T b) { return canonical(a + b); }>("add{,.rn}." + type, Class::floating);
   table.lanewise<[](T a, T b) { return canonical(a - b); }>("sub{,.rn}." + type, Class::floating);
   table.lanewise<[](T a, T b) { return canonical(a * b); }>("mul{,.rn}." + type, Class::floating);
@@ -68,7 +69,7 @@ void add_common(Table& table, const std::string& type) {
 }
 
 /// Flushing, saturating and NaN-passing forms, which single precision alone has.
-void add_single(Table& table) {
+[[gnu::cold]] void add_single(Table& table) {
   table.add("fma.rn.f32", {"Wwww", Class::fma, handle<fma_single>});
   table.lanewise<[](f32 a, f32 b, f32 c) { return flushed(canonical(std::fma(flushed(a), flushed(b), flushed(c)))); }>(
       "fma.rn.ftz.f32", Class::fma);
@@ -104,55 +105,42 @@ void add_single(Table& table) {
                                                                                            Class::floating);
 }
 
-/// setp with one comparison, alone and combined with a predicate.
+/// setp; and what single precision alone has: with `.ftz`, and set with a number for a result.
 template <class T, auto compare>
-void add_setp_of(Table& table, const std::string& comparison, const std::string& type) {
-  table.lanewise<[](T a, T b) -> bool { return compare(a, b); }>("setp." + comparison + "." + type, Class::predicate);
-  table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) && p; }>("setp." + comparison + ".and." + type,
-                                                                              Class::predicate);
-  table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) || p; }>("setp." + comparison + ".or." + type,
-                                                                              Class::predicate);
-  table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) != p; }>("setp." + comparison + ".xor." + type,
-                                                                              Class::predicate);
-}
-
-/// The same, and what single precision alone has: with `.ftz`, and set with a number for a result.
-template <class T, auto compare>
-void add_setp(Table& table, const std::string& comparison, const std::string& type) {
+[[gnu::cold]] void add_comparison(Table& table, const std::string& comparison, const std::string& type) {
+  add_setp<T, compare>(table, comparison, "." + type);
   if constexpr (std::is_same_v<T, f32>) {
-    add_setp_of<T, [](f32 a, f32 b) { return compare(flushed(a), flushed(b)); }>(table, comparison, "ftz." + type);
-    table.lanewise<[](f32 a, f32 b) { return compare(a, b) ? 1.0f : 0.0f; }>("set." + comparison + ".f32.f32",
-                                                                             Class::predicate);
-    table.lanewise<[](f32 a, f32 b) { return compare(flushed(a), flushed(b)) ? 1.0f : 0.0f; }>(
-        "set." + comparison + ".ftz.f32.f32", Class::predicate);
-    table.lanewise<[](f32 a, f32 b) { return compare(a, b) ? ~0u : 0u; }>("set." + comparison + ".{u32,s32}.f32",
-                                                                          Class::predicate);
+    constexpr auto flushing = [](f32 a, f32 b) { return compare(flushed(a), flushed(b)); };
+    constexpr auto one = std::bit_cast<u32>(1.0f);
+    add_setp<f32, flushing>(table, comparison, ".ftz.f32");
+    add_set<f32, compare, one>(table, "set." + comparison + ".f32.f32");
+    add_set<f32, flushing, one>(table, "set." + comparison + ".ftz.f32.f32");
+    add_set<f32, compare, ~0u>(table, "set." + comparison + ".{u32,s32}.f32");
   }
-  add_setp_of<T, compare>(table, comparison, type);
 }
 
 /// The ordered comparisons are false with a NaN, those that end in u are true.
 template <class T>
-void add_comparisons(Table& table, const std::string& type) {
-  add_setp<T, [](T a, T b) { return a == b; }>(table, "eq", type);
-  add_setp<T, [](T a, T b) { return (a < b || a > b); }>(table, "ne", type);
-  add_setp<T, [](T a, T b) { return a < b; }>(table, "lt", type);
-  add_setp<T, [](T a, T b) { return a <= b; }>(table, "le", type);
-  add_setp<T, [](T a, T b) { return (a > b); }>(table, "gt", type);
-  add_setp<T, [](T a, T b) { return a >= b; }>(table, "ge", type);
-  add_setp<T, [](T a, T b) { return !((a < b) || (a > b)); }>(table, "equ", type);
-  add_setp<T, [](T a, T b) { return a != b; }>(table, "neu", type);
-  add_setp<T, [](T a, T b) { return !(a >= b); }>(table, "ltu", type);
-  add_setp<T, [](T a, T b) { return !(a > b); }>(table, "leu", type);
-  add_setp<T, [](T a, T b) { return !(a <= b); }>(table, "gtu", type);
-  add_setp<T, [](T a, T b) { return !(a < b); }>(table, "geu", type);
-  add_setp<T, [](T a, T b) { return a == a && b == b; }>(table, "num", type);
-  add_setp<T, [](T a, T b) { return a != a || b != b; }>(table, "nan", type);
+[[gnu::cold]] void add_comparisons(Table& table, const std::string& type) {
+  add_comparison<T, [](T a, T b) { return a == b; }>(table, "eq", type);
+  add_comparison<T, [](T a, T b) { return (a < b || a > b); }>(table, "ne", type);
+  add_comparison<T, [](T a, T b) { return a < b; }>(table, "lt", type);
+  add_comparison<T, [](T a, T b) { return a <= b; }>(table, "le", type);
+  add_comparison<T, [](T a, T b) { return (a > b); }>(table, "gt", type);
+  add_comparison<T, [](T a, T b) { return a >= b; }>(table, "ge", type);
+  add_comparison<T, [](T a, T b) { return !((a < b) || (a > b)); }>(table, "equ", type);
+  add_comparison<T, [](T a, T b) { return a != b; }>(table, "neu", type);
+  add_comparison<T, [](T a, T b) { return !(a >= b); }>(table, "ltu", type);
+  add_comparison<T, [](T a, T b) { return !(a > b); }>(table, "leu", type);
+  add_comparison<T, [](T a, T b) { return !(a <= b); }>(table, "gtu", type);
+  add_comparison<T, [](T a, T b) { return !(a < b); }>(table, "geu", type);
+  add_comparison<T, [](T a, T b) { return a == a && b == b; }>(table, "num", type);
+  add_comparison<T, [](T a, T b) { return a != a || b != b; }>(table, "nan", type);
 }
 
 }  // namespace
 
-void add_floating(Table& table) {
+[[gnu::cold]] void add_floating(Table& table) {
   add_common<f32>(table, "f32");
   add_common<f64>(table, "f64");
   add_single(table);

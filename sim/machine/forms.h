@@ -150,31 +150,32 @@ class Table {
   std::unordered_map<std::string, std::vector<Form>> forms_;
 };
 
-// Each file of the machine adds what it executes.
-void add_integer(Table& table);
-void add_floating(Table& table);
-void add_convert(Table& table);
-void add_rounding(Table& table);
-void add_special_functions(Table& table);
-void add_carry(Table& table);
-void add_intrinsics(Table& table);
-void add_half(Table& table);
-void add_half_convert(Table& table);
-void add_match(Table& table);
-void add_control(Table& table);
-void add_branch_table(Table& table);
-void add_barrier_reductions(Table& table);
-void add_memory(Table& table);
-void add_asynchronous(Table& table);
-void add_tensor(Table& table);
-void add_tensor_memory(Table& table);
-void add_matrix_rows(Table& table);
-void add_bulk_copies(Table& table);
-void add_tensor_copies(Table& table);
-void add_cluster(Table& table);
-void add_mbarrier(Table& table);
-void add_registers(Table& table);
-void add_wgmma(Table& table);
-void add_calls(Table& table);
+// Each file of the machine adds what it executes. Functions that add are cold, here and in the files: they run once,
+// and compiling their strings for speed took longer than compiling the instructions.
+[[gnu::cold]] void add_integer(Table& table);
+[[gnu::cold]] void add_floating(Table& table);
+[[gnu::cold]] void add_convert(Table& table);
+[[gnu::cold]] void add_rounding(Table& table);
+[[gnu::cold]] void add_special_functions(Table& table);
+[[gnu::cold]] void add_carry(Table& table);
+[[gnu::cold]] void add_intrinsics(Table& table);
+[[gnu::cold]] void add_half(Table& table);
+[[gnu::cold]] void add_half_convert(Table& table);
+[[gnu::cold]] void add_match(Table& table);
+[[gnu::cold]] void add_control(Table& table);
+[[gnu::cold]] void add_branch_table(Table& table);
+[[gnu::cold]] void add_barrier_reductions(Table& table);
+[[gnu::cold]] void add_memory(Table& table);
+[[gnu::cold]] void add_asynchronous(Table& table);
+[[gnu::cold]] void add_tensor(Table& table);
+[[gnu::cold]] void add_tensor_memory(Table& table);
+[[gnu::cold]] void add_matrix_rows(Table& table);
+[[gnu::cold]] void add_bulk_copies(Table& table);
+[[gnu::cold]] void add_tensor_copies(Table& table);
+[[gnu::cold]] void add_cluster(Table& table);
+[[gnu::cold]] void add_mbarrier(Table& table);
+[[gnu::cold]] void add_registers(Table& table);
+[[gnu::cold]] void add_wgmma(Table& table);
+[[gnu::cold]] void add_calls(Table& table);
 
 }  // namespace sim

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "machine/comparison.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
 #include "machine/half_finish.h"
@@ -42,37 +43,37 @@ u16 magnitude(u16 a) {
   return taken<F, how>(a) & 0x7fff;
 }
 
-/// A function of 16-bit values, on both halves of registers of 32.
-template <auto function>
-struct Twice {
-  static u32 one(u32 a) { return pair(function(low(a)), function(high(a))); }
-  static u32 two(u32 a, u32 b) { return pair(function(low(a), low(b)), function(high(a), high(b))); }
-  static u32 three(u32 a, u32 b, u32 c) {
-    return pair(function(low(a), low(b), low(c)), function(high(a), high(b), high(c)));
+// A register of 32 bits holds two values, so a packed register of a warp is 64 values one after the other: one loop
+// serves both forms of an instruction.
+
+/// function(values of from...), value after value: vectors for whole warps, one by one for a lane alone.
+template <auto function, class... From>
+[[gnu::noinline]] void in_order(uint32_t count, u16* to, const From*... from) {
+  const auto one = [=](uint32_t i) [[gnu::noinline]] { to[i] = function(from[i]...); };
+  if (count < warp_size) {
+    for (uint32_t i = 0; i < count; ++i) one(i);
+    return;
   }
-  static u16 low(u32 x) { return static_cast<u16>(x); }
-  static u16 high(u32 x) { return static_cast<u16>(x >> 16); }
-  static u32 pair(u16 low, u16 high) { return u32{high} << 16 | low; }
-};
-
-template <auto function>
-void add_unary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
-  table.lanewise<function>(opcode + "." + type, counted_as);
-  table.lanewise<Twice<function>::one>(opcode + "." + type + "x2", counted_as);
-}
-template <auto function>
-void add_binary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
-  table.lanewise<function>(opcode + "." + type, counted_as);
-  table.lanewise<Twice<function>::two>(opcode + "." + type + "x2", counted_as);
-}
-template <auto function>
-void add_ternary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
-  table.lanewise<function>(opcode + "." + type, counted_as);
-  table.lanewise<Twice<function>::three>(opcode + "." + type + "x2", counted_as);
+  for (uint32_t first = 0; first < count; first += warp_size) {
+#pragma GCC ivdep
+    for (uint32_t i = first; i < first + warp_size; ++i) to[i] = function(from[i]...);
+  }
 }
 
-// --- the loops that a GEMM in 16 bits spends its time in: a packed register of a warp is 64 values one after the other
+template <auto function>
+void unary(u16* d, const u16* a, uint32_t count) {
+  in_order<function>(count, d, a);
+}
+template <auto function>
+void binary(u16* d, const u16* a, const u16* b, uint32_t count) {
+  in_order<function>(count, d, a, b);
+}
+template <auto function>
+void ternary(u16* d, const u16* a, const u16* b, const u16* c, uint32_t count) {
+  in_order<function>(count, d, a, b, c);
+}
 
+// What a GEMM in 16 bits spends its time in uses the widest vectors that the CPU has.
 [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 void fma_halves(u16* d, const u16* a, const u16* b, const u16* c, uint32_t count) {
 #pragma GCC ivdep
@@ -85,29 +86,50 @@ void fma_bfloats(u16* d, const u16* a, const u16* b, const u16* c, uint32_t coun
   for (uint32_t i = 0; i < count; ++i) d[i] = Bfloat::fma(a[i], b[i], c[i]);
 }
 
-/// fma.rn without a finish, `packed` values to a register.
-template <auto loop, uint32_t packed>
-void fma_warp(Warp& warp, const Operands& operands) {
-  u16* const d = warp.lanes<u16>(operands.at[0]);
-  const u16* const a = warp.lanes<u16>(operands.at[1]);
-  const u16* const b = warp.lanes<u16>(operands.at[2]);
-  const u16* const c = warp.lanes<u16>(operands.at[3]);
-  if (warp.exec == all_lanes) return loop(d, a, b, c, warp_size * packed);
-  for_lanes(warp.exec, [=](uint32_t lane) {
-    const uint32_t at = lane * packed;
-    loop(d + at, a + at, b + at, c + at, packed);
-  });
+/// Runs a loop on the operands of a warp, with `packed` values to a register.
+template <auto loop, uint32_t packed, class... From>
+void on_registers(Warp& warp, u16* to, const From*... from) {
+  if (warp.exec == all_lanes) return loop(to, from..., warp_size * packed);
+  for_lanes(warp.exec, [=](uint32_t lane) { loop(to + lane * packed, (from + lane * packed)..., packed); });
+}
+
+template <auto loop, uint32_t packed, size_t operand_count>
+void on_operands(Warp& warp, const Operands& operands) {
+  [&]<size_t... i>(std::index_sequence<i...>) {
+    on_registers<loop, packed>(warp, warp.lanes<u16>(operands.at[0]), warp.lanes<const u16>(operands.at[i + 1])...);
+  }(std::make_index_sequence<operand_count>{});
+}
+
+/// An instruction by the names that it has for one value per register and for two.
+template <auto loop, size_t operand_count>
+[[gnu::cold]] void add_loop(Table& table, const std::string& one, const std::string& two, Class counted_as) {
+  const std::string narrow(operand_count, 'h'), wide(operand_count, 'w');
+  table.add(one, {"H" + narrow, counted_as, handle<on_operands<loop, 1, operand_count>>});
+  table.add(two, {"W" + wide, counted_as, handle<on_operands<loop, 2, operand_count>>});
+}
+
+template <auto function>
+[[gnu::cold]] void add_unary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
+  add_loop<unary<function>, 1>(table, opcode + "." + type, opcode + "." + type + "x2", counted_as);
+}
+template <auto function>
+[[gnu::cold]] void add_binary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
+  add_loop<binary<function>, 2>(table, opcode + "." + type, opcode + "." + type + "x2", counted_as);
+}
+template <auto function>
+[[gnu::cold]] void add_ternary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
+  add_loop<ternary<function>, 3>(table, opcode + "." + type, opcode + "." + type + "x2", counted_as);
 }
 
 template <class F, Finish how>
-void add_sums(Table& table, const std::string& finish, const std::string& type) {
+[[gnu::cold]] void add_sums(Table& table, const std::string& finish, const std::string& type) {
   add_binary<add<F, how>>(table, "add{,.rn}" + finish, type, Class::floating);
   add_binary<subtract<F, how>>(table, "sub{,.rn}" + finish, type, Class::floating);
   add_binary<multiply<F, how>>(table, "mul{,.rn}" + finish, type, Class::floating);
 }
 
 template <class F, Finish how>
-void add_selection(Table& table, const std::string& finish, const std::string& type) {
+[[gnu::cold]] void add_selection(Table& table, const std::string& finish, const std::string& type) {
   add_binary<extreme<F, how, false, false>>(table, "min" + finish, type, Class::floating);
   add_binary<extreme<F, how, true, false>>(table, "max" + finish, type, Class::floating);
   add_binary<extreme<F, how, false, true>>(table, "min" + finish + ".NaN", type, Class::floating);
@@ -116,11 +138,9 @@ void add_selection(Table& table, const std::string& finish, const std::string& t
   add_unary<magnitude<F, how>>(table, "abs" + finish, type, Class::floating);
 }
 
-void add_arithmetic(Table& table) {
-  table.add("fma.rn.f16", {"Hhhh", Class::fma, handle<fma_warp<fma_halves, 1>>});
-  table.add("fma.rn.f16x2", {"Wwww", Class::fma, handle<fma_warp<fma_halves, 2>>});
-  table.add("fma.rn.bf16", {"Hhhh", Class::fma, handle<fma_warp<fma_bfloats, 1>>});
-  table.add("fma.rn.bf16x2", {"Wwww", Class::fma, handle<fma_warp<fma_bfloats, 2>>});
+[[gnu::cold]] void add_arithmetic(Table& table) {
+  add_loop<fma_halves, 3>(table, "fma.rn.f16", "fma.rn.f16x2", Class::fma);
+  add_loop<fma_bfloats, 3>(table, "fma.rn.bf16", "fma.rn.bf16x2", Class::fma);
   add_ternary<multiply_add<Half, Finish::flush>>(table, "fma.rn.ftz", "f16", Class::fma);
   add_ternary<multiply_add<Half, Finish::saturate>>(table, "fma.rn.sat", "f16", Class::fma);
   add_ternary<multiply_add<Half, Finish::flush_saturate>>(table, "fma.rn.ftz.sat", "f16", Class::fma);
@@ -144,42 +164,28 @@ bool is(u16 a, u16 b) {
   if constexpr (flush) return compare(F::widened(flushed<F>(a)), F::widened(flushed<F>(b)));
   return compare(F::widened(a), F::widened(b));
 }
-template <class F, auto compare, bool flush, auto truth>
-u16 chosen(u16 a, u16 b) {
-  return is<F, compare, flush>(a, b) ? truth : u16{0};
-}
-
 /// setp, and set with a result of 1 or of all ones; each half for itself where two are packed.
 template <class F, auto compare, bool flush>
-void add_comparison_of(Table& table, const std::string& name, const std::string& ftz, const std::string& type) {
+[[gnu::cold]] void add_comparison_of(Table& table, const std::string& name, const std::string& ftz,
+                                     const std::string& type) {
   constexpr auto holds = is<F, compare, flush>;
-  const std::string tail = ftz + "." + type;
-  table.lanewise<[](u16 a, u16 b) -> bool { return holds(a, b); }>("setp." + name + tail, Class::predicate);
-  table.lanewise<[](u16 a, u16 b, bool p) -> bool { return holds(a, b) && p; }>("setp." + name + ".and" + tail,
-                                                                                Class::predicate);
-  table.lanewise<[](u16 a, u16 b, bool p) -> bool { return holds(a, b) || p; }>("setp." + name + ".or" + tail,
-                                                                                Class::predicate);
-  table.lanewise<[](u16 a, u16 b, bool p) -> bool { return holds(a, b) != p; }>("setp." + name + ".xor" + tail,
-                                                                                Class::predicate);
-  constexpr auto one = chosen<F, compare, flush, F::one>;
-  constexpr auto ones = chosen<F, compare, flush, u16{0xffff}>;
+  add_setp<u16, holds>(table, name, ftz + "." + type);
   const std::string set = "set." + name + ftz + ".";
-  table.lanewise<one>(set + type + "." + type, Class::predicate);
-  table.lanewise<ones>(set + "{u16,s16}." + type, Class::predicate);
-  table.lanewise<[](u16 a, u16 b) -> u32 { return holds(a, b) ? ~0u : 0; }>(set + "{u32,s32}." + type,
-                                                                            Class::predicate);
-  table.lanewise<Twice<one>::two>(set + type + "x2." + type + "x2", Class::predicate);
-  table.lanewise<Twice<ones>::two>(set + "{u32,s32}." + type + "x2", Class::predicate);
+  add_set<u16, holds, F::one>(table, set + type + "." + type);
+  add_set<u16, holds, u16{0xffff}>(table, set + "{u16,s16}." + type);
+  add_set<u16, holds, ~0u>(table, set + "{u32,s32}." + type);
+  add_set_of_pairs<holds, F::one>(table, set + type + "x2." + type + "x2");
+  add_set_of_pairs<holds, u16{0xffff}>(table, set + "{u32,s32}." + type + "x2");
 }
 
 template <auto compare>
-void add_comparison(Table& table, const std::string& name) {
+[[gnu::cold]] void add_comparison(Table& table, const std::string& name) {
   add_comparison_of<Half, compare, false>(table, name, "", "f16");
   add_comparison_of<Half, compare, true>(table, name, ".ftz", "f16");
   add_comparison_of<Bfloat, compare, false>(table, name, "", "bf16");
 }
 
-void add_comparisons(Table& table) {
+[[gnu::cold]] void add_comparisons(Table& table) {
   add_comparison<[](f32 a, f32 b) { return a == b; }>(table, "eq");
   add_comparison<[](f32 a, f32 b) { return (a < b || a > b); }>(table, "ne");
   add_comparison<[](f32 a, f32 b) { return a < b; }>(table, "lt");
@@ -198,7 +204,7 @@ void add_comparisons(Table& table) {
 
 }  // namespace
 
-void add_half(Table& table) {
+[[gnu::cold]] void add_half(Table& table) {
   add_arithmetic(table);
   add_comparisons(table);
 }

@@ -37,7 +37,7 @@ u32 narrow_two(f32 high, f32 low) {
 }
 
 template <class F, class From>
-void add_narrowing(Table& table, const std::string& types) {
+[[gnu::cold]] void add_narrowing(Table& table, const std::string& types) {
   table.lanewise<narrow<F, Round::nearest, Finish::none, From>>("cvt.rn." + types, Class::convert);
   table.lanewise<narrow<F, Round::zero, Finish::none, From>>("cvt.rz." + types, Class::convert);
   table.lanewise<narrow<F, Round::down, Finish::none, From>>("cvt.rm." + types, Class::convert);
@@ -46,13 +46,13 @@ void add_narrowing(Table& table, const std::string& types) {
 
 /// To either format. That of a single to bfloat16 has forms of its own.
 template <class From>
-void add_to_half(Table& table, const std::string& from) {
+[[gnu::cold]] void add_to_half(Table& table, const std::string& from) {
   add_narrowing<Half, From>(table, "f16." + from);
   if constexpr (!std::is_same_v<From, f32>) add_narrowing<Bfloat, From>(table, "bf16." + from);
 }
 
 template <class F>
-void add_packing(Table& table, const std::string& type) {
+[[gnu::cold]] void add_packing(Table& table, const std::string& type) {
   const auto add = [&]<Round how>(const std::string& round) {
     table.lanewise<narrow_two<F, how, Finish::none>>("cvt." + round + "." + type + "x2.f32", Class::convert);
     table.lanewise<narrow_two<F, how, Finish::relu>>("cvt." + round + ".relu." + type + "x2.f32", Class::convert);
@@ -75,7 +75,7 @@ Register to_integer(u16 bits) {
 }
 
 template <class F, auto whole>
-void add_to_integers(Table& table, const std::string& round, const std::string& type) {
+[[gnu::cold]] void add_to_integers(Table& table, const std::string& round, const std::string& type) {
   const std::string cvt = "cvt." + round + ".";
   table.lanewise<to_integer<F, u8, u16, whole>>(cvt + "u8." + type, Class::convert);
   table.lanewise<to_integer<F, s8, u16, whole>>(cvt + "s8." + type, Class::convert);
@@ -90,7 +90,7 @@ void add_to_integers(Table& table, const std::string& round, const std::string& 
 }
 
 template <auto whole>
-void add_whole(Table& table, const std::string& round) {
+[[gnu::cold]] void add_whole(Table& table, const std::string& round) {
   add_to_integers<Half, whole>(table, round, "f16");
   add_to_integers<Bfloat, whole>(table, round, "bf16");
 }
@@ -101,7 +101,7 @@ f32 rounded_to_tf32(f32 x) {
   return std::bit_cast<f32>((std::bit_cast<u32>(x) + 0x1000u) & ~0x1fffu);
 }
 
-void add_conversions(Table& table) {
+[[gnu::cold]] void add_conversions(Table& table) {
   table.lanewise<Half::widened>("cvt.f32.f16", Class::convert);
   table.lanewise<[](u16 a) { return f64{Half::widened(a)}; }>("cvt.f64.f16", Class::convert);
   table.lanewise<Bfloat::widened>("cvt.f32.bf16", Class::convert);
@@ -173,7 +173,7 @@ void build_packing(Builder& builder) {
 
 }  // namespace
 
-void add_half_convert(Table& table) {
+[[gnu::cold]] void add_half_convert(Table& table) {
   add_conversions(table);
   // After the moves of one register, which come first where they fit.
   table.add("mov.b32", {"", Class::move, nullptr, build_packing<u32>});

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "machine/comparison.h"
 #include "machine/forms.h"
 
 namespace sim {
@@ -82,7 +83,7 @@ T remainder(T a, T b) {
 
 /// What add, mul, min and their like mean for one type; `name` is "s32".
 template <class T>
-void add_arithmetic(Table& table, const std::string& name) {
+[[gnu::cold]] void add_arithmetic(Table& table, const std::string& name) {
   const std::string alike = sizeof(T) == 2 ? "{s16,u16}" : sizeof(T) == 4 ? "{s32,u32}" : "{s64,u64}";
   if constexpr (std::is_unsigned_v<T>) {  // the bits are the same for both signs
     table.lanewise<[](T a, T b) { return sum(a, b); }>("add." + alike, Class::integer);
@@ -112,7 +113,7 @@ void add_arithmetic(Table& table, const std::string& name) {
 
 /// Bitwise operations of one width; `names` are the types that spell it.
 template <class T>
-void add_bitwise(Table& table, const std::string& width) {
+[[gnu::cold]] void add_bitwise(Table& table, const std::string& width) {
   constexpr u32 bits = 8 * sizeof(T);
   table.lanewise<[](T a, T b) -> T { return a & b; }>("and.b" + width, Class::integer);
   table.lanewise<[](T a, T b) -> T { return a | b; }>("or.b" + width, Class::integer);
@@ -202,41 +203,29 @@ u32 dot_bytes(auto a0, auto b0, u32 a, u32 b, u32 c) {
   return c;
 }
 
-/// setp with one comparison, alone and combined with a predicate.
-template <class T, auto compare>
-void add_setp(Table& table, const std::string& comparison, const std::string& type) {
-  table.lanewise<[](T a, T b) -> bool { return compare(a, b); }>("setp." + comparison + "." + type, Class::predicate);
-  table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) && p; }>("setp." + comparison + ".and." + type,
-                                                                              Class::predicate);
-  table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) || p; }>("setp." + comparison + ".or." + type,
-                                                                              Class::predicate);
-  table.lanewise<[](T a, T b, bool p) -> bool { return compare(a, b) != p; }>("setp." + comparison + ".xor." + type,
-                                                                              Class::predicate);
+template <class T>
+[[gnu::cold]] void add_equality(Table& table, const std::string& type) {
+  add_setp<T, [](T a, T b) { return a == b; }>(table, "eq", "." + type);
+  add_setp<T, [](T a, T b) { return a != b; }>(table, "ne", "." + type);
 }
 
 template <class T>
-void add_equality(Table& table, const std::string& type) {
-  add_setp<T, [](T a, T b) { return a == b; }>(table, "eq", type);
-  add_setp<T, [](T a, T b) { return a != b; }>(table, "ne", type);
-}
-
-template <class T>
-void add_order(Table& table, const std::string& type) {
+[[gnu::cold]] void add_order(Table& table, const std::string& type) {
   const bool is_unsigned = std::is_unsigned_v<T>;
-  add_setp<T, [](T a, T b) { return a < b; }>(table, is_unsigned ? "{lt,lo}" : "lt", type);
-  add_setp<T, [](T a, T b) { return a <= b; }>(table, is_unsigned ? "{le,ls}" : "le", type);
-  add_setp<T, [](T a, T b) { return (a > b); }>(table, is_unsigned ? "{gt,hi}" : "gt", type);
-  add_setp<T, [](T a, T b) { return a >= b; }>(table, is_unsigned ? "{ge,hs}" : "ge", type);
+  add_setp<T, [](T a, T b) { return a < b; }>(table, is_unsigned ? "{lt,lo}" : "lt", "." + type);
+  add_setp<T, [](T a, T b) { return a <= b; }>(table, is_unsigned ? "{le,ls}" : "le", "." + type);
+  add_setp<T, [](T a, T b) { return (a > b); }>(table, is_unsigned ? "{gt,hi}" : "gt", "." + type);
+  add_setp<T, [](T a, T b) { return a >= b; }>(table, is_unsigned ? "{ge,hs}" : "ge", "." + type);
 }
 
 template <class T>
-void add_integer_type(Table& table, const std::string& name) {
+[[gnu::cold]] void add_integer_type(Table& table, const std::string& name) {
   add_arithmetic<T>(table, name);
   add_equality<T>(table, name);
   add_order<T>(table, name);
 }
 
-void add_predicates(Table& table) {
+[[gnu::cold]] void add_predicates(Table& table) {
   table.lanewise<[](bool a, bool b) { return a && b; }>("and.pred", Class::predicate);
   table.lanewise<[](bool a, bool b) { return a || b; }>("or.pred", Class::predicate);
   table.lanewise<[](bool a, bool b) { return a != b; }>("xor.pred", Class::predicate);
@@ -244,7 +233,7 @@ void add_predicates(Table& table) {
   table.lanewise<[](bool a) { return a; }>("mov.pred", Class::predicate);
 }
 
-void add_bit_fields(Table& table) {
+[[gnu::cold]] void add_bit_fields(Table& table) {
   table.lanewise<[](u32 a) { return static_cast<u32>(std::popcount(a)); }>("popc.b32", Class::integer);
   table.lanewise<[](u64 a) { return static_cast<u32>(std::popcount(a)); }>("popc.b64", Class::integer);
   table.lanewise<[](u32 a) { return static_cast<u32>(std::countl_zero(a)); }>("clz.b32", Class::integer);
@@ -281,7 +270,7 @@ void add_bit_fields(Table& table) {
 
 }  // namespace
 
-void add_integer(Table& table) {
+[[gnu::cold]] void add_integer(Table& table) {
   add_integer_type<u16>(table, "u16");
   add_integer_type<s16>(table, "s16");
   add_integer_type<u32>(table, "u32");

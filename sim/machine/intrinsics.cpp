@@ -21,7 +21,7 @@ T product_of_24(T a, T b) {
 }
 
 template <class T>
-void add_24_bits(Table& table, const std::string& type) {
+[[gnu::cold]] void add_24_bits(Table& table, const std::string& type) {
   table.lanewise<[](T a, T b) { return product_of_24<T, false>(a, b); }>("mul24.lo." + type, Class::integer);
   table.lanewise<[](T a, T b) { return product_of_24<T, true>(a, b); }>("mul24.hi." + type, Class::integer);
   table.lanewise<[](T a, T b, T c) { return static_cast<T>(u32(product_of_24<T, false>(a, b)) + u32(c)); }>(
@@ -32,7 +32,7 @@ void add_24_bits(Table& table, const std::string& type) {
 
 /// sad: the absolute difference of a and b, added to c.
 template <class T>
-void add_difference(Table& table, const std::string& type) {
+[[gnu::cold]] void add_difference(Table& table, const std::string& type) {
   table.lanewise<[](T a, T b, T c) -> T {
     return static_cast<T>(u64(c) + (a < b ? u64(b) - u64(a) : u64(a) - u64(b)));
   }>("sad." + type, Class::integer);
@@ -54,7 +54,7 @@ u32 dot_halves(u32 a, u32 b, u32 c) {
 }
 
 template <class Half, class Byte>
-void add_dot_halves(Table& table, const std::string& types) {
+[[gnu::cold]] void add_dot_halves(Table& table, const std::string& types) {
   table.lanewise<dot_halves<Half, Byte, 0>>("dp2a.lo." + types, Class::integer);
   table.lanewise<dot_halves<Half, Byte, 2>>("dp2a.hi." + types, Class::integer);
 }
@@ -84,7 +84,7 @@ u32 byte_differences(u32 a, u32 b, bool sums, u32 c) {
 
 }  // namespace
 
-void add_intrinsics(Table& table) {
+[[gnu::cold]] void add_intrinsics(Table& table) {
   add_24_bits<u32>(table, "u32");
   add_24_bits<s32>(table, "s32");
   add_difference<u16>(table, "u16");

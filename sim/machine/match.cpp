@@ -63,7 +63,7 @@ void build_match_all(Builder& builder) {
 
 }  // namespace
 
-void add_match(Table& table) {
+[[gnu::cold]] void add_match(Table& table) {
   table.add("match.any.sync.b32", {"Www", Class::shuffle, handle_members<member_masks<2>, match_any<u32>>});
   table.add("match.any.sync.b64", {"Wdw", Class::shuffle, handle_members<member_masks<2>, match_any<u64>>});
   table.add("match.all.sync.b32",

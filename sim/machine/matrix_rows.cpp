@@ -93,7 +93,7 @@ void build(Builder& builder) {
 
 }  // namespace
 
-void add_matrix_rows(Table& table) {
+[[gnu::cold]] void add_matrix_rows(Table& table) {
   const std::string rest = ".sync.aligned.m8n8{.x1,.x2,.x4}{,.trans}{,.shared,.shared::cta}.b16";
   table.add("ldmatrix" + rest,
             {"", Class::load_shared, handle_together<every_lane<MatrixRows>, load_matrix>, build<false>});

@@ -220,7 +220,7 @@ void build_wait(Builder& builder) {
 
 }  // namespace
 
-void add_mbarrier(Table& table) {
+[[gnu::cold]] void add_mbarrier(Table& table) {
   const std::string own = "{,.shared,.shared::cta}.b64", any = "{,.shared,.shared::cta,.shared::cluster}.b64";
   const std::string scope = "{,.cta,.cluster}";
   table.add("mbarrier.init" + own, {"", Class::barrier, handle<init>, build_plain});

@@ -133,7 +133,7 @@ void build_prefetch(Builder& builder) {
 
 /// cvta: shared, local and parameter addresses have windows of their own among the generic ones; global ones are what
 /// they are.
-void add_conversions(Table& table) {
+[[gnu::cold]] void add_conversions(Table& table) {
   table.lanewise<[](u64 a) { return a; }>("cvta{,.to}.{global,const}.u64", Class::move);
   table.lanewise<[](u64 a) { return a + shared_window; }>("cvta.shared{,::cta,::cluster}.u64", Class::move);
   table.lanewise<[](u64 a) { return a - shared_window; }>("cvta.to.shared{,::cta,::cluster}.u64", Class::move);
@@ -149,7 +149,7 @@ void add_conversions(Table& table) {
 
 }  // namespace
 
-void add_memory(Table& table) {
+[[gnu::cold]] void add_memory(Table& table) {
   const std::string types = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}";
   const std::string vector = "{,.v2,.v4}.";
   // Cache operators change when others see the data, never what this thread gets.

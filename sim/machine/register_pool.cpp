@@ -44,7 +44,7 @@ void build_set_registers(Builder& builder) {
 
 }  // namespace
 
-void add_registers(Table& table) {
+[[gnu::cold]] void add_registers(Table& table) {
   table.add("setmaxnreg.{inc,dec}.sync.aligned.u32",
             {"", Class::other, handle_together<every_lane<SetRegisters>, set_registers>, build_set_registers});
 }

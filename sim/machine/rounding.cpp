@@ -41,18 +41,18 @@ T multiply_add(T a, T b, T c) {
 }
 
 template <int mode, auto function, class... Ts>
-void add_forms(Table& table, const std::string& opcode, Class counted_as, f32 (*)(Ts...)) {
+[[gnu::cold]] void add_forms(Table& table, const std::string& opcode, Class counted_as, f32 (*)(Ts...)) {
   table.lanewise<[](Ts... x) -> f32 { return canonical(rounded<mode, function>(x...)); }>(opcode + ".f32", counted_as);
   table.lanewise<[](Ts... x) -> f32 { return flushed(canonical(rounded<mode, function>(flushed(x)...))); }>(
       opcode + ".ftz.f32", counted_as);
 }
 template <int mode, auto function, class... Ts>
-void add_forms(Table& table, const std::string& opcode, Class counted_as, f64 (*)(Ts...)) {
+[[gnu::cold]] void add_forms(Table& table, const std::string& opcode, Class counted_as, f64 (*)(Ts...)) {
   table.lanewise<[](Ts... x) -> f64 { return canonical(rounded<mode, function>(x...)); }>(opcode + ".f64", counted_as);
 }
 
 template <int mode, class T>
-void add_mode(Table& table, const std::string& suffix) {
+[[gnu::cold]] void add_mode(Table& table, const std::string& suffix) {
   add_forms<mode, sum<T>>(table, "add" + suffix, Class::floating, +sum<T>);
   add_forms<mode, difference<T>>(table, "sub" + suffix, Class::floating, +difference<T>);
   add_forms<mode, product<T>>(table, "mul" + suffix, Class::floating, +product<T>);
@@ -64,7 +64,7 @@ void add_mode(Table& table, const std::string& suffix) {
 
 }  // namespace
 
-void add_rounding(Table& table) {
+[[gnu::cold]] void add_rounding(Table& table) {
   add_mode<FE_TOWARDZERO, f32>(table, ".rz");
   add_mode<FE_DOWNWARD, f32>(table, ".rm");
   add_mode<FE_UPWARD, f32>(table, ".rp");

@@ -30,7 +30,7 @@ f32 single_flushed(f32 x) {
 }
 
 template <auto function>
-void add_single(Table& table, const std::string& name) {
+[[gnu::cold]] void add_single(Table& table, const std::string& name) {
   table.lanewise<single<function>>(name + ".approx.f32", Class::floating);
   table.lanewise<single_flushed<function>>(name + ".approx.ftz.f32", Class::floating);
 }
@@ -67,7 +67,7 @@ u32 both(u32 x) {
 
 /// 16 bits, alone and two in a register.
 template <class F, auto function>
-void add_narrow(Table& table, const std::string& name, const std::string& type) {
+[[gnu::cold]] void add_narrow(Table& table, const std::string& name, const std::string& type) {
   table.lanewise<narrow<F, function>>(name + "." + type, Class::floating);
   table.lanewise<both<narrow<F, function>>>(name + "." + type + "x2", Class::floating);
 }
@@ -77,7 +77,7 @@ u16 flushed_power_of_two(u16 x) { return flushed<Bfloat>(narrow<Bfloat, power_of
 
 }  // namespace
 
-void add_special_functions(Table& table) {
+[[gnu::cold]] void add_special_functions(Table& table) {
   add_single<reciprocal>(table, "rcp");
   add_single<root>(table, "sqrt");
   add_single<reciprocal_root>(table, "rsqrt");

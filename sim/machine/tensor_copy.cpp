@@ -266,7 +266,7 @@ void build_acquire_map(Builder& builder) {
 
 }  // namespace
 
-void add_tensor_copies(Table& table) {
+[[gnu::cold]] void add_tensor_copies(Table& table) {
   const std::string rank = "{1d,2d,3d,4d,5d}", tile = "{,.tile}", hint = "{,.L2::cache_hint}";
   const auto form = [](Build build) { return Form{"", Class::tma, handle<copy_tensor>, build}; };
   table.add("cp.async.bulk.tensor." + rank + ".shared::cluster.global" + tile +

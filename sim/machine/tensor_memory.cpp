@@ -245,7 +245,7 @@ void build_access_matrix(Builder& builder) {
 
 }  // namespace
 
-void add_tensor_memory(Table& table) {
+[[gnu::cold]] void add_tensor_memory(Table& table) {
   const std::string layout = ".sync.aligned.{row,col}.", shapes = "{m16n16k16,m32n8k16,m8n32k16}";
   const auto add = [&](const std::string& operation, const std::string& shape_and_space, const std::string& types,
                        const Form& form) { table.add(operation + layout + shape_and_space + types, form); };

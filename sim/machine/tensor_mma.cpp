@@ -204,7 +204,7 @@ void build(Builder& builder) {
 }
 
 template <Multiplication what>
-void add_multiplication(Table& table, const std::string& opcode) {
+[[gnu::cold]] void add_multiplication(Table& table, const std::string& opcode) {
   table.add(opcode, {"", Class::tensor, handle_together<every_lane<Lists>, execute<what>>, build<what>});
 }
 
@@ -212,7 +212,7 @@ constexpr MmaShape m16n8k4{16, 8, 4}, m16n8k8{16, 8, 8}, m16n8k16{16, 8, 16}, m1
 constexpr MmaShape m16n16k16{16, 16, 16}, m32n8k16{32, 8, 16}, m8n32k16{8, 32, 16}, m16n16k8{16, 16, 8};
 
 template <MmaShape shape>
-void add_wmma(Table& table, const std::string& name) {
+[[gnu::cold]] void add_wmma(Table& table, const std::string& name) {
   const std::string opcode = "wmma.mma.sync.aligned.{row,col}.{row,col}." + name;
   constexpr Factor f16 = Factor::f16, bf16 = Factor::bf16;
   add_multiplication<Multiplication{shape, f16, f16, Sum::f16, Sum::f16, true}>(table, opcode + ".f16.f16");
@@ -223,20 +223,20 @@ void add_wmma(Table& table, const std::string& name) {
 }
 
 template <MmaShape shape, Factor a, Factor b, Sum sum>
-void add_mma(Table& table, const std::string& shape_name, const std::string& types) {
+[[gnu::cold]] void add_mma(Table& table, const std::string& shape_name, const std::string& types) {
   add_multiplication<Multiplication{shape, a, b, sum, sum}>(table,
                                                             "mma.sync.aligned." + shape_name + ".row.col." + types);
 }
 
 template <MmaShape shape>
-void add_mma_f16(Table& table, const std::string& name) {
+[[gnu::cold]] void add_mma_f16(Table& table, const std::string& name) {
   add_mma<shape, Factor::f16, Factor::f16, Sum::f16>(table, name, "f16.f16.f16.f16");
   add_mma<shape, Factor::f16, Factor::f16, Sum::f32>(table, name, "f32.f16.f16.f32");
   add_mma<shape, Factor::bf16, Factor::bf16, Sum::f32>(table, name, "f32.bf16.bf16.f32");
 }
 
 template <MmaShape shape, Sum sum>
-void add_mma_fp8(Table& table, const std::string& name, const std::string& sum_name) {
+[[gnu::cold]] void add_mma_fp8(Table& table, const std::string& name, const std::string& sum_name) {
   const auto types = [&](const char* a, const char* b) { return sum_name + "." + a + "." + b + "." + sum_name; };
   add_mma<shape, Factor::e4m3, Factor::e4m3, sum>(table, name, types("e4m3", "e4m3"));
   add_mma<shape, Factor::e4m3, Factor::e5m2, sum>(table, name, types("e4m3", "e5m2"));
@@ -259,7 +259,7 @@ void build_move_matrix(Builder& builder) {
 
 }  // namespace
 
-void add_tensor(Table& table) {
+[[gnu::cold]] void add_tensor(Table& table) {
   add_mma_f16<m16n8k8>(table, "m16n8k8");
   add_mma_f16<m16n8k16>(table, "m16n8k16");
   add_mma<m16n8k4, Factor::tf32, Factor::tf32, Sum::f32>(table, "m16n8k4", "f32.tf32.tf32.f32");

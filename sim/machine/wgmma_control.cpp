@@ -84,7 +84,7 @@ void build_multiply(Builder& builder) {
 
 }  // namespace
 
-void add_wgmma(Table& table) {
+[[gnu::cold]] void add_wgmma(Table& table) {
   const Form multiply{"", Class::tensor, handle_together<every_lane<Wgmma>, multiply_async>, build_multiply};
   const std::string opcode = "wgmma.mma_async.sync.aligned.m64n";
   for (uint32_t n = 8; n <= 256; n += 8) {

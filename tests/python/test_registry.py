@@ -77,7 +77,7 @@ def test_a_step_has_its_files(step):
     assert step.kernel.is_file()
     for readme in HEADINGS:
         assert (step.folder / readme).is_file(), f"{step.name} has no {readme}"
-    others = {path.name for path in step.folder.iterdir()} - {"kernel.cu", *HEADINGS, "also"}
+    others = {path.name for path in step.folder.iterdir()} - {"kernel.cu", "practice.toml", *HEADINGS, "also"}
     assert not others, f"{step.name} holds something that belongs elsewhere: {others}"
 
 

@@ -28,6 +28,7 @@ SIZES_K = 96
 DEEPER = ("--m", "256", "--n", "512", "--k", "128")  # of the variants whose slices of K do not divide 96
 RAGGED = ("--m", "127", "--n", "129", "--k", "131")  # of the variants that take any size
 KEY = ("variant", "m", "n", "k", "a", "acc", "c", "layout", "alpha", "beta")
+UNRECORDED = ("kernels", "blocks", "threads", "lines")
 COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 
 
@@ -41,7 +42,7 @@ def counted(executable: Path, folder: Path) -> list[Record]:
         sizes = SIZES if SIZES_K % variant["multiple_k"] == 0 else (SIZES[0], DEEPER)
         for size in (*sizes, RAGGED) if any_size else sizes:
             run([executable, "--sim", "--variant", variant["variant"], *size, "--json", out])
-    return [{key: value for key, value in record.items() if key != "kernels"} for record in read(out)]
+    return [{key: value for key, value in record.items() if key not in UNRECORDED} for record in read(out)]
 
 
 def run(command: list) -> None:

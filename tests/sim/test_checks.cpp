@@ -1,4 +1,6 @@
 // Each check finds what it is for, names both places, and leaves right kernels alone.
+#include <algorithm>
+
 #include "machine.h"
 
 namespace sim::testing {

@@ -1,6 +1,8 @@
 // Conversions between every pair of types, with every rounding.
 #include <bit>
 #include <cfenv>
+#include <cmath>
+#include <limits>
 
 #include "evaluate.h"
 

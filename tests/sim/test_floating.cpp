@@ -1,5 +1,7 @@
 // Floating-point instructions, bit for bit: rounding, subnormals, signed zeros, NaN.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "evaluate.h"
 

@@ -1,7 +1,11 @@
 // 16-bit floating point, bit for bit, against values found by search: every result is the nearest of all numbers of the
 // format to the exact one, whatever way the simulator computes it.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <tuple>
 
 #include "evaluate.h"
 

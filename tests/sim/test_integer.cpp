@@ -1,4 +1,5 @@
 // Integer instructions against results computed on the host in wider types.
+#include <algorithm>
 #include <bitset>
 #include <cmath>
 

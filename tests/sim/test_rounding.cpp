@@ -1,5 +1,7 @@
 // Arithmetic that rounds towards zero, down or up: the neighbour of the exact value on the side that it should be.
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "evaluate.h"
 

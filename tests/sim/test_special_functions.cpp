@@ -1,5 +1,8 @@
 // The approximate instructions: within the bounds that PTX gives, and exact where it says so.
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "evaluate.h"
 
@@ -131,10 +134,11 @@ void expect_narrow(const std::string& opcode, const std::string& type, int digit
   const auto both = evaluate_all<u32>(opcode + "." + type + "x2", pairs);
   for (size_t i = 0; i < x.size(); ++i) {
     const f64 exact = function(value(x[i])), got = value(y[i]);
-    if (std::isnan(exact))
+    if (std::isnan(exact)) {
       ASSERT_EQ(y[i], 0x7fff);
-    else if (std::isfinite(got) && std::fabs(exact) > 1e-37 && got != 0)
+    } else if (std::isfinite(got) && std::fabs(exact) > 1e-37 && got != 0) {
       ASSERT_LE(std::fabs(got - exact), std::fabs(exact) * std::ldexp(1.0, 1 - digits) + 0x1p-24) << opcode << x[i];
+    }
     ASSERT_EQ(both[i], u32{y[x.size() - 1 - i]} << 16 | y[i]);
   }
 }

@@ -1,4 +1,5 @@
 // stmatrix against what an H200 stored, and what it may not do.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>

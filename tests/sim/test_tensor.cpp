@@ -1,5 +1,6 @@
 // Tensor-core instructions against models written from the PTX ISA's own formulas: who holds which element, what the
 // product is, how often memory is asked.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>

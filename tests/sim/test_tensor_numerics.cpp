@@ -1,4 +1,5 @@
 // Bits: what an H200's tensor cores were seen to compute, through the instructions.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>

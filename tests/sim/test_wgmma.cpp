@@ -1,8 +1,10 @@
 // wgmma: where operands lie, what the products are, against recordings of an H200 and against plain sums.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <random>
 #include <sstream>
+#include <tuple>
 
 #include "machine/wgmma_descriptor.h"
 #include "numerics.h"

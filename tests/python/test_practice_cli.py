@@ -1,0 +1,170 @@
+"""`./gemm practice` as a reader types it: laying out, hints, solutions, bad input; nothing here compiles."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from test_practice import NAMED
+
+from tools import cli, practice, practice_tasks
+from tools.paths import ROOT
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed, and its exit code."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def gemm(monkeypatch, capsys):
+    """Runs ./gemm practice in this process, with a folder of its own and in the C locale."""
+
+    def start(folder: Path, *arguments: str, locale: str = "C.UTF-8") -> Said:
+        monkeypatch.setenv("LC_ALL", locale)
+        monkeypatch.setattr(practice_tasks, "PRACTICE", folder)
+        monkeypatch.setattr(practice, "PROGRESS", folder / "progress.json")
+        capsys.readouterr()
+        code = cli.main(["practice", *arguments])
+        return Said(code, *capsys.readouterr())
+
+    return start
+
+
+def refused(done: Said) -> str:
+    """The one line of a refusal."""
+    assert done.returncode == 2 and done.stdout == "", done
+    assert done.stderr.startswith("gemm: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["99"], "there is no step '99'"),
+        (["01"], "there is no practice for step 01"),
+        (["eight"], "there is no step 'eight'"),
+        (["--hint"], "--hint needs a step"),
+        (["--watch"], "--watch needs a step"),
+        (["08", "--hint", "--solution"], "not allowed with"),
+        (["08", "--size", "64"], "practice takes no '--size'"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_refused_in_one_line(gemm, tmp_path, arguments, says):
+    assert says in refused(gemm(tmp_path / "practice", *arguments))
+    assert not (tmp_path / "practice").exists()
+
+
+def test_a_task_is_laid_out_once_and_never_written_over(gemm, tmp_path):
+    file = tmp_path / "08_conflict_free" / "kernel.cu"
+    done = gemm(tmp_path, "8")
+    assert done.returncode == 0 and str(file) in done.stdout
+    text = file.read_text(encoding="utf-8")
+    assert text == NAMED[8].start("en") and text.endswith(NAMED[7].step.kernel.read_text(encoding="utf-8"))
+    file.write_text("half an id", encoding="utf-8")
+    for option in ("--hint", "--solution", "--list"):
+        assert gemm(tmp_path, "8", option).returncode == 0
+        assert file.read_text(encoding="utf-8") == "half an id"
+
+
+def test_a_deleted_folder_is_laid_out_again_and_what_was_reached_is_kept(gemm, tmp_path):
+    gemm(tmp_path, "8")
+    gemm(tmp_path, "8", "--hint")
+    file = tmp_path / "08_conflict_free" / "kernel.cu"
+    file.unlink()
+    file.parent.rmdir()
+    assert gemm(tmp_path, "8").returncode == 0 and file.is_file()
+    assert json.loads((tmp_path / "progress.json").read_text(encoding="utf-8")) == {"08_conflict_free": {"hints": 1}}
+
+
+def test_hints_come_one_at_a_time(gemm, tmp_path):
+    hints = NAMED[2].hints["en"]
+    for number in range(1, len(hints) + 1):
+        said = gemm(tmp_path, "2", "--hint").stdout
+        assert said.startswith(f"Hint {number} of {len(hints)}: ") and said.count("Hint ") == 1
+    said = gemm(tmp_path, "2", "--hint").stdout
+    assert said.count("Hint ") == len(hints) and "--solution" in said
+
+
+def test_the_solution_is_the_step_beside_what_was_written(gemm, tmp_path):
+    gemm(tmp_path, "8")
+    file = tmp_path / "08_conflict_free" / "kernel.cu"
+    said = gemm(tmp_path, "8", "--solution").stdout
+    assert "tile_col + BN / 2" in said and "The idea" not in said
+    line = next(line for line in said.splitlines() if "[tile_col + BN / 2]" in line)
+    number = int(re.search(r"(\d+) +float4_at\(&b_frag\[4\]\)", line.rpartition("|")[2])[1])
+    assert "tile_col + BN / 2" in NAMED[8].step.kernel.read_text(encoding="utf-8").splitlines()[number - 1]
+    file.write_text(NAMED[8].step.kernel.read_text(encoding="utf-8"), encoding="utf-8")
+    assert len(gemm(tmp_path, "8", "--solution").stdout.splitlines()) == 1  # no difference is left
+
+
+def test_all_tasks_are_listed_with_what_is_done(gemm, tmp_path):
+    gemm(tmp_path, "3")
+    (tmp_path / "progress.json").write_text('{"02_coalesced": {"done": "2026-11-22"}}', encoding="utf-8")
+    lines = {line.split()[0]: line for line in gemm(tmp_path).stdout.splitlines()}
+    assert lines["02_coalesced"].endswith("done") and lines["03_smem_tiling"].endswith("begun")
+    assert re.search(r"a skeleton +–$", lines["14_wmma_naive"]) and "step 20" in lines["21_mma_persistent"]
+
+
+@pytest.mark.parametrize(("option", "locale"), [(["--zh"], "C.UTF-8"), ([], "zh_CN.UTF-8")], ids=["--zh", "LC_ALL"])
+def test_it_speaks_chinese(gemm, tmp_path, option, locale):
+    done = gemm(tmp_path, "14", *option, locale=locale)
+    assert "里有起点和任务" in done.stdout
+    text = (tmp_path / "14_wmma_naive" / "kernel.cu").read_text(encoding="utf-8")
+    assert text.startswith("// 练习 14：") and "// 在这里写 kernel。" in text
+
+
+@pytest.mark.parametrize("arguments", [["8"], ["8", "--hint"]], ids=" ".join)
+def test_a_folder_that_cannot_be_written_is_named(gemm, tmp_path, arguments):
+    """Its place is taken by a file, which not even root can write into."""
+    (tmp_path / "practice").write_text("mine", encoding="utf-8")
+    done = gemm(tmp_path / "practice", *arguments)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and str(tmp_path) in done.stderr
+    assert (tmp_path / "practice").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_named(gemm, tmp_path):
+    tmp_path.chmod(0o555)
+    assert "kernel.cu cannot be written: Permission denied" in refused(gemm(tmp_path, "8"))
+
+
+def test_broken_notes_of_what_is_done_are_named(gemm, tmp_path):
+    (tmp_path / "progress.json").write_text("{", encoding="utf-8")
+    assert "progress.json cannot be read" in refused(gemm(tmp_path))
+    (tmp_path / "progress.json").write_text("[]", encoding="utf-8")
+    assert "progress.json cannot be read" in refused(gemm(tmp_path))
+
+
+def test_without_a_compiler_the_readers_file_stays(tmp_path):
+    """Grading needs nvcc, and nothing may be installed: one line, and the file is as it was."""
+    file = tmp_path / "08_conflict_free" / "kernel.cu"
+    file.parent.mkdir()
+    file.write_text("mine", encoding="utf-8")
+    code = textwrap.dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, {str(ROOT)!r})
+        from tools import cuda, packages
+        from tools.cli import main
+        cuda.USUAL_PLACE = Path("/nowhere")
+        packages.missing = lambda: []
+        sys.exit(main(["practice", "08", "--no-setup"]))
+        """
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_PATH", "CUDA_HOME")}
+    environment |= {"PATH": str(tmp_path), "GEMM_PRACTICE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "there is no nvcc" in done.stderr
+    assert file.read_text(encoding="utf-8") == "mine"

@@ -1,0 +1,127 @@
+"""Compiles a reader's kernel as its step is compiled, and runs an executable of a step in the simulator."""
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools import build, process
+from tools.environment import Environment
+from tools.errors import UserError
+from tools.paths import BUILD, SIMULATOR, shown
+from tools.practice_tasks import Task
+from tools.registry import Step
+
+MOST_INSTRUCTIONS = 1 << 20  # of a warp: 25 times what any step takes at these sizes
+MOST_SECONDS = 10  # of a launch; the simulator foretells it, and gives up after half a second
+MOST_SECONDS_IN_ALL = 60  # of a run, whose launcher may be what does not end
+REFUSED = 2  # the exit code
+REPORT = "simulator: "  # how the simulator begins a line
+HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda")
+OUTPUTS = ("-MT", "-MF", "-MQ", "-o")  # options of a compiler's command with a value that is not wanted here
+ONLY_FOR_OBJECTS = ("-c", "-MD", "-O3")  # -O3 is of the host's code: the launcher is fast enough without
+
+
+class NotCompiled(Exception):
+    """The compiler refuses the kernel. `line` says it in one line, `words` are all of the compiler's."""
+
+    def __init__(self, line: str, words: str) -> None:
+        super().__init__(line)
+        self.words = words
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run in the simulator."""
+
+    record: dict[str, Any] | None  # counts, blocks, threads, lines; None unless the result is right
+    refused: bool = False  # the variant does not take this size
+    problem: str = ""  # why there is no record, in the program's own words
+
+
+def prepare(environment: Environment, step: Step) -> None:
+    """Builds what a kernel is linked and run with."""
+    libraries = [f"common/harness/lib{name}.a" for name in _libraries(step)]
+    build.compile_targets(environment, [*libraries, build.SIMULATOR_TARGET])
+
+
+def _libraries(step: Step) -> list[str]:
+    return [name.format(arch=step.arch) for name in HARNESS]
+
+
+def compiled(task: Task, environment: Environment) -> Path:
+    """Compiles and links the reader's kernel. Returns the executable; raises NotCompiled."""
+    executable = BUILD / "practice" / task.step.name
+    executable.parent.mkdir(parents=True, exist_ok=True)
+    executable.unlink(missing_ok=True)
+    libraries = [f"common/harness/lib{name}.a" for name in _libraries(task.step)]
+    command = [*_compiler(task.step), str(task.file), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
+    code, words = process.output(command, environment.variables, BUILD)
+    if code != 0:
+        raise NotCompiled(first_error(words, task.file), words)
+    return executable
+
+
+def _compiler(step: Step) -> list[str]:
+    """The command that compiles the step's own kernel, without the names of its files."""
+    database = BUILD / "compile_commands.json"
+    try:
+        commands = json.loads(database.read_text(encoding="utf-8"))
+        command = next(one["command"] for one in commands if one["file"].endswith(f"steps/{step.name}/kernel.cu"))
+    except (OSError, ValueError, StopIteration):
+        raise UserError(f"{shown(database)} does not say how {step.name} is compiled: meson setup --wipe") from None
+    kept, skip = [], False
+    for word in shlex.split(command):
+        if not (skip or word in (*OUTPUTS, *ONLY_FOR_OBJECTS) or word.endswith(".cu")):
+            kept.append(word)
+        skip = word in OUTPUTS
+    return kept
+
+
+def first_error(words: str, file: Path) -> str:
+    """The first line of a compiler's words that names an error, short enough for one line."""
+    lines = [line.strip() for line in words.splitlines()]
+    chosen = next((line for line in lines if "error" in line), lines[-1] if lines else "the compiler says nothing")
+    return chosen.replace(f"{file.parent}{os.sep}", "")
+
+
+def simulated(executable: Path, options: Iterable[str], environment: dict[str, str], **settings: str) -> Outcome:
+    """Runs a step's executable in the simulator. `settings`: of the simulator, as GEMM_SIM_TRACE=FILE."""
+    before = environment.get("LD_LIBRARY_PATH")
+    library = f"{SIMULATOR.parent}{os.pathsep}{before}" if before else str(SIMULATOR.parent)
+    limits = {"GEMM_SIM_MAX_INSTRUCTIONS": str(MOST_INSTRUCTIONS), "GEMM_SIM_MAX_SECONDS": str(MOST_SECONDS)}
+    variables = {**environment, **limits, **settings, "LD_LIBRARY_PATH": library}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "counts.jsonl"
+        command = [executable, *options, f"--json={file}"]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                timeout=MOST_SECONDS_IN_ALL,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(None, problem=f"it did not end within {MOST_SECONDS_IN_ALL} s")
+        if done.returncode == 0 and file.is_file():
+            return Outcome(json.loads(file.read_text(encoding="utf-8")))
+    if done.returncode < 0:
+        return Outcome(None, problem=f"it was ended by signal {-done.returncode}")
+    problem = told(done.stderr) or f"it ended with exit code {done.returncode}"
+    return Outcome(None, done.returncode == REFUSED, problem.removeprefix(f"{executable.name}: "))
+
+
+def told(words: str) -> str:
+    """The line of an error stream that says most: a report, and rather what is wrong than that it takes too long."""
+    lines = [line for line in words.splitlines() if line.strip()]
+    reports = [line.removeprefix(REPORT) for line in lines if line.startswith(REPORT)]  # of a launch that was given up
+    return next(iter([*(line for line in reports if not line.startswith("too long")), *reports, *lines]), "")
