@@ -96,15 +96,14 @@ def metrics_here(ncu: str) -> tuple[list[str], list[str]]:
     return here + stalls, [metric for metric in wanted if metric not in here]
 
 
-def profile(ncu: str, kernels: Iterable[str], command: list, metrics: Iterable[str], report: Path) -> str:
-    """Profiles the one launch that a command makes and keeps ncu's report. Returns what the command printed."""
+def profile(ncu: str, kernels: Iterable[str], command: list, metrics: Iterable[str], report: Path) -> None:
+    """Profiles the one launch that a command makes, and keeps ncu's report."""
     report.unlink(missing_ok=True)
     words = [ncu, "--set", "full", "--import-source", "yes", "--clock-control", "none", "--metrics", ",".join(metrics)]
     words += ["--kernel-name", f"regex:^({'|'.join(kernels)})", "--force-overwrite", "--export", report]
     code, text = process.output([str(word) for word in (*words, *command)])
     if code != 0 or not report.is_file():
         raise _refused(text)
-    return text
 
 
 def page(ncu: str, report: Path, name: str) -> str:
