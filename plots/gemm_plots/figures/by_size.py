@@ -88,8 +88,8 @@ def tiles(language: str) -> Canvas:
         424,
         language,
         (
-            f"{best.count(m, n)} tiles of {best.bm}×{best.bn} fill one wave, and take the least time",
-            f"{best.count(m, n)} 个 {best.bm}×{best.bn} 的分块正好填满一波，用时最短",
+            f"{best.count(m, n)} tiles of {best.bm}×{best.bn} fit in one wave, and take the least time",
+            f"{best.count(m, n)} 个 {best.bm}×{best.bn} 的分块一波就能跑完，用时最短",
         ),
         (
             f"C of {m}×{n}, K = {k}: {k // best.bk} slices of BK = {best.bk}; {MULTIPROCESSORS} multiprocessors, "
