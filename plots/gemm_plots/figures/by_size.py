@@ -1,4 +1,4 @@
-"""Step 27: the same C in tiles of three sizes on the multiprocessors, and what the launcher's model makes of each."""
+"""Step 27: the same C in tiles of three sizes and what the launcher's model makes of each; two blocks that share K."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -15,12 +15,14 @@ STEP = "27_by_size"
 KERNEL = Path(__file__).resolve().parents[3] / "steps" / STEP / "kernel.cu"
 MULTIPROCESSORS = 132
 SHOWN, SIZE = ("Large", "Square", "Small"), (1024, 2048, 1024)  # the tiles of the picture; M, N and K
+PIECE, SUM_BYTES, KB = 64, 4, 1024  # columns of a piece of C; bytes of an FP32 sum
 ACROSS, CELL = 22, 6.0  # multiprocessors in a row, pixels of each
 
 
 def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
     """File name and drawing function of each picture."""
     yield "27_by_size-tiles", tiles
+    yield "27_by_size-split", split
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,75 @@ def _time(canvas: Canvas, x: float, y: float, choice: Choice, unit: float, langu
         end = parts.key(canvas, x, y + 43, entries, 13)
         unit_of = say(language, "in the time of one 128×256×64 slice", "单位：128×256×64 一片的时间")
         canvas.text(end, y + 43, unit_of, 13, MUTED)
+
+
+def split(language: str) -> Canvas:
+    """Two blocks with one tile: a half of K for each, and of the sums the halves that they exchange."""
+    of = next(choice for choice in of_the_kernel() if choice.split > 1)
+    kilobytes = of.bm * of.bn * SUM_BYTES // of.split // KB
+    canvas = parts.of_step(
+        STEP,
+        470,
+        language,
+        (
+            f"two blocks share K, and each hands {kilobytes} KB of sums to the other",
+            f"两个线程块分担 K，各把 {kilobytes} KB 的累加结果交给对方",
+        ),
+        (
+            f"BM = {of.bm}, BN = {of.bn}, BK = {of.bk}; one tile, a cluster of {of.split} blocks",
+            f"BM = {of.bm}，BN = {of.bn}，BK = {of.bk}；一个分块，{of.split} 个线程块组成的 cluster",
+        ),
+    )
+    _halves_of_k(canvas, of, language)
+    _exchange(canvas, of, kilobytes, language)
+    return canvas
+
+
+def _halves_of_k(canvas: Canvas, of: Choice, language: str) -> None:
+    """On the left: A and B cut along K, and the tile that both halves contribute to."""
+    x, y, deep, side = 36.0, 106.0, 150.0, 116.0
+    c_x, c_y, half = x + deep + 12, y + deep + 12, deep / of.split
+    for block in range(of.split):
+        ink = ("#ffffff", INK)[block]
+        name = say(language, f"block {block}", f"线程块 {block}")
+        canvas.rect(x + block * half, c_y, half, side, (A.strong, A.middle)[block], "#ffffff", 1.5)
+        canvas.text(x + (block + 0.5) * half, c_y + side / 2 + 4, name, 12.5, ink, "middle", bold=True)
+        canvas.rect(c_x, y + block * half, side, half, (B.strong, B.middle)[block], "#ffffff", 1.5)
+        canvas.text(c_x + side / 2, y + (block + 0.5) * half + 4, name, 12.5, INK, "middle", bold=True)
+    canvas.rect(c_x, c_y, side, side, C.pale, C.strong, 1.5)
+    canvas.text(c_x + side / 2, c_y + side / 2 + 4, f"C: {of.bm}×{of.bn}", 13, C.ink, "middle", bold=True)
+    canvas.text(x + deep / 2, c_y - 9, f"A: {of.bm}×K", 13, A.ink, "middle", bold=True)
+    canvas.text(c_x + side / 2, y - 9, f"B: K×{of.bn}", 13, B.ink, "middle", bold=True)
+    words = "each block multiplies its half of K", "每个线程块乘自己的一半 K"
+    canvas.text(x, c_y + side + 26, say(language, *words), 13, MUTED)
+
+
+def _exchange(canvas: Canvas, of: Choice, kilobytes: int, language: str) -> None:
+    """On the right: the sums of both blocks for the whole tile, and where each half goes."""
+    x, side, tops = 440.0, 140.0, (84.0, 304.0)
+    half = side / of.split
+    for block, top in enumerate(tops):
+        for part in range(of.split):
+            own = part == block
+            canvas.rect(x + part * half, top, half, side, C.middle if own else C.pale, C.ink, 1.2)
+            words = ("keeps", "自留") if own else ("gives", "交出")
+            canvas.text(x + (part + 0.5) * half, top + side / 2 + 4, say(language, *words), 13, INK, "middle", bold=own)
+        first = block * PIECE
+        canvas.lines(
+            x + side + 30,
+            top + 38,
+            [
+                say(language, f"block {block}: {of.bm}×{of.bn} sums", f"线程块 {block}：{of.bm}×{of.bn} 个累加结果"),
+                say(language, "over its half of K", "由自己的一半 K 得出"),
+                say(language, f"adds block {1 - block}'s sums to its own,", f"加上线程块 {1 - block} 的那部分，"),
+                say(language, f"stores columns {first}–{first + PIECE - 1}", f"写回第 {first}–{first + PIECE - 1} 列"),
+            ],
+            13.5,
+        )
+    upper, lower = tops[0] + side, tops[1]
+    canvas.arrow(x + half / 2, lower - 4, x + half / 2, upper + 4, C.strong, 2.4)
+    canvas.arrow(x + half * 1.5, upper + 4, x + half * 1.5, lower - 4, C.strong, 2.4)
+    canvas.text(x + half / 2 - 12, (upper + lower) / 2 + 4, f"{kilobytes} KB", 13, C.ink, "end", bold=True)
+    canvas.text(x + half * 1.5 + 12, (upper + lower) / 2 - 5, f"{kilobytes} KB", 13, C.ink, bold=True)
+    words = "through distributed shared memory", "经由分布式共享内存"
+    canvas.text(x + half * 1.5 + 12, (upper + lower) / 2 + 14, say(language, *words), 13, MUTED)
