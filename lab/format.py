@@ -8,8 +8,8 @@ from tools.paths import ROOT
 from tools.progress import say
 
 C_SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".hpp"}
-C_FOLDERS = ("common", "steps", "sim", "tests", "lab")
-PYTHON_SOURCES = ("gemm", "tools", "lab", "plots", "tests")
+C_FOLDERS = ("common", "steps", "sim", "python", "tests", "lab")
+PYTHON_SOURCES = ("gemm", "tools", "lab", "plots", "python", "tests")
 
 
 def c_sources() -> list[Path]:

@@ -106,10 +106,10 @@ def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
         case = (record["variant"], record["m"])
         counts = {**record["counts"]}
         counts["shared_conflicts"] = counts["shared_load_conflicts"] + counts["shared_store_conflicts"]
-        tma = counts["tma"]
-        counts["tma_requests"] = tma["load_requests"] + tma["store_requests"]
-        counts["tma_received_bytes"] = tma["shared_bytes"]  # in all blocks, zeros from outside the matrix included
-        counts["tma_store_bytes"] = tma["store_bytes"]
+        if tma := counts.get("tma"):
+            counts["tma_requests"] = tma["load_requests"] + tma["store_requests"]
+            counts["tma_received_bytes"] = tma["shared_bytes"]  # in all blocks, zeros from outside the matrix included
+            counts["tma_store_bytes"] = tma["store_bytes"]
         ours = {name: float(counts[name]) for name in COUNTERS if name in counts}
         found[case] = {**with_ratios(ours), BITS: bits[case]}
     return found

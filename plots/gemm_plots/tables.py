@@ -9,7 +9,17 @@ from itertools import compress
 
 from gemm_plots.figures.text import Words
 
-from . import bottleneck_charts, count_charts, energy, error_charts, glossary, step_charts, sweep_charts, swizzle_charts
+from . import (
+    bottleneck_charts,
+    count_charts,
+    energy,
+    error_charts,
+    glossary,
+    step_charts,
+    sweep_charts,
+    swizzle_charts,
+    traffic,
+)
 from .course import Course, Step
 from .panels import LOOKS
 from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
@@ -337,6 +347,25 @@ def _swizzle(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"{step.name} was not timed at two swizzle strides or more")
 
 
+def _l2_traffic(page: Page, step: Step) -> str:
+    """What a step and the one before it received by TMA, and what crossed from L2 for that."""
+    steps = {s.name: s for s in (page.course.before(step), step) if s}
+
+    def of(gpu: str) -> Table | None:
+        head = ["M = N = K", page.say("step", "步骤"), *(page.say(*names) for *names, _ in traffic.COLUMNS)]
+        made = Table(head, texts=2)
+        made.note = page.say(
+            "default variants, each launch counted once by Nsight Compute",
+            "均为默认变体，每项由 Nsight Compute 计数一次",
+        )
+        for (size, name), counts in traffic.counted(page.records, gpu, steps).items():
+            short = f"**{steps[name].short}**" if name == step.name else steps[name].short
+            made.rows.append([str(size), short, *(cell(counts) for *_, cell in traffic.COLUMNS)])
+        return made if made.rows else None
+
+    return _by_gpu(page, [step], of, f"no traffic of {step.name} was counted: python -m lab.l2_traffic")
+
+
 def _bottlenecks(page: Page, step: Step) -> str:
     published = bottleneck_charts.published(page.course, step.name)
     whole = next(iter(published.values()), (0.0, 0.0))[0]
@@ -502,6 +531,10 @@ def _counter(key: str) -> Callable[[Record], int | None]:
     return lambda r: r["counts"].get(key)
 
 
+def _of_tma(key: str) -> Callable[[Record], int | None]:
+    return lambda r: r["counts"].get("tma", {}).get(key)
+
+
 COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("warp instructions", "warp 指令", _counter("instructions")),
     ("of them FMAs", "其中 FMA", lambda r: r["counts"].get("by_class", {}).get("fma")),
@@ -515,6 +548,12 @@ COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("shared store wavefronts", "共享内存写波前", _counter("shared_store_wavefronts")),
     ("of them bank conflicts", "其中 bank 冲突", _counter("shared_store_conflicts")),
     ("wavefronts of asynchronous copies", "异步拷贝的波前", _counter("cp_async_shared_wavefronts")),
+    ("TMA loads asked for", "TMA 加载请求", _of_tma("load_requests")),
+    ("bytes that TMA read", "TMA 读取的字节", _of_tma("load_bytes")),
+    ("bytes that TMA delivered", "TMA 送达的字节", _of_tma("shared_bytes")),
+    ("of them saved by multicast", "其中多播省下的读取", _of_tma("multicast_saved_bytes")),
+    ("bytes that TMA stored", "TMA 写回的字节", _of_tma("store_bytes")),
+    ("wavefronts of wgmma's operands", "wgmma 操作数的波前", _counter("wgmma_wavefronts")),
     ("barriers (warps arriving)", "屏障（到达的 warp 数）", _counter("barriers")),
     ("tensor-core operations", "Tensor Core 操作次数", _counter("tensor_ops")),
     ("divergent branches", "发散的分支", _counter("divergent_branches")),
@@ -599,6 +638,7 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "hgemm27": partial(_sweep, sweep=sweep_charts.HGEMM27),
     "hgemm125": partial(_sweep, sweep=sweep_charts.HGEMM125),
     "swizzle": _swizzle,
+    "l2-traffic": _l2_traffic,
     "bottlenecks": _bottlenecks,
     "error-over-k": _error_over_k,
     "counts": _counts,

@@ -7,7 +7,7 @@ constexpr uint32_t most_rows = 1 << 20;
 
 }  // namespace
 
-TensorBox::TensorBox(const TensorMap& map, const Coordinates& start) : map_(map), start_(start) {
+TensorBox::TensorBox(const TensorMap& map, const Coordinates& start, RowEnd row_end) : map_(map), start_(start) {
   element_bytes_ = bytes_of(map.type);
   span_ = span_of(map.swizzle);
   for (uint32_t i = 0; i < max_rank; ++i) counts_[i] = map.count(i);
@@ -21,6 +21,7 @@ TensorBox::TensorBox(const TensorMap& map, const Coordinates& start) : map_(map)
   };
   inside_begin_ = within_row(-int64_t{start[0]});
   inside_end_ = within_row(int64_t{map.last[0]} + 1 - start[0]);
+  if (row_end == RowEnd::chunk) inside_end_ = std::min((inside_end_ + 15) / 16 * 16, row_bytes_);
 }
 
 bool TensorBox::starts_before() const {

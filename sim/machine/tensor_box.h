@@ -32,9 +32,13 @@ inline uint32_t swizzled(uint32_t address, uint32_t span) {
   return span == 0 ? address : address ^ ((address >> 7 & (span / 16 - 1)) << 4);
 }
 
+/// How a copy ends where the tensor's rows do: a load at the last element, a store at the end of the 16 bytes that hold
+/// it, as an H200 was seen to write them.
+enum class RowEnd { element, chunk };
+
 class TensorBox {
  public:
-  TensorBox(const TensorMap& map, const Coordinates& start);
+  TensorBox(const TensorMap& map, const Coordinates& start, RowEnd row_end = RowEnd::element);
 
   /// Bytes of the whole box, whatever of it lies outside of the tensor: what the transaction count is told.
   uint32_t bytes() const { return rows_ * row_bytes_; }

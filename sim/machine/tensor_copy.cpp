@@ -59,7 +59,7 @@ std::optional<TensorBox> box_of(Warp& warp, uint32_t lane, const TensorCopy& cop
     return none(Finding::tensor_map, "its tensor map has " + std::to_string(map.rank) + " dimensions");
   const uint32_t* const registers = warp.block.program.operand_lists.data() + copy.coordinates;
   for (uint32_t i = 0; i < copy.rank; ++i) at[i] = warp.lanes<const s32>(registers[i])[lane];
-  const TensorBox box(map, at);
+  const TensorBox box(map, at, copy.what == TensorCopy::What::store ? RowEnd::chunk : RowEnd::element);
   if (box.starts_misaligned())
     return none(Finding::misaligned, describe(at, copy.rank) + " starts " +
                                          std::to_string(int64_t{at[0]} * bytes_of(map.type)) +

@@ -10,6 +10,9 @@ namespace {
 
 constexpr u32 poison = ~0u;  ///< not a number, as f32 and as two f16
 
+/// Of a row of A or a column of B, for one instruction, and of one pass through the banks.
+constexpr uint32_t bytes_of_k = 32, bytes_per_wavefront = 128;
+
 }  // namespace
 
 void Products::start() {
@@ -109,6 +112,10 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
   const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, k, 0, wgmma.columns / 8u}
                                        : Operand{'B', product.b, true, 0, wgmma.columns, 0, 2};
   if (!read_operand(warp, b, spans)) return;
+  // Each warp reads its own rows of A; B is read once for the four.
+  const uint32_t columns = warp.index % warps_of_group == 0 ? wgmma.columns : 0u;
+  block_.tallies.of[warp.here()].shared_wavefronts +=
+      ((wgmma.a_in_registers ? 0 : 16) + columns) * bytes_of_k / bytes_per_wavefront;
   if (block_.launch.options.watch) check_registers(warp, wgmma);
   product.sums = take_sums(warp, wgmma);
   ++product.sums->products;

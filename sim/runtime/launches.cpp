@@ -46,7 +46,7 @@ cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments,
   switch (Simulator::instance().launch(*kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, arguments,
                                        shared_bytes, cluster)) {
     case sim::LaunchResult::done: return cudaSuccess;
-    case sim::LaunchResult::bad_configuration: return sim::returned(cudaErrorInvalidConfiguration);
+    case sim::LaunchResult::bad_configuration: return sim::returned(cudaErrorInvalidValue);  // as an H200 does
     case sim::LaunchResult::bad_cluster: return sim::returned(cudaErrorInvalidClusterSize);
     case sim::LaunchResult::too_much_shared_memory: return sim::returned(cudaErrorInvalidValue);
     case sim::LaunchResult::not_runnable: return sim::returned(cudaErrorNoKernelImageForDevice);

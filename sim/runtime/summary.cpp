@@ -13,7 +13,7 @@ using nlohmann::json;
 /// The counts of a kernel, or of one line of it.
 struct Counts {
   uint64_t instructions = 0, barriers = 0, cp_async_requests = 0, cp_async_sectors = 0, cp_async_l1_sectors = 0,
-           cp_async_wavefronts = 0, divergent = 0, tensor = 0;
+           cp_async_wavefronts = 0, divergent = 0, tensor = 0, wgmma_wavefronts = 0;
   std::array<uint64_t, class_names.size()> by_class{};
   Tally loads, stores, tma_loads, tma_stores, tma_prefetches;
 
@@ -24,8 +24,10 @@ struct Counts {
     by_class[static_cast<size_t>(counted_as)] += executed;
     divergent += tally.divergent;
     if (counted_as == Class::barrier) barriers += executed;
-    if (counted_as == Class::tensor) tensor += executed;
-    if (counted_as == Class::cp_async) {
+    if (counted_as == Class::tensor) {
+      tensor += executed;
+      wgmma_wavefronts += tally.shared_wavefronts;
+    } else if (counted_as == Class::cp_async) {
       if (says(".shared")) cp_async_requests += tally.global_requests;
       cp_async_sectors += tally.global_sectors;
       cp_async_l1_sectors += tally.copied_sectors;
@@ -78,7 +80,9 @@ struct Counts {
                 {"cp_async_shared_wavefronts", cp_async_wavefronts},
                 {"tensor_ops", tensor},
                 {"divergent_branches", divergent}};
-    if (uses_tma) counts["tma"] = tma_json();  // kernels that have none of it say nothing of it
+    // Kernels that have none of it say nothing of it.
+    if (uses_tma) counts["tma"] = tma_json();
+    if (wgmma_wavefronts != 0) counts["wgmma_wavefronts"] = wgmma_wavefronts;
     return counts;
   }
 };

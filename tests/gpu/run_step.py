@@ -42,7 +42,9 @@ def main() -> int:
     if not asked.sim:
         require_gpu(step.arch)
         return step.check([case for variant in step.variants for case in gpu_cases(variant)]).returncode
-    code = step.check([case for variant in step.variants for case in simulated_cases(variant)], ["--sim"]).returncode
+    default = next(variant for variant in step.variants if variant.default)
+    cases = [case for variant in step.variants for case in simulated_cases(variant, default)]
+    code = step.check(cases, ["--sim"]).returncode
     few = few_multiprocessors(step)
     print(f"with multiprocessors: {few}", flush=True)
     cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]

@@ -25,12 +25,13 @@ def gpu_cases(variant: Variant) -> list[Case]:
     return _unique(variant, [*runs, *_strides(variant, few), *_ragged(variant), *_longest(variant)]) + refused(variant)
 
 
-def simulated_cases(variant: Variant) -> list[Case]:
-    """For the simulator, which takes its time: everything for a step's default and for variants that take any size; of
-    the others each number of slices on one tile, tiles beside and above each other, and wide rows with scaling."""
+def simulated_cases(variant: Variant, beside: Variant) -> list[Case]:
+    """For the simulator, which takes its time: everything for a step's default, and for variants that take any size
+    `beside` a default that does not; of the others each number of slices on one tile, tiles beside and above each
+    other, and wide rows with scaling."""
     few = size_of(variant)
     runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
-    if variant.default or variant.any_size:
+    if variant.default or (variant.any_size and not beside.any_size):
         runs += [*_plain(variant), *_scaled(variant, few), *_strides(variant, few), *_ragged(variant)]
     else:  # of those that take some sizes beside their tile's: a few, scaled and with wide rows
         runs += [_plain(variant)[1], (few, (*wide_rows(variant, few), *SCALED)), *_strides(variant, few)[-1:]]

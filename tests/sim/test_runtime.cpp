@@ -184,12 +184,12 @@ TEST_F(Runtime, RefusesBadLaunches) {
   use(binary);
   uint32_t* out = nullptr;
   cudaMalloc(reinterpret_cast<void**>(&out), 8192);
-  EXPECT_EQ(launch(0, 32, out), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(1, 0, out), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(1, 2048, out), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(dim3(1, 70000), 32, out), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(1, dim3(1, 1, 65), out), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(0, 32, out), cudaErrorInvalidValue);
+  EXPECT_EQ(launch(1, 0, out), cudaErrorInvalidValue);
+  EXPECT_EQ(launch(1, 2048, out), cudaErrorInvalidValue);
+  EXPECT_EQ(launch(dim3(1, 70000), 32, out), cudaErrorInvalidValue);
+  EXPECT_EQ(launch(1, dim3(1, 1, 65), out), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   int unknown = 0;
   EXPECT_EQ(cudaLaunchKernel(&unknown, 1, 1, nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);

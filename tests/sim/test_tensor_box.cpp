@@ -167,6 +167,24 @@ TEST(TensorMap, OtherBytesAreNoMap) {
   EXPECT_EQ(read_map(bytes)->count(1), 32u);
 }
 
+// The GPU's tests of steps 25 and 26 showed it: a C of 67 columns had its 68th to 72nd written.
+TEST(TensorBox, AStoreEndsWithSixteenBytes) {
+  TiledTensor tensor{.type = TensorType::bf16, .rank = 2, .address = tensor_address};
+  for (uint32_t i = 0; i < 2; ++i) tensor.size[i] = 67, tensor.box[i] = 64, tensor.element_stride[i] = 1;
+  tensor.stride[0] = 144;
+  TensorMap map;
+  ASSERT_FALSE(encode(tensor, map));
+  const auto bytes_inside = [&](int32_t column, RowEnd row_end) {
+    uint32_t bytes = 0;
+    TensorBox(map, {column, 66}, row_end).for_runs(0, [&](const BoxRun& run) { bytes += run.inside ? run.bytes : 0; });
+    return bytes;
+  };
+  EXPECT_EQ(bytes_inside(64, RowEnd::element), 3 * 2u);
+  EXPECT_EQ(bytes_inside(64, RowEnd::chunk), 8 * 2u);
+  EXPECT_EQ(bytes_inside(0, RowEnd::chunk), 64 * 2u);
+  EXPECT_EQ(bytes_inside(72, RowEnd::chunk), 0u);
+}
+
 TEST(TensorBox, HasFiveDimensionsAtMost) {
   TiledTensor tensor{.type = TensorType::u32,
                      .rank = 5,

@@ -1,0 +1,24 @@
+"""What the tests of the package share: products to multiply, and how far a result may be from the exact one."""
+
+import gemm_steps
+
+ROUNDOFF = {"f32": 2.0**-24, "tf32": 2.0**-11, "f16": 2.0**-11, "bf16": 2.0**-8}
+MANY = 64  # at least so many rows, columns and products in a sum
+
+
+def complete_variants(step):
+    """A step's variants but those that leave out work on purpose."""
+    return [variant for variant in gemm_steps.variants(step) if "leaves_out" not in variant]
+
+
+def size_for(variant, blocks=2):
+    """A size that the variant takes, as (m, n, k)."""
+    edges = [blocks * edge for edge in variant["block"]]
+    multiples = (variant["multiple_m"], variant["multiple_n"], variant["multiple_k"])
+    return tuple(-(-max(edge, MANY) // multiple) * multiple for edge, multiple in zip(edges, multiples, strict=True))
+
+
+def bound(variant, magnitude, exact):
+    """How far a result may be from the exact one; as the harness's Tolerance, less what subnormal numbers add."""
+    inputs, sums, result = (ROUNDOFF[variant[key]] for key in ("a", "acc", "c"))
+    return (2 * inputs + 8 * sums) * magnitude + result * abs(exact) + 1e-6
