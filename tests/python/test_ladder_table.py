@@ -1,6 +1,5 @@
 """Which published kernels the variants cover: the executables say it, a record keeps it, the ladder's page shows it."""
 
-
 import pytest
 from gemm_plots import records
 
