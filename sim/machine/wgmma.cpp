@@ -110,6 +110,8 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
   const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, k, 0, wgmma.columns / 8u}
                                        : Operand{'B', product.b, true, 0, wgmma.columns, 0, 2};
   if (!read_operand(warp, b, spans)) return;
+  if (warp.trace != nullptr) [[unlikely]]
+    trace(warp, wgmma, a_descriptor, a, b_bits[0], b);
   // Each warp reads its own rows of A; B is read once for the four.
   const uint32_t columns = warp.index % warps_of_group == 0 ? wgmma.columns : 0u;
   block_.tallies.of[warp.here()].shared_wavefronts +=

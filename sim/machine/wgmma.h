@@ -114,6 +114,8 @@ class Products {
   void complete(Warp& warp, uint64_t groups);
   void check_registers(Warp& warp, const Wgmma& wgmma);
   bool read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
+  void trace(Warp& warp, const Wgmma& wgmma, uint64_t a_descriptor, const Operand& a, uint64_t b_descriptor,
+             const Operand& b);
   void check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address);
   std::list<Sums>::iterator take_sums(Warp& warp, const Wgmma& wgmma);
   void run_up_to(uint32_t warp, uint64_t number);
