@@ -146,10 +146,15 @@ def counted(launch: dict[str, float]) -> dict[str, float]:
     return {name: count for name, count in found.items() if name not in left_out}
 
 
+def known_metrics(ncu: str, limit: float = LIMIT_SECONDS) -> set[str]:
+    """The names of the metrics that this GPU has, without the suffixes that say how they are summed up."""
+    listed = [run([ncu, "--query-metrics", *which], limit) for which in ([], ["--query-metrics-collection", "source"])]
+    return set(re.findall(r"^(\w+)", "\n".join(listed), re.MULTILINE))
+
+
 def metrics_here(ncu: str, limit: float) -> list[str]:
     """Those of the metrics that this GPU has: ncu refuses a list with one that it does not know."""
-    listed = [run([ncu, "--query-metrics", *which], limit) for which in ([], ["--query-metrics-collection", "source"])]
-    known = set(re.findall(r"^(\w+)", "\n".join(listed), re.MULTILINE))
+    known = known_metrics(ncu, limit)
     here = [metric for metric in METRICS if metric.removesuffix(".sum") in known]
     for metric in METRICS:
         if metric not in here:

@@ -23,6 +23,7 @@ examples:
   ./gemm run 03 --sim                 force the simulator and print what it counts
   ./gemm run --ladder fp32            one part of the ladder
   ./gemm practice 02                  write a step yourself; graded in the simulator
+  ./gemm profile 07                   what ncu counts of one launch, on a GPU
   ./gemm diff 07 08                   what changed in the kernel, side by side
   ./gemm test                         build everything, run every test
 
@@ -86,6 +87,13 @@ def parser() -> Parser:
     asked.add_argument("--hint", action="store_true", help="one more hint")
     asked.add_argument("--solution", action="store_true", help="your kernel beside the step's")
     practice.add_argument("--zh", action="store_true", help="in Chinese, as where LANG says so")
+
+    profile = add(_profile, "Nsight Compute on one launch of a step, as one page; needs a GPU")
+    profile.add_argument("step", metavar="STEP", help="the step to profile")
+    profile.add_argument("--variant", metavar="V", help="one of its variants (default: the step's own)")
+    profile.add_argument("--size", metavar="N", type=int, help="m = n = k (default 4096)")
+    profile.add_argument("--output", metavar="FOLDER", help="where the .ncu-rep file goes, instead of build/profile")
+    profile.add_argument("--zh", action="store_true", help="in Chinese, as where LANG says so")
 
     add(
         _plot,
@@ -196,6 +204,14 @@ def _practice(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> 
     if practice.needs_build(chosen):
         environment.ensure_python(setup, arguments)
     practice.run(chosen, setup)
+
+
+def _profile(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    from tools import environment, profile
+
+    chosen = profile.plan(parsed)
+    environment.ensure_python(setup, arguments)
+    profile.run(chosen, setup)
 
 
 def _plot(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

@@ -32,6 +32,10 @@ FARTHER: dict[str, tuple[int, str]] = {
         "the ring cannot do without dynamic shared memory; 30 lines are a table of published stages",
     ),
     "20_mma_warp_swizzle": (110, "25 of them are the table of step 19's published stages, which ends there"),
+    "27_by_size": (
+        175,
+        "step 26's pairs and multicast go; the tile as a type, the split of K and the choice among five",
+    ),
 }
 PARAMETERS: dict[str, tuple[int, str]] = {}
 

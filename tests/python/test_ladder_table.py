@@ -1,7 +1,5 @@
 """Which published kernels the variants cover: the executables say it, a record keeps it, the ladder's page shows it."""
 
-import re
-
 import pytest
 from gemm_plots import records
 
@@ -9,8 +7,6 @@ from lab import variants
 from tools import registry
 from tools.paths import BUILD, DATA, ROOT
 
-PAGES = {"en": ROOT / "docs/ladder.md", "zh-CN": ROOT / "docs/ladder.zh-CN.md"}
-PLANNED = {"en": "Planned", "zh-CN": "计划中"}
 LADDER = registry.steps()
 RECORDED = records.load(DATA, ROOT)
 # What the tensor-core ladders have to cover, by number: the names in the sources' own words, as `covers` writes them.
@@ -62,20 +58,6 @@ PUBLISHED = {
 def covered(step: registry.Step) -> set[str]:
     """The published kernels that a step covers, as recorded."""
     return {kernel for kernels in RECORDED.covers(step.name).values() for kernel in kernels}
-
-
-def planned(language: str) -> list[str]:
-    """The steps that the page announces."""
-    text = PAGES[language].read_text(encoding="utf-8")
-    section = re.search(rf"^## {PLANNED[language]}\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"^\| `(\d\d_\w+)` \|", section, re.MULTILINE)
-
-
-def test_no_planned_step_is_in_the_registry():
-    assert planned("en") == planned("zh-CN")
-    assert not set(planned("en")) & {step.name for step in LADDER}
-    first = LADDER[-1].number + 1
-    assert [int(name[:2]) for name in planned("en")] == list(range(first, first + len(planned("en"))))
 
 
 @pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from gemm_plots.figures import (
     bank_maps,
+    by_size,
     clusters,
     fragments,
     half,
@@ -47,6 +48,7 @@ FAMILIES = (
     specialised,
     overlap,
     clusters,
+    by_size,
 )
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import banks, parts, traces
+from gemm_plots.figures import banks, motion, parts, traces
 from gemm_plots.figures.geometry import WARP, Cell, Kernel, sectors, smem_padding, traced, warp_tiling
-from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, B, C, Tone
+from gemm_plots.figures.palette import BOX, DARK, EDGE, INK, MUTED, PANEL, RED, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
 
@@ -144,13 +144,14 @@ def smem_tiling_idea(language: str) -> Canvas:
         "03_smem_tiling", 400, language, ("copy a tile once, read it 32 times", "分块只拷贝一次，读取 32 次")
     )
     parts.card(canvas, 24, 62, 316, 314, say(language, "global memory", "全局内存"))
-    unit = 26.0
+    unit, slices, shown = 26.0, 5, 2
     a_x, a_y, b_x, b_y = 44.0, 226.0, 226.0, 92.0
-    for index in range(6):
-        colour = A.strong if index == 2 else A.pale
-        canvas.rect(a_x + index * unit, a_y, unit - 2, 60, colour, EDGE)
-    for index in range(4):
-        canvas.rect(b_x, b_y + index * unit, 60, unit - 2, B.strong if index == 2 else B.pale, EDGE)
+    for index in range(slices):
+        canvas.rect(a_x + index * unit, a_y, unit - 2, 60, A.pale, EDGE)
+        canvas.rect(b_x, b_y + index * unit, 60, unit - 2, B.pale, EDGE)
+    canvas.rect(a_x + shown * unit, a_y, unit - 2, 60, A.strong, EDGE, moves="slice-a")
+    canvas.rect(b_x, b_y + shown * unit, 60, unit - 2, B.strong, EDGE, moves="slice-b")
+    motion.walk(canvas, (("slice-a", "X", unit), ("slice-b", "Y", unit)), slices, shown)
     canvas.rect(b_x, a_y, 60, 60, C.strong, EDGE)
     canvas.text(b_x + 30, a_y + 36, "32×32", 13, "#ffffff", "middle", bold=True)
     canvas.text(a_x, a_y - 8, "A", 14, A.ink, bold=True)
@@ -184,6 +185,8 @@ def smem_tiling_idea(language: str) -> Canvas:
     canvas.arrow(660, 200, 732, 200, INK, 2.4)
     canvas.text(696, 188, "×32", 17, C.ink, "middle", bold=True)
     canvas.text(696, 222, say(language, "read", "读取"), 12, MUTED, "middle")
+    reads = [(658, 164, 76, 66, PANEL), (748, 294, 176, 44, BOX)]
+    motion.alternate(canvas, [(342, 164, 76, 66, PANEL)], reads, slices)
     return canvas
 
 

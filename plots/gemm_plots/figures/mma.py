@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gemm_plots.figures import parts, traces
+from gemm_plots.figures import motion, parts, traces
 from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -410,6 +410,7 @@ def persistent_blocks(language: str) -> Canvas:
             if span.text:
                 ink = tone.ink if span.tile else "#ffffff"
                 canvas.text(x + wide / 2, y + lane_high / 2 + 4, span.text, 11, ink, "middle", bold=True)
+    motion.sweep(canvas, left, 936, [(top + 15, top + 14 + len(names) * lane_high) for top in (76.0, 196.0)])
     y = 318.0
     parts.key(
         canvas,

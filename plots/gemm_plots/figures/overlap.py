@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import motion, parts
 from gemm_plots.figures.palette import DARK, INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say, title
@@ -143,11 +143,14 @@ def timeline(language: str) -> Canvas:
     )
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
     y = 82.0
+    bands = []
     for line, height in zip(lines, heights, strict=True):
         canvas.text(parts.MARGIN, y + 12, title(line.step), 13.5, bold=True)
         canvas.text(LEFT, y + 12, line.says(language), 12.5, MUTED)
         _tracks(canvas, line, y + 24, scale, language)
+        bands.append((y + 21, y + 24 + len(line.tracks) * TRACK + 4))
         y += height
+    motion.sweep(canvas, LEFT, RIGHT, bands)
     bottom = canvas.height - 42
     x = parts.key(
         canvas,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import parts, traces
+from gemm_plots.figures import motion, parts, traces
 from gemm_plots.figures.palette import DARK, INK, A, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -74,6 +74,7 @@ def ring(language: str) -> Canvas:
         canvas.text(LEFT - 12, y, name, 12.5, tone.ink, "end", bold=True)
         for turn in range(TURNS):
             canvas.text(first + (turn + 0.5) * TURN, y, f"stage {stages[turn]}", 12.5, tone.ink, "middle")
+    motion.sweep(canvas, LEFT, right, [(TOP - 24, bottom + 54)])
     _turn(canvas, bottom + 72, count, read, written, language)
     x = parts.key(
         canvas,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import motion, parts
 from gemm_plots.figures.palette import DARK, EDGE, GRID, INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -68,6 +68,7 @@ def ring(language: str) -> Canvas:
     for number, each in enumerate(turns()):
         _slice(canvas, number, each, TOP + number % STAGES * ROW, right)
     bottom = TOP + STAGES * ROW
+    motion.sweep(canvas, LEFT, right, [(TOP - 2, bottom)])
     canvas.arrow(LEFT, bottom + 6, right, bottom + 6, MUTED, 1.2)
     canvas.text(LEFT - 12, bottom + 10, say(language, "time", "时间"), 12, MUTED, "end")
     end = parts.key(

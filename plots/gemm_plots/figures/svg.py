@@ -50,6 +50,7 @@ class Canvas:
     title: str
     parts: list[str] = field(default_factory=list)
     boxes: list[TextBox] = field(default_factory=list)
+    styles: list[str] = field(default_factory=list)  # lines of CSS: figures/motion.py alone writes them
 
     def rect(
         self,
@@ -63,13 +64,15 @@ class Canvas:
         radius: float = 0,
         dash: str = "",
         opacity: float = 1,
+        moves: str = "",
     ) -> None:
-        """A rectangle; `radius` rounds its corners."""
+        """A rectangle; `radius` rounds its corners, `moves` is the class that figures/motion.py animates it by."""
         extra = f' stroke="{stroke}" stroke-width="{_n(line)}"' if stroke else ""
         extra += f' rx="{_n(radius)}"' if radius else ""
         extra += f' stroke-dasharray="{dash}"' if dash else ""
         extra += f' opacity="{_n(opacity)}"' if opacity != 1 else ""
         size = f'width="{_n(width)}" height="{_n(height)}"'
+        extra += f' class="{moves}"' if moves else ""
         self.parts.append(f'<rect x="{_n(x)}" y="{_n(y)}" {size} fill="{fill}"{extra}/>')
 
     def line(
@@ -163,7 +166,8 @@ class Canvas:
             f'<rect x="0.5" y="0.5" width="{_n(self.width - 1)}" height="{_n(self.height - 1)}" rx="8" '
             f'fill="{PANEL}" stroke="{EDGE}"/>'
         )
-        return "\n".join([head, f"<title>{escape(self.title)}</title>", panel, *self.parts, "</svg>", ""])
+        styles = ["<style>", *self.styles, "</style>"] if self.styles else []
+        return "\n".join([head, f"<title>{escape(self.title)}</title>", *styles, panel, *self.parts, "</svg>", ""])
 
 
 def _n(value: float) -> str:

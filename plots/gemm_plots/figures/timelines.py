@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import motion, parts
 from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say, title
@@ -238,6 +238,7 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
     parts.heading(canvas, note)
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
     y = 82.0
+    bands = []
     for line, height in zip(lines, heights, strict=True):
         top = y
         if not alone:
@@ -245,7 +246,9 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
             canvas.text(LEFT, y + 12, line.says(language), 12.5, MUTED)
             top += 24
         _tracks(canvas, line, top, scale, language)
+        bands.append((top - 3, top + len(line.tracks) * TRACK + 3.5))
         y += height
+    motion.sweep(canvas, LEFT, RIGHT, bands)
     bottom = canvas.height - 20
     x = parts.key(canvas, parts.MARGIN, bottom, [(PALE_RED, say(language, "the multipliers wait", "乘法单元在等"))])
     canvas.line(x, bottom - 12, x, bottom + 2, DARK, 2.5)
