@@ -34,6 +34,27 @@ std::byte* global_part(Warp& warp, uint32_t lane, const Pointer& pointer, uint32
   return reinterpret_cast<std::byte*>(address);
 }
 
+/// Writes the copy to a trace, if there is one: `shared` is where it goes to, or comes from if it ends in global
+/// memory.
+void trace_copy(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t bytes, const std::byte* global,
+                const Spot* shared, uint32_t mask) {
+  if (warp.trace == nullptr) [[likely]]
+    return;
+  TracedCopy made;
+  made.lane = lane;
+  made.stores = copy.what == BulkCopy::What::store;
+  if (global) {
+    made.global = made.within = reinterpret_cast<uint64_t>(global);
+    made.global_bytes = bytes;
+  }
+  if (shared) {
+    made.shared = shared->offset;
+    made.shared_bytes = bytes;
+    for_lanes(mask, [&](uint32_t block) { made.blocks.push_back(block); });
+  }
+  warp.trace->copies(warp.here(), warp.executions(), std::move(made));
+}
+
 /// Into shared memory, of one block or of those that the mask names, from global memory or the own block's.
 void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t bytes) {
   const auto to = shared_spot(warp, lane, copy.to, bytes, unit, "the destination");
@@ -52,6 +73,7 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
   }
   const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to->block->rank;
   const Reduction reduction = reduction_of(copy.reduce, copy.type);
+  trace_copy(warp, lane, copy, bytes, own ? nullptr : from, &*to, mask);
   issue_to_receivers(warp, lane, mask, *to, *signal, bytes, [&](const Spot& spot) {
     AsyncTransfer transfer;
     if (own) transfer.reads.push_back({own->block, {own->offset, bytes}});
@@ -66,6 +88,7 @@ void issue_to_global(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
   if (!from) return;
   std::byte* const to = global_part(warp, lane, copy.to, bytes, true);
   if (!to) return;
+  trace_copy(warp, lane, copy, bytes, to, &*from, 1u << from->block->rank);
   AsyncTransfer transfer;
   transfer.reads.push_back({from->block, {from->offset, bytes}});
   transfer.move = [=, spot = *from, reduction = reduction_of(copy.reduce, copy.type)] {
@@ -83,7 +106,10 @@ void copy_by_lane(Warp& warp, uint32_t lane, const BulkCopy& copy) {
     case BulkCopy::What::load:
     case BulkCopy::What::between_blocks: return issue_to_shared(warp, lane, copy, bytes);
     case BulkCopy::What::store: return issue_to_global(warp, lane, copy, bytes);
-    case BulkCopy::What::prefetch: global_part(warp, lane, copy.from, bytes, false); return;
+    case BulkCopy::What::prefetch:
+      if (const std::byte* const from = global_part(warp, lane, copy.from, bytes, false))
+        trace_copy(warp, lane, copy, bytes, from, nullptr, 0);
+      return;
   }
 }
 

@@ -44,8 +44,8 @@ class Builder {
   uint32_t destination(const Operand& operand, ptx::Width width);
   uint32_t source(const Operand& operand, ptx::Width width);
   ptx::Width width_of(const Operand& operand) const;
-  /// A list of so many registers of 32 bits: its first in Program::operand_lists.
-  uint32_t registers(const Operand& list, uint32_t count, bool are_destinations);
+  /// A list of so many registers: its first in Program::operand_lists.
+  uint32_t registers(const Operand& list, uint32_t count, bool are_destinations, ptx::Width width = ptx::Width::b32);
 
   /// The instruction checks the registers that it was asked for itself (see Products::watch).
   void watches_its_own_registers();

@@ -102,13 +102,13 @@ uint32_t Builder::source(const Operand& operand, Width width) {
   }
 }
 
-uint32_t Builder::registers(const Operand& list, uint32_t count, bool are_destinations) {
+uint32_t Builder::registers(const Operand& list, uint32_t count, bool are_destinations, Width width) {
   if (list.kind != Operand::Kind::vector || list.parts.size() != count)
     refuse("a list of " + std::to_string(count) + " registers is needed");
   std::vector<uint32_t>& lists = program_.operand_lists;
   const auto first = static_cast<uint32_t>(lists.size());
   for (const Operand& part : list.parts)
-    lists.push_back(are_destinations ? destination(part, Width::b32) : source(part, Width::b32));
+    lists.push_back(are_destinations ? destination(part, width) : source(part, width));
   return first;
 }
 

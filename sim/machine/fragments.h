@@ -49,9 +49,10 @@ struct Fragment {
   }
 };
 
-/// The fragment of an operand. `element_bytes`: 2 for f16 and bf16, 4 for tf32 and f32.
+/// The fragment of an operand. `element_bytes`: 1 for FP8 and 8-bit integers, 2 for f16 and bf16, 4 for tf32, f32 and
+/// s32, 8 for f64.
 constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
-  if (shape.m == 8) {  // computed as its transpose: Cᵀ = Bᵀ·Aᵀ
+  if (shape.m == 8 && shape.n > 8) {  // computed as its transpose: Cᵀ = Bᵀ·Aᵀ
     const Role other = role == Role::a ? Role::b : role == Role::b ? Role::a : Role::c;
     Fragment result = fragment({shape.n, shape.m, shape.k}, other, element_bytes);
     for (Cell& origin : result.origin) origin = {origin.col, origin.row};
@@ -64,12 +65,16 @@ constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
   const auto add = [&](uint32_t row, uint32_t col) {
     result.origin[result.matrices++] = {static_cast<uint8_t>(row), static_cast<uint8_t>(col)};
   };
-  const auto depth = static_cast<uint32_t>(16 / element_bytes);  // elements of a line of 16 bytes, along k
+  // Elements of a line of 16 bytes, along k. Those of f64 lie as those of 32 bits, in registers of twice the size.
+  const uint32_t depth = element_bytes == 8 ? 4 : 16u / element_bytes;
   switch (role) {
     case Role::a:
       result.rows = shape.m, result.cols = shape.k;
       for (uint32_t m = 0; m < shape.m; m += 16) {
-        for (uint32_t k = 0; k < shape.k; k += depth) add(m, k), add(m + 8, k);
+        for (uint32_t k = 0; k < shape.k; k += depth) {
+          add(m, k);
+          if (shape.m > 8) add(m + 8, k);
+        }
       }
       break;
     case Role::b:
@@ -86,9 +91,35 @@ constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
       }
       break;
   }
-  result.per_matrix = static_cast<uint8_t>(role == Role::c ? 2 : 4 / element_bytes);
+  result.per_matrix = static_cast<uint8_t>(role == Role::c ? 2 : depth / 4);
   return result;
 }
+
+/// What the lanes hold of an operand, by the size of its elements. Integers of 4 bits lie two by two where a fragment
+/// of half the depth has bytes.
+class HeldElements {
+ public:
+  constexpr HeldElements(MmaShape shape, Role role, uint32_t element_bits)
+      : along_k_(element_bits == 4 ? 2 : 1),
+        role_(role),
+        fragment_(fragment({shape.m, shape.n, static_cast<uint8_t>(shape.k / along_k_)}, role,
+                           static_cast<uint8_t>(element_bits == 4 ? 1 : element_bits / 8))) {}
+
+  constexpr uint32_t rows() const { return fragment_.rows * (role_ == Role::b ? along_k_ : 1u); }
+  constexpr uint32_t cols() const { return fragment_.cols * (role_ == Role::a ? along_k_ : 1u); }
+  constexpr uint32_t count() const { return fragment_.elements() * along_k_; }  ///< of a lane
+  constexpr Cell cell(uint32_t lane, uint32_t element) const {
+    Cell at = fragment_.cell(lane, element / along_k_);
+    uint8_t& k = role_ == Role::a ? at.col : at.row;
+    if (along_k_ > 1) k = static_cast<uint8_t>(along_k_ * k + element % along_k_);
+    return at;
+  }
+
+ private:
+  uint8_t along_k_;  ///< elements in one place of the fragment
+  Role role_;
+  Fragment fragment_;
+};
 
 /// ldmatrix and movmatrix: which element of its 8×8 matrix of 16-bit elements a lane's element 0 or 1 is.
 constexpr Cell matrix_cell(uint32_t lane, uint32_t element, bool transposed) {

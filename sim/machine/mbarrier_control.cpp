@@ -93,15 +93,14 @@ void arrive(Warp& warp, const MbarrierOperands& operands) {
 }
 
 /// cp.async.mbarrier.arrive: the thread's copies so far arrive at the mbarrier when they are complete. Here they are at
-/// once, which is one of the orders that are possible; whoever wants the data has to wait for the phase all the same.
+/// once, which is one of the orders that are possible; whoever wants the data has to wait for the phase all the same,
+/// or be the thread itself and wait for its copies.
 /// Without .noinc the arrival is expected in addition, so that the count of missing ones stays as it was.
 void arrive_after_copies(Warp& warp, const MbarrierOperands& operands) {
   for_mbarriers(warp, operands, [&](uint32_t lane, Block& block, uint32_t address) {
     Mbarrier* const mbarrier = block.mbarriers.used(warp, lane, address);
     if (!mbarrier) return;
-    const uint32_t agent = block.mbarriers.agent(*mbarrier);
-    warp.block.transfers.complete_for(warp.index, 1u << lane, agent);
-    block.shadow.clocks.act(agent, mbarrier->gathering);
+    warp.block.transfers.hand_over(warp.index, lane, mbarrier->gathering);
     if (!operands.may_not_complete) block.mbarriers.arrive(warp, lane, *mbarrier, 1, false, false);
   });
 }

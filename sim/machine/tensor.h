@@ -1,6 +1,8 @@
 /// What the tensor-core instructions share.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "machine/fragments.h"
@@ -14,7 +16,7 @@ bool whole_warp(Warp& warp);
 
 /// For a warp that is traced: writes down who holds what of an operand of the instruction being executed. `family`: mma
 /// or wmma. C and D are laid out alike, as Role::c.
-void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint8_t element_bytes);
+void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint32_t element_bits);
 /// The same for the 8×8 matrices of ldmatrix, one register each.
 void trace_matrix(Warp& warp, bool transposed);
 
@@ -31,10 +33,16 @@ void transpose(const Matrix& from, Matrix& to);
 void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed);
 
 /// What a tensor core multiplies, and what it adds in.
-enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2 };
-enum class Sum : uint8_t { f16, f32 };
+enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
+enum class Sum : uint8_t { f16, f32, s32 };
 constexpr uint32_t bytes_of(Factor factor) {
-  return factor == Factor::tf32 ? 4 : factor == Factor::e4m3 || factor == Factor::e5m2 ? 1 : 2;
+  return factor == Factor::tf32 ? 4 : factor == Factor::f16 || factor == Factor::bf16 ? 2 : 1;
+}
+
+/// c + products of integers: wrapped around, or at the end of s32 that it would pass.
+inline s32 accumulated(s32 c, s32 products, bool saturates) {
+  const s64 sum = s64{c} + products;
+  return static_cast<s32>(saturates ? std::clamp<s64>(sum, INT32_MIN, INT32_MAX) : sum);
 }
 
 /// The tiles of an m16n8 product, of at most 32 columns of A. f32 holds all that a tensor core multiplies. Each factor
@@ -53,7 +61,7 @@ struct TileB {
   bool wild = false;
 };
 struct TileC {
-  alignas(64) f32 at[8][8][2];  ///< row % 8, column, row / 8
+  alignas(64) f32 at[8][8][2];  ///< row % 8, column, row / 8; of s32 the bits
 };
 /// Sums before they are rounded.
 struct Sums {
@@ -61,9 +69,9 @@ struct Sums {
 };
 inline constexpr s16 no_exponent = -2000;
 
-/// Widens factors into a tile. What is read are registers, or as many bytes of memory: 8 lines of 16 bytes.
-/// Of A: `upper` has rows 0 to 7, `lower` rows 8 to 15, both from this column on. The low 13 bits of a tf32 do not
-/// count.
+/// Widens factors, but no integers, into a tile. What is read are registers, or as many bytes of memory: 8 lines of 16
+/// bytes. Of A: `upper` has rows 0 to 7, `lower` rows 8 to 15, both from this column on. The low 13 bits of a tf32 do
+/// not count.
 void widen(Factor factor, const Matrix& upper, const Matrix& lower, TileA& to, uint32_t column);
 /// Of B: the lines are rows, from this one on; of 16-bit factors only.
 void widen(Factor factor, const Matrix& from, TileB& to, uint32_t row);

@@ -24,6 +24,12 @@ TensorBox::TensorBox(const TensorMap& map, const Coordinates& start, RowEnd row_
   if (row_end == RowEnd::chunk) inside_end_ = std::min((inside_end_ + 15) / 16 * 16, row_bytes_);
 }
 
+uint64_t TensorBox::first() const {
+  uint64_t address = first_;
+  for (uint32_t i = 1; i < map_.rank; ++i) address += static_cast<uint64_t>(int64_t{start_[i]}) * map_.stride[i - 1];
+  return address;
+}
+
 bool TensorBox::starts_before() const {
   return std::any_of(start_.begin(), start_.begin() + map_.rank, [](int32_t at) { return at < 0; });
 }

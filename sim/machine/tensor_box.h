@@ -44,6 +44,8 @@ class TensorBox {
   uint32_t bytes() const { return rows_ * row_bytes_; }
   /// Bytes from the first to the last of the box in shared memory.
   uint32_t shared_bytes() const { return (rows_ - 1) * pitch_ + (span_ == 0 ? row_bytes_ : span_); }
+  /// The address of its first element, or where that would be if the tensor went on.
+  uint64_t first() const;
   /// Bytes of the swizzle's span; 0 without.
   uint32_t swizzle_bytes() const { return span_; }
   /// Multiple of which the first byte's address in shared memory has to be for the pattern to begin at its beginning.

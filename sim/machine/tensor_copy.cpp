@@ -168,6 +168,29 @@ void issue_store(Warp& warp, uint32_t lane, const TensorCopy& copy, const Tensor
   warp.block.cluster.async.issue(warp, lane, std::move(transfer));
 }
 
+void trace_copy(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map, const TensorBox& box,
+                const Coordinates& at, const std::optional<Spot>& spot, uint64_t bytes) {
+  TracedCopy::Box traced{.type = name(map.type), .start = {}, .size = {}, .swizzle = box.swizzle_bytes()};
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    traced.start.push_back(at[i]);
+    traced.size.push_back(map.count(i));
+  }
+  TracedCopy made;
+  made.lane = lane;
+  made.stores = copy.what == TensorCopy::What::store;
+  made.box = std::move(traced);
+  made.global = box.first();
+  made.within = map.address;
+  made.global_bytes = bytes;
+  if (spot) {
+    made.shared = spot->offset;
+    made.shared_bytes = box.shared_bytes();
+    const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << spot->block->rank;
+    for_lanes(mask, [&](uint32_t block) { made.blocks.push_back(block); });
+  }
+  warp.trace->copies(warp.here(), warp.executions(), std::move(made));
+}
+
 void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
   const auto map = map_of(warp, lane, copy.map);
   if (!map) return;
@@ -181,6 +204,8 @@ void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
   }
   const auto bytes = global_bytes(warp, lane, copy, *box, at);
   if (!bytes) return;
+  if (warp.trace != nullptr) [[unlikely]]
+    trace_copy(warp, lane, copy, *map, *box, at, spot, *bytes);
   if (copy.what == TensorCopy::What::load) issue_load(warp, lane, copy, *box, *spot, *bytes);
   if (copy.what == TensorCopy::What::store) issue_store(warp, lane, copy, *map, *box, *spot);
 }

@@ -1,9 +1,10 @@
 /// wmma.load and wmma.store: fragments from and to memory (PTX ISA 9.7.14.4).
 ///
 /// What wmma asks of memory PTX does not say. It is modelled as the machine code that ptxas makes for sm_80 to sm_90:
-/// f16 and bf16 of A and B from `.shared` by ldmatrix, two or four matrices at a time; everything else by loads and
-/// stores of 4 bytes per lane, or of 8 where the two elements of a 32-bit accumulator lie side by side. Matrices whose
-/// lines lie across memory's are turned over between registers.
+/// A and B from `.shared` by ldmatrix, up to four matrices of f16 and bf16 at a time, up to two of 8-bit integers;
+/// everything else by loads and stores of 4 bytes per lane, or of 8 where the two elements of a 32-bit accumulator lie
+/// side by side. Matrices of 16-bit elements whose lines lie across memory's are turned over between registers; 8-bit
+/// integers are then loaded one by one.
 #include <cstring>
 
 #include "machine/access.h"
@@ -18,6 +19,7 @@ namespace {
 struct Request {
   uint8_t bytes;         ///< a lane; 16: rows, by ldmatrix
   uint8_t first, count;  ///< registers
+  uint8_t byte = 0;      ///< of the register, where a lane has only one
   uint32_t mask = all_lanes;
   std::array<uint8_t, warp_size> line = {}, along = {};  ///< the lane's element: line of memory, and place in it
 };
@@ -51,9 +53,10 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
                 static_cast<uint8_t>(origin.col + (rows ? along : line))};
   };
   if (by_rows_of_16) {
-    for (uint32_t first = 0; first < fragment.matrices; first += 4) {
+    const uint32_t most = fragment.element_bytes == 1 ? 2 : 4;
+    for (uint32_t first = 0; first < fragment.matrices; first += most) {
       Request request{.bytes = 16, .first = static_cast<uint8_t>(first), .count = 0};
-      request.count = static_cast<uint8_t>(std::min(4u, fragment.matrices - first));
+      request.count = static_cast<uint8_t>(std::min(most, fragment.matrices - first));
       if (request.count < 4) request.mask = (1u << 8 * request.count) - 1;
       for (uint32_t lane = 0; lane < 8u * request.count; ++lane)
         place(request, lane, in_memory(first + lane / 8, lane % 8, 0));
@@ -62,12 +65,20 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
     return result;
   }
   for (uint32_t matrix = 0; matrix < fragment.matrices; ++matrix) {
-    const auto add = [&](uint8_t bytes, uint32_t first, auto cell_of) {
-      Request request{.bytes = bytes, .first = static_cast<uint8_t>(first), .count = static_cast<uint8_t>(bytes / 4)};
+    const auto add = [&](uint8_t bytes, uint32_t first, auto cell_of, uint32_t byte = 0) {
+      Request request{.bytes = bytes,
+                      .first = static_cast<uint8_t>(first),
+                      .count = static_cast<uint8_t>((bytes + 3) / 4),
+                      .byte = static_cast<uint8_t>(byte)};
       for (uint32_t lane = 0; lane < warp_size; ++lane) place(request, lane, cell_of(lane));
       result.requests.push_back(request);
     };
-    if (fragment.element_bytes == 2) {
+    if (fragment.element_bytes == 1 && along_lines) {
+      add(4, matrix, [&](uint32_t lane) { return in_memory(matrix, lane / 4, lane % 4 * 4); });
+    } else if (fragment.element_bytes == 1) {
+      for (uint32_t i = 0; i < 4; ++i)
+        add(1, matrix, [&](uint32_t lane) { return fragment.cell(lane, 4 * matrix + i); }, i);
+    } else if (fragment.element_bytes == 2) {
       add(4, matrix, [&](uint32_t lane) { return in_memory(matrix, lane / 4, lane % 4 * 2); });
     } else if (fragment.per_matrix == 2 && along_lines) {
       add(8, 2 * matrix, [&](uint32_t lane) { return fragment.cell(lane, 2 * matrix); });
@@ -79,6 +90,11 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
     }
   }
   return result;
+}
+
+/// Whether a fragment can be loaded by ldmatrix: A or B, of 16-bit elements or along the lines of memory.
+bool has_rows_of_16(Role role, uint32_t element_bytes, bool rows) {
+  return role != Role::c && (element_bytes == 2 || (element_bytes == 1 && rows == (role == Role::a)));
 }
 
 /// A plan, and the instructions that it is for.
@@ -96,12 +112,13 @@ const std::vector<PlanFor>& plans() {
     std::vector<PlanFor> made;
     for (const MmaShape shape : {MmaShape{16, 16, 16}, {32, 8, 16}, {8, 32, 16}, {16, 16, 8}}) {
       for (const Role role : {Role::a, Role::b, Role::c}) {
-        for (const uint8_t bytes : {uint8_t{2}, uint8_t{4}}) {
-          if (role != Role::c && (bytes == 4) != (shape.k == 8)) continue;
+        for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
+          if (role == Role::c ? bytes == 1 : (bytes == 4) != (shape.k == 8)) continue;
           for (const bool rows : {true, false}) {
             const Fragment held = fragment(shape, role, bytes);
             made.push_back({shape, role, bytes, rows, false, plan(held, rows, false)});
-            if (role != Role::c && bytes == 2) made.push_back({shape, role, bytes, rows, true, plan(held, rows, true)});
+            if (has_rows_of_16(role, bytes, rows))
+              made.push_back({shape, role, bytes, rows, true, plan(held, rows, true)});
           }
         }
       }
@@ -116,7 +133,7 @@ void refuse(Warp& warp, Finding kind, const std::string& why) {
   block.report(kind, warp.here(), nowhere, [&] { return block.what_it_does(warp, 0) + ": " + why; });
 }
 
-constexpr uint32_t max_requests = 8;
+constexpr uint32_t max_requests = 16;
 
 /// wmma.load and wmma.store.
 struct AccessMatrix {
@@ -135,7 +152,7 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
   const PlanFor& planned = plans()[access.plan];
   const Plan& plan = planned.plan;
   if (warp.trace != nullptr) [[unlikely]]
-    trace_fragment(warp, "wmma", planned.shape, planned.role, planned.element_bytes);
+    trace_fragment(warp, "wmma", planned.shape, planned.role, 8u * planned.element_bytes);
   const uint32_t* const registers = block.program.operand_lists.data() + access.first_register;
 
   Lanes base;
@@ -196,7 +213,10 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
     } else {
       for (uint32_t i = 0; i < request.count; ++i) {
         auto* const to = warp.lanes<std::byte>(of_request[i]);
-        for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(to + 4 * lane, at(lane) + 4 * i, 4); });
+        if (request.bytes == 1)
+          for_lanes(lanes.mask, [&](uint32_t lane) { to[4 * lane + request.byte] = *at(lane); });
+        else
+          for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(to + 4 * lane, at(lane) + 4 * i, 4); });
         if (plan.turned) transpose(*warp.lanes<Matrix>(of_request[i]), *warp.lanes<Matrix>(of_request[i]));
       }
     }
@@ -214,9 +234,10 @@ void build_access_matrix(Builder& builder) {
                          : builder.has("m32n8k16") ? MmaShape{32, 8, 16}
                          : builder.has("m8n32k16") ? MmaShape{8, 32, 16}
                                                    : MmaShape{16, 16, 8};
-  const uint8_t element_bytes = builder.has("f32") || builder.has("tf32") ? 4 : 2;
+  const bool of_32 = builder.has("f32") || builder.has("tf32") || builder.has("s32");
+  const uint8_t element_bytes = of_32 ? 4 : builder.has("s8") || builder.has("u8") ? 1 : 2;
   const bool rows = builder.has("row"), shared = builder.has("shared") || builder.has("shared::cta");
-  const bool by_rows_of_16 = shared && role != Role::c && element_bytes == 2;
+  const bool by_rows_of_16 = shared && has_rows_of_16(role, element_bytes, rows);
   size_t number = 0;
   const auto is_it = [&](const PlanFor& each) {
     return each.shape == shape && each.role == role && each.element_bytes == element_bytes && each.rows == rows &&
@@ -254,11 +275,11 @@ void build_access_matrix(Builder& builder) {
                      build_access_matrix<false>};
     const Form stores{"", store, handle_together<every_lane<AccessMatrix>, access_matrix<true>>,
                       build_access_matrix<true>};
-    add("wmma.load.{a,b}", shapes + space, ".{f16,bf16}", loads);
+    add("wmma.load.{a,b}", shapes + space, ".{f16,bf16,s8,u8}", loads);
     add("wmma.load.{a,b}", "m16n16k8" + space, ".tf32", loads);
-    add("wmma.load.c", shapes + space, ".{f16,f32}", loads);
+    add("wmma.load.c", shapes + space, ".{f16,f32,s32}", loads);
     add("wmma.load.c", "m16n16k8" + space, ".f32", loads);
-    add("wmma.store.d", shapes + space, ".{f16,f32}", stores);
+    add("wmma.store.d", shapes + space, ".{f16,f32,s32}", stores);
     add("wmma.store.d", "m16n16k8" + space, ".f32", stores);
   };
   add_in("{.shared,.shared::cta}", Class::load_shared, Class::store_shared);

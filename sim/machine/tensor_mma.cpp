@@ -119,7 +119,7 @@ void trace(Warp& warp) {
                            : role == Role::b    ? bytes_of(what.b)
                            : what.c == Sum::f32 ? 4
                                                 : 2;
-    trace_fragment(warp, what.wmma ? "wmma" : "mma", what.shape, role, static_cast<uint8_t>(bytes));
+    trace_fragment(warp, what.wmma ? "wmma" : "mma", what.shape, role, 8 * bytes);
   }
 }
 

@@ -27,13 +27,13 @@ TracedFragment traced(const std::string& name, uint32_t rows, uint32_t cols, uin
 
 }  // namespace
 
-void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint8_t element_bytes) {
+void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint32_t element_bits) {
   const std::string operand(1, "abc"[static_cast<int>(role)]);
-  const uint32_t bits = 8u * element_bytes;
-  const std::string name = std::string(family) + "." + shape_name(shape) + "." + operand + "." + std::to_string(bits);
+  const std::string name =
+      std::string(family) + "." + shape_name(shape) + "." + operand + "." + std::to_string(element_bits);
   warp.trace->holds(warp.here(), operand, name, [&] {
-    const Fragment held = fragment(shape, role, element_bytes);
-    return traced(name, held.rows, held.cols, bits, held.elements(),
+    const HeldElements held(shape, role, element_bits);
+    return traced(name, held.rows(), held.cols(), element_bits, held.count(),
                   [&](uint32_t lane, uint32_t element) { return held.cell(lane, element); });
   });
 }

@@ -1,5 +1,6 @@
 #include "machine/transfer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "machine/block.h"
@@ -9,6 +10,8 @@ namespace sim {
 void Transfers::start() {
   for (auto& of_warp : under_way_) of_warp.clear();
   for (auto& of_warp : committed_) of_warp.fill(0);
+  for (auto& of_warp : handed_over_) of_warp.clear();
+  std::fill(agents_.begin(), agents_.end(), ~0u);
 }
 
 void Transfers::issue(uint32_t warp, Transfer transfer) {
@@ -22,14 +25,44 @@ void Transfers::commit_group(uint32_t warp, uint32_t lanes) {
 
 void Transfers::complete_groups(uint32_t warp, uint32_t lanes, uint64_t left) {
   const auto& committed = committed_[warp];
-  complete(warp, lanes, block_.first_agent + warp,
-           [&](const Transfer& each, uint32_t lane) { return each.group[lane] + left < committed[lane]; });
+  wait(warp, lanes, [&](uint32_t group, uint32_t lane) { return group + left < committed[lane]; });
 }
 
-void Transfers::complete_all(uint32_t warp, uint32_t lanes) { complete_for(warp, lanes, block_.first_agent + warp); }
+void Transfers::complete_all(uint32_t warp, uint32_t lanes) {
+  wait(warp, lanes, [](uint32_t, uint32_t) { return true; });
+}
 
-void Transfers::complete_for(uint32_t warp, uint32_t lanes, uint32_t agent) {
-  complete(warp, lanes, agent, [](const Transfer&, uint32_t) { return true; });
+void Transfers::hand_over(uint32_t warp, uint32_t lane, SyncClock& arrivals) {
+  Clocks& clocks = block_.shadow.clocks;
+  if (agents_[warp] == ~0u) agents_[warp] = clocks.add_agent();
+  std::vector<HandedOver>& known = handed_over_[warp];
+  const uint32_t stamp = clocks.now();
+  for (const Transfer& transfer : under_way_[warp]) {
+    if (!(transfer.lanes >> lane & 1)) continue;
+    const uint32_t group = transfer.group[lane];
+    const auto same = [&](const HandedOver& each) { return each.lane == lane && each.group == group; };
+    const auto found = std::find_if(known.begin(), known.end(), same);
+    if (found != known.end())
+      found->stamp = stamp;
+    else
+      known.push_back({lane, group, stamp});
+  }
+  complete(warp, 1u << lane, agents_[warp], [](uint32_t, uint32_t) { return true; });
+  clocks.act(agents_[warp], arrivals);
+}
+
+/// The lanes wait for what is_done(group, lane) says: copies under way, and those that an mbarrier was told of.
+template <class IsDone>
+void Transfers::wait(uint32_t warp, uint32_t lanes, IsDone is_done) {
+  complete(warp, lanes, block_.first_agent + warp, is_done);
+  if (handed_over_[warp].empty()) return;
+  SyncClock arrived;
+  std::erase_if(handed_over_[warp], [&](const HandedOver& each) {
+    if (!(lanes >> each.lane & 1) || !is_done(each.group, each.lane)) return false;
+    SyncClock::raise(arrived.seen, agents_[warp], std::max(each.stamp, SyncClock::of(arrived.seen, agents_[warp])));
+    return true;
+  });
+  if (!arrived.seen.empty()) block_.shadow.clocks.acquire(block_.first_agent + warp, arrived);
 }
 
 template <class IsDone>
@@ -37,7 +70,7 @@ void Transfers::complete(uint32_t warp, uint32_t lanes, uint32_t agent, IsDone i
   const bool watch = block_.launch.options.watch;
   for (Transfer& transfer : under_way_[warp]) {
     uint32_t done = 0;
-    for_lanes(transfer.lanes & lanes, [&](uint32_t lane) { done |= u32{is_done(transfer, lane)} << lane; });
+    for_lanes(transfer.lanes & lanes, [&](uint32_t lane) { done |= u32{is_done(transfer.group[lane], lane)} << lane; });
     arrive(transfer, done & ~transfer.arrived);
     transfer.lanes &= ~done;
     if (!watch) continue;

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "base/types.h"
+#include "watch/clocks.h"
 
 namespace sim {
 
@@ -29,7 +30,8 @@ struct Transfer {
 /// A block's transfers, by the warp whose threads are their agents.
 class Transfers {
  public:
-  Transfers(Block& block, uint32_t warps) : block_(block), under_way_(warps), committed_(warps) {}
+  Transfers(Block& block, uint32_t warps)
+      : block_(block), under_way_(warps), committed_(warps), handed_over_(warps), agents_(warps) {}
 
   /// Forgets those of the block before.
   void start();
@@ -41,20 +43,30 @@ class Transfers {
   void complete_groups(uint32_t warp, uint32_t lanes, uint64_t left);
   /// All that these lanes have issued is complete, committed or not.
   void complete_all(uint32_t warp, uint32_t lanes);
-  /// The same, but whoever wants to rely on it has to know of what `agent`, an mbarrier's, did.
-  void complete_for(uint32_t warp, uint32_t lanes, uint32_t agent);
+  /// All that a lane has issued arrives at an mbarrier, which `arrivals` belongs to: whoever wants to rely on it has to
+  /// know of that, from there or because it has waited for its own copies, as above.
+  void hand_over(uint32_t warp, uint32_t lane, SyncClock& arrivals);
 
   /// Some bytes arrive early, by lot.
   void arrive_by_lot(Random& random);
 
  private:
+  /// Copies of a lane that an mbarrier was told of, and that the lane itself may wait for as well.
+  struct HandedOver {
+    uint32_t lane, group, stamp;
+  };
+
   template <class IsDone>
   void complete(uint32_t warp, uint32_t lanes, uint32_t agent, IsDone is_done);
+  template <class IsDone>
+  void wait(uint32_t warp, uint32_t lanes, IsDone is_done);
   void arrive(Transfer& transfer, uint32_t lanes);
 
   Block& block_;
   std::vector<std::deque<Transfer>> under_way_;             ///< by warp, in the order of their issue
   std::vector<std::array<uint32_t, warp_size>> committed_;  ///< groups, by warp and lane
+  std::vector<std::vector<HandedOver>> handed_over_;        ///< by warp; of each lane and group the latest
+  std::vector<uint32_t> agents_;                            ///< by warp: who moves what is handed over; none yet: ~0
 };
 
 }  // namespace sim

@@ -104,14 +104,14 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
       .reads = {}, .writes = {}, .signal = {}, .kind = AsyncKind::wgmma, .checked = true, .move = {}};
   std::vector<Span> spans;
   const uint32_t group_row = warp.index % warps_of_group * 16, k = wgmma.k();
-  if (!wgmma.a_in_registers) {
-    const Operand a = wgmma.a_transposed ? Operand{'A', product.a, false, 0, k, group_row / 8, 2}
-                                         : Operand{'A', product.a, true, group_row, 16, 0, 2};
-    if (!read_operand(warp, a, spans)) return;
-  }
+  const Operand a = wgmma.a_transposed ? Operand{'A', product.a, false, 0, k, group_row / 8, 2}
+                                       : Operand{'A', product.a, true, group_row, 16, 0, 2};
+  if (!wgmma.a_in_registers && !read_operand(warp, a, spans)) return;
   const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, k, 0, wgmma.columns / 8u}
                                        : Operand{'B', product.b, true, 0, wgmma.columns, 0, 2};
   if (!read_operand(warp, b, spans)) return;
+  if (warp.trace != nullptr) [[unlikely]]
+    trace(warp, wgmma, a_descriptor, a, b_bits[0], b);
   // Each warp reads its own rows of A; B is read once for the four.
   const uint32_t columns = warp.index % warps_of_group == 0 ? wgmma.columns : 0u;
   block_.tallies.of[warp.here()].shared_wavefronts +=
@@ -208,8 +208,12 @@ void Products::run_up_to(uint32_t warp, uint64_t number) {
 
 void Products::run(uint32_t warp, Product& product) {
   const Wgmma& wgmma = product.wgmma;
+  if (wgmma.sum == Sum::s32) return run_integers(warp, product);
+  Matrix parts[2][2];
+  read_a(warp, product, parts);
   TileA a;
-  load_a(warp, product, a);
+  for (uint32_t half = 0; half < 2; ++half)
+    widen(wgmma.a_type, parts[half][0], parts[half][1], a, half * 16 / bytes_of(wgmma.a_type));
   if (wgmma.negates) {
     for (auto& row : a.value) {
       for (uint32_t i = 0; i < wgmma.k(); ++i) row[i][0] = -row[i][0], row[i][1] = -row[i][1];
@@ -226,33 +230,30 @@ void Products::run(uint32_t warp, Product& product) {
   }
 }
 
-/// The warp's 16 rows of A.
-void Products::load_a(uint32_t warp, const Product& product, TileA& tile) {
+void Products::read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][2]) const {
   const Wgmma& wgmma = product.wgmma;
-  const uint32_t per_chunk = 16 / bytes_of(wgmma.a_type), group_row = warp % warps_of_group * 16;
+  const uint32_t group_row = warp % warps_of_group * 16;
   Warp& own = block_.warps()[warp];
-  for (uint32_t half = 0; half < 2; ++half) {  // of k
-    Matrix parts[2];
-    for (uint32_t part = 0; part < 2; ++part) {  // rows 0 to 7, rows 8 to 15
+  for (uint32_t half = 0; half < 2; ++half) {
+    for (uint32_t part = 0; part < 2; ++part) {
+      Matrix& to = parts[half][part];
       if (wgmma.a_in_registers) {
-        parts[part] = *own.lanes<const Matrix>(list(wgmma.a)[2 * half + part]);
+        to = *own.lanes<const Matrix>(list(wgmma.a)[2 * half + part]);
         continue;
       }
       for (uint32_t i = 0; i < 8; ++i) {
         const uint32_t from = wgmma.a_transposed ? product.a.address(false, 8 * half + i, group_row / 8 + part)
                                                  : product.a.address(true, group_row + 8 * part + i, half);
-        std::memcpy(parts[part].at[i], block_.shared.data() + from, 16);
+        std::memcpy(to.at[i], block_.shared.data() + from, 16);
       }
-      if (wgmma.a_transposed) transpose(parts[part], parts[part]);
+      if (wgmma.a_transposed) transpose(to, to);
     }
-    widen(wgmma.a_type, parts[0], parts[1], tile, half * per_chunk);
   }
 }
 
-/// All of B, eight columns a tile.
-const std::vector<TileB>& Products::load_b(const Product& product) {
+void Products::read_b(const Product& product) {
   const Wgmma& wgmma = product.wgmma;
-  const uint32_t tiles = wgmma.columns / 8u, per_chunk = 16 / bytes_of(wgmma.b_type);
+  const uint32_t tiles = wgmma.columns / 8u;
   bytes_.resize(2 * size_t{tiles});
   for (uint32_t tile = 0; tile < tiles; ++tile) {
     for (uint32_t half = 0; half < 2; ++half) {
@@ -263,6 +264,13 @@ const std::vector<TileB>& Products::load_b(const Product& product) {
       }
     }
   }
+}
+
+/// All of B, eight columns a tile.
+const std::vector<TileB>& Products::load_b(const Product& product) {
+  const Wgmma& wgmma = product.wgmma;
+  const uint32_t tiles = wgmma.columns / 8u, per_chunk = 16 / bytes_of(wgmma.b_type);
+  read_b(product);
   const bool known = last_type_ == wgmma.b_type && last_transposed_ == wgmma.b_transposed &&
                      last_bytes_.size() == bytes_.size() &&
                      std::memcmp(last_bytes_.data(), bytes_.data(), bytes_.size() * sizeof(Matrix)) == 0;

@@ -34,10 +34,10 @@ struct Wgmma {
   uint16_t columns;                     ///< of B: N
   Factor a_type, b_type;
   Sum sum;
-  bool a_in_registers, negates, a_transposed, b_transposed;
+  bool a_in_registers, negates, a_transposed, b_transposed, saturates;
 
   uint32_t k() const { return 32 / bytes_of(a_type); }
-  uint32_t sum_registers() const { return columns / 8 * (sum == Sum::f32 ? 4 : 2); }
+  uint32_t sum_registers() const { return columns / 8 * (sum == Sum::f16 ? 2 : 4); }
 };
 
 /// The products of a block's warps.
@@ -114,11 +114,17 @@ class Products {
   void complete(Warp& warp, uint64_t groups);
   void check_registers(Warp& warp, const Wgmma& wgmma);
   bool read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
+  void trace(Warp& warp, const Wgmma& wgmma, uint64_t a_descriptor, const Operand& a, uint64_t b_descriptor,
+             const Operand& b);
   void check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address);
   std::list<Sums>::iterator take_sums(Warp& warp, const Wgmma& wgmma);
   void run_up_to(uint32_t warp, uint64_t number);
   void run(uint32_t warp, Product& product);
-  void load_a(uint32_t warp, const Product& product, TileA& tile);
+  void run_integers(uint32_t warp, Product& product);
+  /// The warp's 16 rows of A as bytes: by half of k, then rows 0 to 7 and 8 to 15.
+  void read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][2]) const;
+  /// All of B as bytes, in `bytes_`: by eight columns, then by half of k.
+  void read_b(const Product& product);
   const std::vector<TileB>& load_b(const Product& product);
   OfWarp& of(const Warp& warp) { return of_warp_[warp.index]; }
   const uint32_t* list(uint32_t first) const;
@@ -131,7 +137,7 @@ class Products {
   // The last operand B that was converted: the warps of a group, and groups that share it, need it one after the other.
   Factor last_type_{};
   bool last_transposed_ = false;
-  std::vector<Matrix> last_bytes_, bytes_;
+  std::vector<Matrix> last_bytes_, bytes_;  ///< bytes_: of the one being read
   std::vector<TileB> last_b_;
 };
 

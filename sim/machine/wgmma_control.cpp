@@ -31,7 +31,9 @@ Factor factor_named(std::string_view name) {
          : name == "bf16" ? Factor::bf16
          : name == "tf32" ? Factor::tf32
          : name == "e4m3" ? Factor::e4m3
-                          : Factor::e5m2;
+         : name == "e5m2" ? Factor::e5m2
+         : name == "s8"   ? Factor::s8
+                          : Factor::u8;
 }
 
 /// wgmma.mma_async.sync.aligned.SHAPE.D.A.B
@@ -45,19 +47,20 @@ std::vector<std::string_view> modifiers(std::string_view opcode) {
   return parts;
 }
 
-/// D, A, descriptor of B, scale-d, the signs of A and B, and of 16-bit types whether A (if it is in shared memory) and
-/// B are transposed, that is MN-major.
+/// D, A, descriptor of B, scale-d; except of integers, the signs of A and B; and of 16-bit types whether A (if it is in
+/// shared memory) and B are transposed, that is MN-major.
 void build_multiply(Builder& builder) {
   const auto& operands = builder.operands();
   const auto parts = modifiers(builder.written().opcode);
   auto& made = builder.made<Wgmma>();
   made.columns = static_cast<uint16_t>(std::stoul(std::string(parts[4].substr(parts[4].find('n') + 1))));
-  made.sum = parts[5] == "f32" ? Sum::f32 : Sum::f16;
+  made.sum = parts[5] == "f32" ? Sum::f32 : parts[5] == "f16" ? Sum::f16 : Sum::s32;
   made.a_type = factor_named(parts[6]);
   made.b_type = factor_named(parts[7]);
-  const bool turns = bytes_of(made.a_type) == 2;
+  const bool turns = bytes_of(made.a_type) == 2, integers = made.sum == Sum::s32;
+  made.saturates = builder.has("satfinite");
   made.a_in_registers = operands.size() > 1 && operands[1].kind == ptx::Operand::Kind::vector;
-  const size_t wanted = 6 + (turns ? made.a_in_registers ? 1 : 2 : 0);
+  const size_t wanted = (integers ? 4 : 6) + (turns ? made.a_in_registers ? 1 : 2 : 0);
   if (operands.size() != wanted) builder.refuse(std::to_string(wanted) + " operands are needed");
   const auto number = [&](size_t i, int64_t low, int64_t high) {
     const auto value = static_cast<int64_t>(builder.immediate(operands[i]));
@@ -74,7 +77,7 @@ void build_multiply(Builder& builder) {
     made.a_descriptor = builder.source(operands[1], ptx::Width::b64);
   made.b_descriptor = builder.source(operands[2], ptx::Width::b64);
   made.scale_d = builder.source(operands[3], ptx::Width::predicate);
-  made.negates = number(4, -1, 1) != number(5, -1, 1);
+  made.negates = !integers && number(4, -1, 1) != number(5, -1, 1);
   if (turns) {
     made.a_transposed = !made.a_in_registers && number(6, 0, 1) == 1;
     made.b_transposed = number(operands.size() - 1, 0, 1) == 1;
@@ -93,6 +96,7 @@ void build_multiply(Builder& builder) {
     table.add(shape + "k16.f32.bf16.bf16", multiply);
     table.add(shape + "k8.f32.tf32.tf32", multiply);
     table.add(shape + "k32.{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", multiply);
+    if (n == 24 || n == 8 || n % 16 == 0) table.add(shape + "k32.s32.{s8,u8}.{s8,u8}{,.satfinite}", multiply);
   }
   const auto add = [&]<auto function>(const std::string& name, Build build) {
     table.add(name, {"", Class::barrier, handle_together<every_lane<Groups>, function>, build});

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/readable.h"
 #include "runtime/simulator.h"
 
 namespace sim {
@@ -88,6 +89,33 @@ json shared_json(const Lanes& lanes, bool store) {
           {"conflicts", served.conflicts}};
 }
 
+json copy_json(const TracedCopy& copy, Numbered& allocations) {
+  json made{{"lane", copy.lane}, {"direction", copy.stores ? "store" : copy.shared ? "load" : "prefetch"}};
+  if (copy.box) {
+    made["box"] = {
+        {"type", copy.box->type}, {"start", copy.box->start}, {"size", copy.box->size}, {"swizzle", copy.box->swizzle}};
+  }
+  if (copy.global) {
+    const auto [number, begin] = allocations.of(copy.within);
+    made["global"] = {
+        {"allocation", number}, {"address", static_cast<int64_t>(*copy.global - begin)}, {"bytes", copy.global_bytes}};
+  }
+  if (copy.shared) made["shared"] = {{"address", *copy.shared}, {"bytes", copy.shared_bytes}, {"blocks", copy.blocks}};
+  return made;
+}
+
+json operand_json(const TracedOperand& operand) {
+  return {{"descriptor", hexadecimal(operand.descriptor)},
+          {"start", operand.start},
+          {"leading", operand.leading},
+          {"stride", operand.stride},
+          {"base_offset", operand.base_offset},
+          {"swizzle", operand.swizzle},
+          {"major", operand.k_major ? "K" : "MN"},
+          {"lines", {operand.first_line, operand.lines}},
+          {"spans", operand.spans}};
+}
+
 /// The kernel's variables in shared memory. What is declared in its body has a mangled name; of that the last part
 /// counts.
 json shared_variables_json(const Launch& launch) {
@@ -108,7 +136,8 @@ std::string kind(const std::string& opcode) {
   if (begins("ld.")) return "load";
   if (begins("st.")) return "store";
   if (begins("atom.") || begins("red.")) return "atomic";
-  for (const char* const name : {"wmma.load", "wmma.store", "wmma.mma", "cp.async"}) {
+  for (const char* const name :
+       {"wmma.load", "wmma.store", "wmma.mma", "cp.async.bulk", "cp.reduce.async.bulk", "cp.async"}) {
     if (begins(name)) return name;
   }
   return opcode.substr(0, opcode.find('.'));
@@ -122,6 +151,8 @@ json instruction_json(const Program& program, uint32_t number, const TracedInstr
     json one{{"order", request.order}};
     if (request.global) one["global"] = global_json(*request.global, allocations);
     if (request.shared) one["shared"] = shared_json(*request.shared, request.stores_shared);
+    if (request.copy) one["copy"] = copy_json(*request.copy, allocations);
+    for (const auto& [name, operand] : request.operands) one[name] = operand_json(operand);
     requests.push_back(one);
   }
   json made{{"file", file < program.files.size() ? program.files[file] : ""},

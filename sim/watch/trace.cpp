@@ -5,6 +5,11 @@ namespace sim {
 TracedRequest* Trace::request(uint32_t site, uint64_t execution, std::optional<Lanes> TracedRequest::* part) {
   std::vector<TracedRequest>& requests = instructions_[site].requests;
   if (!requests.empty() && requests.back().execution == execution && !(requests.back().*part)) return &requests.back();
+  return next(site, execution);
+}
+
+TracedRequest* Trace::next(uint32_t site, uint64_t execution) {
+  std::vector<TracedRequest>& requests = instructions_[site].requests;
   if (requests.size() >= most_requests_) return nullptr;
   return &requests.emplace_back(TracedRequest{.order = next_++, .execution = execution, .global = {}, .shared = {}});
 }
@@ -21,6 +26,14 @@ void Trace::shared(uint32_t site, uint64_t execution, const Lanes& lanes, bool s
   if (found == nullptr) return;
   found->shared = lanes;
   found->stores_shared = store;
+}
+
+void Trace::copies(uint32_t site, uint64_t execution, TracedCopy copy) {
+  if (TracedRequest* const made = next(site, execution)) made->copy = std::move(copy);
+}
+
+void Trace::multiplies(uint32_t site, uint64_t execution, std::map<std::string, TracedOperand> operands) {
+  if (TracedRequest* const made = next(site, execution)) made->operands = std::move(operands);
 }
 
 }  // namespace sim

@@ -308,6 +308,24 @@ TEST(Mbarrier, CopiesThatArrive) {
   }
 }
 
+// The thread may also wait for its copies as for any others, and tell the rest at a barrier.
+TEST(Mbarrier, CopiesThatArriveAndAreWaitedFor) {
+  const std::string copy = "cp.async.ca.shared.global [%r2], [%d2], 4;\n";
+  const std::string commit = "cp.async.commit_group;\n", own = "ld.shared.u32 %r6, [%r2];\n";
+  const std::string noinc = "cp.async.mbarrier.arrive.noinc.shared.b64 [full];\n", met = "bar.sync 0;\n" + read;
+  const std::string start = with_mbarriers("64", "1");
+  const auto wait_group = [](const char* left) { return std::string("cp.async.wait_group ") + left + ";\n"; };
+  expect_silent(start + copy + noinc + "cp.async.wait_all;\n" + own);
+  expect_silent(start + copy + noinc + "cp.async.wait_all;\n" + met);
+  expect_silent(start + copy + commit + noinc + wait_group("0") + met);
+  expect_silent(start + copy + noinc + commit + commit + wait_group("1") + met);
+  for (const std::string& too_little : {wait_group("1"), std::string()})
+    expect(Finding::race, start + copy + commit + noinc + too_little + "@%p1 " + own);
+  expect(Finding::race, start + copy + noinc + wait_group("0") + "@%p1 " + own);  // of no group
+  // One warp waits for its own copies only, however late it does.
+  expect(Finding::race, start + copy + noinc + roles("", "cp.async.wait_all;\n" + read));
+}
+
 // A look ahead: whoever finds the phase incomplete does something else first, which it takes to complete it.
 TEST(Mbarrier, ATryWaitEndsEarlyWhereNothingElseCanGoOn) {
   const std::string look = "mbarrier.try_wait.parity.shared.b64 %p5, [full], 0;\n";

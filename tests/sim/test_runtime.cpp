@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -137,6 +138,49 @@ TEST_F(Runtime, CountsBulkCopiesWhereThereAreAny) {
   gemmSimReset();
   EXPECT_EQ(launch(1, 32, out), cudaSuccess);
   EXPECT_FALSE(report().at("kernels").at(0).at("counts").contains("tma"));
+  cudaFree(out);
+}
+
+TEST_F(Runtime, TracesWhatTmaCopiesAndWgmmaReads) {
+  FatBinary binary(
+      text("{\n.reg .pred p;\n.reg .b32 %q<4>;\n.shared .align 128 .b8 data[4096];\nsetp.eq.u32 p, %r1, %r1;\n"
+           "st.shared.u32 [tile], %r2;\nmov.u32 %q0, 0;\nmov.u32 %q1, 0;\nmov.u32 %q2, 0;\nmov.u32 %q3, 0;\n"
+           "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%q0, %q1, %q2, %q3}, "
+           "0x1000100008, 0x1000100008, p, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\n"
+           "wgmma.wait_group.sync.aligned 0;\ncp.async.bulk.global.shared::cta.bulk_group [%d1+1024], [data+32], 16;\n"
+           "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\n}",
+           128));
+  use(binary);
+  uint32_t* out = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&out), 2048), cudaSuccess);
+  gemmSimTrace(1);
+  ASSERT_EQ(launch(1, 128, out), cudaSuccess);
+  const auto seen = nlohmann::json::parse(gemmSimTraceText());
+  gemmSimTrace(0);
+  std::map<std::string, nlohmann::json> first;  // request by kind
+  for (const auto& each : seen.at("kernels").at(0).at("instructions")) {
+    nlohmann::json request = each.at("requests").at(0);
+    request.erase("order");
+    first[each.at("kind")] = request;
+  }
+  EXPECT_EQ(first.at("cp.async.bulk"), nlohmann::json::parse(R"({"copy": {"lane": 0, "direction": "store",
+      "global": {"allocation": 0, "address": 1024, "bytes": 16},
+      "shared": {"address": 160, "bytes": 16, "blocks": [0]}}})"));
+  const auto operand = [](int lines, int bytes) {
+    return nlohmann::json{{"descriptor", "0x1000100008"},
+                          {"start", 128},
+                          {"leading", 256},
+                          {"stride", 256},
+                          {"base_offset", 0},
+                          {"swizzle", 0},
+                          {"major", "K"},
+                          {"lines", {0, lines}},
+                          {"spans", {{128, bytes}, {384, bytes}}}};
+  };
+  // Core matrices of 128 bytes: every other one, since both of k are as far apart as those of neighbouring rows.
+  nlohmann::json b = operand(8, 128), a = operand(16, 128);
+  a["spans"].push_back({640, 128});
+  EXPECT_EQ(first.at("wgmma"), (nlohmann::json{{"a", a}, {"b", b}}));
   cudaFree(out);
 }
 

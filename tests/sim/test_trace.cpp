@@ -1,6 +1,7 @@
 // What the trace says of accesses whose lanes, banks and sectors are worked out by hand.
-#include "machine.h"
+#include "machine/tensor_map.h"
 #include "watch/trace.h"
+#include "wgmma_kernel.h"
 
 namespace sim::testing {
 namespace {
@@ -155,6 +156,159 @@ TEST(Trace, SaysWhichElementsALaneHolds) {
   EXPECT_EQ(a.elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}, {1, 10}, {1, 11}, {9, 10}, {9, 11}}));
   EXPECT_EQ(trace.fragments().at("mma.m16n8k16.b.16").elements[5], (Elements{{2, 1}, {3, 1}, {10, 1}, {11, 1}}));
   EXPECT_EQ(trace.fragments().at("mma.m16n8k16.c.16").elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}}));
+}
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k64": eight neighbouring integers of 4 bits in each register.
+TEST(Trace, SaysWhichIntegersALaneHolds) {
+  std::array<uint32_t, 32> array{};
+  Trace trace(0, 8);
+  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32 {%r2, %r3, %r4, %r5}, "
+                             "{%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};\n"
+                             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1, %g2}, {%g3}, {%g3}, {%g3, %g3};\n"),
+                      {.trace = &trace}, array);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const TracedFragment &a = trace.fragments().at("mma.m16n8k64.a.4"), &b = trace.fragments().at("mma.m16n8k64.b.4");
+  EXPECT_EQ(a.cols, 64u);
+  EXPECT_EQ(b.rows, 64u);
+  ASSERT_EQ(a.elements[5].size(), 32u);
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(a.elements[5][i], (TracedFragment::Element{i / 8 % 2 == 0 ? 1 : 9, 8 + i % 8 + i / 16 * 32}));
+  }
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(b.elements[5][i], (TracedFragment::Element{8 + i % 8 + i / 8 * 32, 1}));
+  EXPECT_EQ(trace.fragments().at("mma.m8n8k4.a.64").elements[5], (std::vector<TracedFragment::Element>{{1, 1}}));
+  EXPECT_EQ(trace.fragments().at("mma.m8n8k4.c.64").elements[5],
+            (std::vector<TracedFragment::Element>{{1, 2}, {1, 3}}));
+}
+
+struct alignas(64) StoredMap {
+  TensorMap map;
+};
+struct alignas(16) Piece {
+  uint16_t at[8];
+};
+
+// A tensor of 40×24 elements of 16 bits, in boxes of 16×8 of which every other row is moved.
+std::vector<StoredMap> map_of(std::vector<Piece>& tensor) {
+  std::vector<StoredMap> maps(1);
+  const auto refused = encode({.type = TensorType::bf16,
+                               .rank = 2,
+                               .address = reinterpret_cast<uint64_t>(tensor.data()),
+                               .size = {40, 24},
+                               .stride = {80},
+                               .box = {16, 8},
+                               .element_stride = {1, 2},
+                               .swizzle = Swizzle::by_32},
+                              maps[0].map);
+  EXPECT_FALSE(refused) << refused->why;
+  return maps;
+}
+
+// Lane 3 asks for the box: rows 20, 22, 24 and 26, of which two are in the tensor, from element 32 on, of which eight.
+TEST(Trace, ABoxThatTmaLoadsOverTheEdge) {
+  std::vector<Piece> tensor(120);
+  std::vector<StoredMap> maps = map_of(tensor);
+  Trace trace(0, 8);
+  const std::string body =
+      ".shared .align 1024 .b8 before[512];\n.shared .align 1024 .b8 tile[128];\n.shared .align 8 .b64 full;\n"
+      "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 3;\n@%p1 bra end;\n"
+      "mbarrier.init.shared::cta.b64 [full], 1;\nfence.mbarrier_init.release.cluster;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 128;\nmov.u32 %r5, 32;\nmov.u32 %r6, 20;\n"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d1, {%r5, %r6}], [full];\n"
+      "wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra wait;\nend:\n"
+      "@!%p1 st.shared.u8 [before], 0;\n";
+  const Ran ran = run(kernel(body, 2), {.trace = &trace}, maps, tensor);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const auto copies = traced(ran, trace, "cp.async.bulk.tensor");
+  ASSERT_EQ(copies.size(), 1u);
+  ASSERT_EQ(copies[0].requests.size(), 1u);
+  EXPECT_FALSE(copies[0].requests[0].global || copies[0].requests[0].shared);
+  const TracedCopy& copy = copies[0].requests[0].copy.value();
+  EXPECT_EQ(copy.lane, 3u);
+  EXPECT_FALSE(copy.stores);
+  ASSERT_TRUE(copy.box);
+  EXPECT_EQ(copy.box->start, (std::vector<int32_t>{32, 20}));
+  EXPECT_EQ(copy.box->size, (std::vector<uint32_t>{16, 4}));
+  EXPECT_EQ(copy.box->swizzle, 32u);
+  EXPECT_EQ(*copy.global, reinterpret_cast<uint64_t>(tensor.data()) + 20 * 80 + 32 * 2);
+  EXPECT_EQ(copy.within, reinterpret_cast<uint64_t>(tensor.data()));
+  EXPECT_EQ(copy.global_bytes, 2u * 16u);
+  EXPECT_EQ(*copy.shared, 1024u);
+  EXPECT_EQ(copy.shared_bytes, 4u * 32u);
+  EXPECT_EQ(copy.blocks, (std::vector<uint32_t>{0}));
+}
+
+TEST(Trace, WhatTmaStoresAndABulkCopy) {
+  std::vector<Piece> tensor(120);
+  std::vector<StoredMap> maps = map_of(tensor);
+  Trace trace(0, 2);
+  const std::string body =
+      ".shared .align 1024 .b8 tile[128];\nld.param.u64 %d1, [p0];\nld.param.u64 %d2, [p1];\nmov.u32 %r1, %tid.x;\n"
+      "mov.u32 %r2, tile;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r3, %r3, %r2;\nst.shared.u32 [%r3], %r1;\n"
+      "fence.proxy.async;\nbar.sync 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra end;\nmov.u32 %r5, 8;\nmov.u32 %r6, 0;\n"
+      "again:\ncp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {%r5, %r6}], [tile];\n"
+      "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 3;\n@%p2 bra again;\n"
+      "cp.async.bulk.global.shared::cta.bulk_group [%d2+32], [tile+16], 48;\n"
+      "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nend:\n";
+  const Ran ran = run(kernel(body, 2), {.trace = &trace}, maps, tensor);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const auto boxes = traced(ran, trace, "cp.async.bulk.tensor"), plain = traced(ran, trace, "cp.async.bulk.global");
+  ASSERT_EQ(boxes.at(0).requests.size(), 2u);  // of three
+  const uint64_t begin = reinterpret_cast<uint64_t>(tensor.data());
+  for (uint32_t row = 0; row < 2; ++row) {
+    const TracedCopy& copy = boxes[0].requests[row].copy.value();
+    EXPECT_TRUE(copy.stores);
+    EXPECT_EQ(copy.box->start, (std::vector<int32_t>{8, static_cast<int32_t>(row)}));
+    EXPECT_EQ(*copy.global, begin + 80 * row + 16);
+    EXPECT_EQ(copy.global_bytes, 128u);
+  }
+  const TracedCopy& copy = plain.at(0).requests.at(0).copy.value();
+  EXPECT_FALSE(copy.box);
+  EXPECT_TRUE(copy.stores);
+  EXPECT_EQ(*copy.global, begin + 32);
+  EXPECT_EQ(*copy.shared, 16u);
+  EXPECT_EQ(copy.shared_bytes, 48u);
+}
+
+// A K-major with a 64-byte swizzle, of which warp 1 reads rows 16 to 31; B MN-major without one, two core matrices
+// apart.
+TEST(Trace, WhatWgmmaReads) {
+  Bytes shared(8192);
+  std::vector<uint32_t> in(4 * 128), out(4 * 128);
+  const uint64_t a = descriptor(1024, 16, 512, 64), b = descriptor(6144, 128, 256, 0);
+  WgmmaKernel wgmma{.shared_bytes = 8192, .in = 4, .out = 4};
+  wgmma.lines = fence_line + "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " + q_list(0, 4) + ", " +
+                std::to_string(a) + ", " + std::to_string(b) + ", %p9, 1, 1, 0, 1;\n" + commit_line + wait_line(0);
+  for (const uint32_t warp : {0u, 1u}) {
+    Trace trace(warp, 8);
+    const Ran ran =
+        run(wgmma.text(), {.block = {128, 1, 1}, .dynamic_shared_bytes = 8192, .trace = &trace}, shared, in, out);
+    ASSERT_TRUE(ran.reports.empty()) << ran.text();
+    const auto products = traced(ran, trace, "wgmma");
+    ASSERT_EQ(products.size(), 1u);  // neither the fence nor the wait
+    const auto& operands = products[0].requests.at(0).operands;
+    const TracedOperand &of_a = operands.at("a"), &of_b = operands.at("b");
+    EXPECT_EQ(of_a.descriptor, a);
+    EXPECT_EQ(of_a.start, 1024u);
+    EXPECT_EQ(of_a.stride, 512u);
+    EXPECT_EQ(of_a.swizzle, 64u);
+    EXPECT_TRUE(of_a.k_major);
+    EXPECT_EQ(of_a.first_line, 16 * warp);
+    EXPECT_EQ(of_a.lines, 16u);
+    // 32 of the 64 bytes of each row: which half, the swizzle says. Pairs of rows whose halves meet are one span.
+    const uint32_t first = 1024 + 1024 * warp;
+    std::vector<std::pair<uint32_t, uint32_t>> wanted;
+    for (uint32_t row = 0; row < 16; ++row) {
+      const uint32_t from = first + 64 * row + 32 * (row % 8 / 4);
+      if (!wanted.empty() && wanted.back().first + wanted.back().second == from)
+        wanted.back().second += 32;
+      else
+        wanted.emplace_back(from, 32);
+    }
+    EXPECT_EQ(of_a.spans, wanted);
+    EXPECT_FALSE(of_b.k_major);
+    EXPECT_EQ(of_b.lines, 8u);
+    EXPECT_EQ(of_b.spans, (std::vector<std::pair<uint32_t, uint32_t>>{{6144, 256}}));
+  }
 }
 
 }  // namespace

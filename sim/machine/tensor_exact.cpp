@@ -1,0 +1,165 @@
+/// Products that need no model of how a tensor core adds: mma of integers and of f64, wmma of integers (PTX
+/// ISA 9.7.14).
+///
+/// Sums of integers are exact. They wrap around, or with .satfinite are cut off at the ends of s32, once for each
+/// instruction. A sum of f64 begins with c, and is rounded to nearest after each product, in the order of k.
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "machine/block.h"
+#include "machine/decode.h"
+#include "machine/floating.h"
+#include "machine/forms.h"
+#include "machine/tensor.h"
+
+namespace sim {
+namespace {
+
+constexpr uint32_t most_lines = 32, most_depth = 64;
+
+/// What A or B is made of.
+struct Element {
+  uint8_t bits;
+  bool is_signed;
+};
+
+struct ExactProduct {
+  uint32_t d, a, b, c;  ///< registers, in Program::operand_lists
+  MmaShape shape;
+  Element of_a, of_b;
+  uint8_t sum_bits;
+  bool saturates, wmma;
+};
+
+/// The rows of A, the columns of B (both along k), the rows of C.
+template <class Value, uint32_t length>
+using Lines = Value[most_lines][length];
+
+/// Calls body(lane, register, bit within it, cell) for each element of an operand that the lanes hold.
+template <class Body>
+void for_elements(MmaShape shape, Role role, uint32_t bits, Body body) {
+  const HeldElements held(shape, role, bits);
+  const uint32_t per_register = std::max(1u, 32 / bits);
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    for (uint32_t i = 0; i < held.count(); ++i)
+      body(lane, i / per_register, i % per_register * bits, held.cell(lane, i));
+  }
+}
+
+/// A or B from its registers.
+template <class Value>
+void read_factor(Warp& warp, const ExactProduct& product, Role role, Lines<Value, most_depth>& to) {
+  const uint32_t* const registers = warp.block.program.operand_lists.data() + (role == Role::a ? product.a : product.b);
+  const Element element = role == Role::a ? product.of_a : product.of_b;
+  for_elements(product.shape, role, element.bits, [&](uint32_t lane, uint32_t number, uint32_t bit, Cell at) {
+    Value& value = role == Role::a ? to[at.row][at.col] : to[at.col][at.row];
+    if constexpr (std::is_same_v<Value, f64>) {
+      value = warp.lanes<const f64>(registers[number])[lane];
+    } else {
+      const u32 above = warp.lanes<const u32>(registers[number])[lane] << (32 - element.bits - bit);
+      const uint32_t unused = 32 - element.bits;
+      value =
+          static_cast<Value>(element.is_signed ? static_cast<s32>(above) >> unused : static_cast<s32>(above >> unused));
+    }
+  });
+}
+
+s32 sum_of(const s16* a, const s16* b, uint32_t depth, s32 c, bool saturates) {
+  s32 sum = 0;
+  for (uint32_t k = 0; k < depth; ++k) sum += a[k] * b[k];
+  return accumulated(c, sum, saturates);
+}
+
+f64 sum_of(const f64* a, const f64* b, uint32_t depth, f64 c, bool) {
+  for (uint32_t k = 0; k < depth; ++k) c = std::fma(a[k], b[k], c);
+  return canonical(c);
+}
+
+/// `Factor`: what holds all elements of A and B; `Value`: C's elements.
+template <class Factor, class Value>
+void multiply(Warp& warp, const ExactProduct& product) {
+  if (!whole_warp(warp)) return;
+  const MmaShape shape = product.shape;
+  if (warp.trace != nullptr) [[unlikely]] {
+    const char* const family = product.wmma ? "wmma" : "mma";
+    trace_fragment(warp, family, shape, Role::a, product.of_a.bits);
+    trace_fragment(warp, family, shape, Role::b, product.of_b.bits);
+    trace_fragment(warp, family, shape, Role::c, product.sum_bits);
+  }
+  Lines<Factor, most_depth> a, b;
+  read_factor(warp, product, Role::a, a);
+  read_factor(warp, product, Role::b, b);
+  // Each element of C goes to where D has it: a register of C is read before D's of the same number is written.
+  const uint32_t* const lists = warp.block.program.operand_lists.data();
+  std::vector<Value> sums;
+  for_elements(shape, Role::c, product.sum_bits, [&](uint32_t lane, uint32_t number, uint32_t, Cell at) {
+    const Value c = warp.lanes<const Value>(lists[product.c + number])[lane];
+    sums.push_back(sum_of(a[at.row], b[at.col], shape.k, c, product.saturates));
+  });
+  size_t next = 0;
+  for_elements(shape, Role::c, product.sum_bits, [&](uint32_t lane, uint32_t number, uint32_t, Cell) {
+    warp.lanes<Value>(lists[product.d + number])[lane] = sums[next++];
+  });
+}
+
+std::vector<std::string> parts_of(const std::string& opcode) {
+  std::vector<std::string> parts;
+  for (size_t from = 0; from <= opcode.size();) {
+    const size_t to = std::min(opcode.find('.', from), opcode.size());
+    parts.push_back(opcode.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+/// "m16n8k32"; none for any other modifier.
+std::optional<MmaShape> shape_named(const std::string& part) {
+  const size_t n = part.find('n'), k = part.find('k');
+  if (part[0] != 'm' || n == std::string::npos || k == std::string::npos) return std::nullopt;
+  const auto number = [&](size_t after) { return static_cast<uint8_t>(std::stoul(part.substr(after + 1))); };
+  return MmaShape{number(0), number(n), number(k)};
+}
+
+/// The types end the opcode: …A.B.C, and .satfinite behind them or before.
+void build(Builder& builder) {
+  std::vector<std::string> parts = parts_of(builder.written().opcode);
+  std::erase(parts, "satfinite");
+  const auto element = [&](const std::string& name) {
+    return Element{static_cast<uint8_t>(std::stoul(name.substr(1))), name[0] == 's'};
+  };
+  const auto& operands = builder.operands();
+  if (operands.size() != 4) builder.refuse("four lists of registers are needed");
+  auto& made = builder.made<ExactProduct>();
+  made.wmma = parts[0] == "wmma";
+  for (const std::string& part : parts) {
+    if (const auto shape = shape_named(part)) made.shape = *shape;
+  }
+  made.of_a = element(parts[parts.size() - 3]);
+  made.of_b = element(parts[parts.size() - 2]);
+  made.sum_bits = element(parts.back()).bits;
+  made.saturates = builder.has("satfinite");
+  const auto registers = [&](size_t operand, Role role, uint32_t bits) {
+    const uint32_t count = HeldElements(made.shape, role, bits).count() * std::min(bits, 32u) / 32;
+    return builder.registers(operands[operand], count, operand == 0, bits == 64 ? ptx::Width::b64 : ptx::Width::b32);
+  };
+  made.d = registers(0, Role::c, made.sum_bits);
+  made.a = registers(1, Role::a, made.of_a.bits);
+  made.b = registers(2, Role::b, made.of_b.bits);
+  made.c = registers(3, Role::c, made.sum_bits);
+}
+
+}  // namespace
+
+[[gnu::cold]] void add_exact_products(Table& table) {
+  const Form integers{"", Class::tensor, handle_together<every_lane<ExactProduct>, multiply<s16, s32>>, build};
+  const Form doubles{"", Class::tensor, handle_together<every_lane<ExactProduct>, multiply<f64, f64>>, build};
+  const std::string mma = "mma.sync.aligned.", wmma = "wmma.mma.sync.aligned.{row,col}.{row,col}.";
+  table.add(mma + "{m8n8k16,m16n8k16,m16n8k32}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32", integers);
+  table.add(mma + "{m8n8k32,m16n8k32,m16n8k64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32", integers);
+  table.add(mma + "{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col{,.rn}.f64.f64.f64.f64", doubles);
+  table.add(wmma + "{m16n16k16,m32n8k16,m8n32k16}.s32.{s8.s8,u8.u8}.s32{,.satfinite}", integers);
+}
+
+}  // namespace sim
