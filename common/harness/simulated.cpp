@@ -113,6 +113,7 @@ void print_table(std::ostream& out, const nlohmann::json& counts) {
   traffic("cp.async", "cp_async_requests",
           {{"global sectors", "cp_async_global_sectors"}, {"shared wavefronts", "cp_async_shared_wavefronts"}});
   if (counts.contains("tma")) add_tma_rows(rows, counts.at("tma"));
+  if (counts.contains("wgmma_wavefronts")) rows.push_back({"wgmma operand wavefronts", of("wgmma_wavefronts"), ""});
   for (const auto& [key, name] :
        {std::pair{"barriers", "barriers (warps arriving)"}, std::pair{"tensor_ops", "tensor-core operations"},
         std::pair{"divergent_branches", "divergent branches"}}) {
