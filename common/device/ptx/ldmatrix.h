@@ -33,6 +33,7 @@ __device__ __forceinline__ void ldmatrix_x4(uint32_t (&d)[4], uint32_t address) 
                : "r"(address)
                : "memory");
 }
+
 /// Two matrices, each transposed on its way.
 __device__ __forceinline__ void ldmatrix_x2_trans(uint32_t (&d)[2], uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];\n"
