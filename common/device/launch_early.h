@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/device/check.h"
+#include "common/device/cluster_launch.h"
 
 /// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...) in clusters of `cluster` blocks (1: without). With
 /// `early`, its blocks may begin while the kernel in front is still running, where that one lets them: the kernel waits
@@ -14,22 +15,13 @@ template <class... Parameters, class... Arguments>
 void launch_early(bool early, void (*kernel)(Parameters...), int cluster, int grid, int threads, int shared_bytes,
                   cudaStream_t stream, Arguments&&... arguments) {
   cudaLaunchAttribute attributes[2]{};
-  cudaLaunchConfig_t configuration{};
-  configuration.gridDim = dim3(grid);
-  configuration.blockDim = dim3(threads);
-  configuration.dynamicSmemBytes = shared_bytes;
-  configuration.stream = stream;
-  configuration.attrs = attributes;
+  cudaLaunchConfig_t configuration = cluster_configuration(attributes[0], cluster, grid, threads, shared_bytes, stream);
+  // A cluster of one block is no cluster: told of as one, it would be placed differently.
+  if (cluster == 1) configuration.numAttrs = 0;
   if (early) {
     cudaLaunchAttribute& overlap = attributes[configuration.numAttrs++];
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
-  }
-  // A cluster of one block is no cluster: told of as one, it would be placed differently.
-  if (cluster > 1) {
-    cudaLaunchAttribute& shape = attributes[configuration.numAttrs++];
-    shape.id = cudaLaunchAttributeClusterDimension;
-    shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
   }
   CUDA_CHECK(cudaLaunchKernelEx(&configuration, kernel, std::forward<Arguments>(arguments)...));
 }
