@@ -97,6 +97,10 @@ std::optional<Spot> in_block(Warp& warp, uint32_t lane, uint32_t rank, const Spo
 
 }  // namespace
 
+uint32_t receiver_mask(Warp& warp, uint32_t lane, bool multicast, uint32_t mask, const Spot& to) {
+  return multicast ? warp.lanes<const u16>(mask)[lane] : 1u << to.block->rank;
+}
+
 void issue_to_receivers(Warp& warp, uint32_t lane, uint32_t mask, const Spot& to, const AsyncTransfer::Signal& signal,
                         uint64_t read, const std::function<AsyncTransfer(const Spot&)>& copy_to) {
   uint64_t receivers = 0;

@@ -35,6 +35,9 @@ std::optional<Spot> shared_spot(Warp& warp, uint32_t lane, const Pointer& pointe
 /// The mbarrier that a lane names, which has to be one and to be in the block of the data. Reported as above.
 std::optional<AsyncTransfer::Signal> signal_of(Warp& warp, uint32_t lane, const Pointer& pointer, const Spot& data,
                                                uint32_t bytes);
+/// The blocks that a copy into shared memory is for, one bit each: with a multicast those that the register `mask` has,
+/// else that of `to`.
+uint32_t receiver_mask(Warp& warp, uint32_t lane, bool multicast, uint32_t mask, const Spot& to);
 /// Issues a copy into shared memory: for each block of `mask` that which copy_to(spot) makes, `spot` being where `to`
 /// is in that block. `signal` is told there. Counts what is delivered, and what a multicast saved of the bytes that are
 /// `read` from global memory. A block that the cluster does not have, or without the mbarrier, is reported as above.

@@ -71,7 +71,7 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
     from = global_part(warp, lane, copy.from, bytes, false);
     if (!from) return;
   }
-  const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to->block->rank;
+  const uint32_t mask = receiver_mask(warp, lane, copy.multicast, copy.mask, *to);
   const Reduction reduction = reduction_of(copy.reduce, copy.type);
   trace_copy(warp, lane, copy, bytes, own ? nullptr : from, &*to, mask);
   issue_to_receivers(warp, lane, mask, *to, *signal, bytes, [&](const Spot& spot) {

@@ -1,10 +1,7 @@
 /// TMA: copies between a box of a tensor and shared memory (cp.async.bulk.tensor, cp.reduce.async.bulk.tensor; PTX ISA
 /// 9.7.9.27), in tile mode.
-#include <cstring>
-
-#include "machine/bulk.h"
+#include "machine/box_transfer.h"
 #include "machine/forms.h"
-#include "machine/tensor_box.h"
 
 namespace sim {
 namespace {
@@ -96,43 +93,6 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
   return bytes;
 }
 
-/// The bytes of shared memory that the box has when its first is at `offset`.
-void add_parts(std::vector<AsyncTransfer::Part>& parts, const TensorBox& box, const Spot& spot) {
-  if (box.bytes() == box.shared_bytes()) {
-    parts.push_back({spot.block, {spot.offset, box.bytes()}});
-    return;
-  }
-  // The tensor's edge may lie within a place that the shadow tells from no other: both sides of it are one part.
-  box.for_runs(spot.offset, [&](const BoxRun& run) {
-    if (!parts.empty() && parts.back().block == spot.block && parts.back().span.end() == run.shared)
-      parts.back().span.bytes += run.bytes;
-    else
-      parts.push_back({spot.block, {run.shared, run.bytes}});
-  });
-}
-
-void fill(std::byte* to, uint32_t bytes, uint16_t bits) {
-  for (uint32_t at = 0; at < bytes; at += sizeof bits)
-    std::memcpy(to + at, &bits, std::min<uint32_t>(sizeof bits, bytes - at));
-}
-
-void load_box(const TensorBox& box, const Spot& to) {
-  box.for_runs(to.offset, [&](const BoxRun& run) {
-    std::byte* const shared = to.block->shared.data() + run.shared;
-    if (run.inside)
-      std::memcpy(shared, reinterpret_cast<const std::byte*>(run.global), run.bytes);
-    else
-      fill(shared, run.bytes, box.fill_bits());
-  });
-}
-
-void store_box(const TensorBox& box, const Spot& from, Reduction reduction) {
-  box.for_runs(from.offset, [&](const BoxRun& run) {
-    if (!run.inside) return;
-    combine(reinterpret_cast<std::byte*>(run.global), from.block->shared.data() + run.shared, run.bytes, reduction);
-  });
-}
-
 /// A tile that is at least as long as the swizzle's pattern, and begins in the middle of it, is not what whoever reads
 /// it by rows expects.
 bool begins_with_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const Spot& spot) {
@@ -140,9 +100,8 @@ bool begins_with_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const 
   if (spot.offset % pattern == 0 || box.shared_bytes() < pattern) return true;
   refuse_bulk(warp, lane, Finding::misaligned,
               "the tile starts " + std::to_string(spot.offset % pattern) +
-                  " bytes into the swizzle's pattern, which "
-                  "begins at multiples of " +
-                  std::to_string(pattern) + " bytes of shared memory");
+                  " bytes into the swizzle's pattern, which begins at multiples of " + std::to_string(pattern) +
+                  " bytes of shared memory");
   return false;
 }
 
@@ -150,22 +109,8 @@ void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorB
                 uint64_t bytes) {
   const auto signal = signal_of(warp, lane, copy.mbarrier, to, box.bytes());
   if (!signal) return;
-  const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << to.block->rank;
-  issue_to_receivers(warp, lane, mask, to, *signal, bytes, [&](const Spot& spot) {
-    AsyncTransfer transfer;
-    add_parts(transfer.writes, box, spot);
-    transfer.swizzle = static_cast<uint8_t>(box.swizzle_bytes());
-    transfer.move = [box, spot] { load_box(box, spot); };
-    return transfer;
-  });
-}
-
-void issue_store(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map, const TensorBox& box,
-                 const Spot& from) {
-  AsyncTransfer transfer;
-  add_parts(transfer.reads, box, from);
-  transfer.move = [box, from, reduction = reduction_of(copy.reduce, map.type)] { store_box(box, from, reduction); };
-  warp.block.cluster.async.issue(warp, lane, std::move(transfer));
+  const uint32_t mask = receiver_mask(warp, lane, copy.multicast, copy.mask, to);
+  issue_to_receivers(warp, lane, mask, to, *signal, bytes, [&](const Spot& spot) { return load_of_box(box, spot); });
 }
 
 void trace_copy(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map, const TensorBox& box,
@@ -185,7 +130,7 @@ void trace_copy(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorM
   if (spot) {
     made.shared = spot->offset;
     made.shared_bytes = box.shared_bytes();
-    const uint32_t mask = copy.multicast ? warp.lanes<const u16>(copy.mask)[lane] : 1u << spot->block->rank;
+    const uint32_t mask = receiver_mask(warp, lane, copy.multicast, copy.mask, *spot);
     for_lanes(mask, [&](uint32_t block) { made.blocks.push_back(block); });
   }
   warp.trace->copies(warp.here(), warp.executions(), std::move(made));
@@ -207,7 +152,8 @@ void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
   if (warp.trace != nullptr) [[unlikely]]
     trace_copy(warp, lane, copy, *map, *box, at, spot, *bytes);
   if (copy.what == TensorCopy::What::load) issue_load(warp, lane, copy, *box, *spot, *bytes);
-  if (copy.what == TensorCopy::What::store) issue_store(warp, lane, copy, *map, *box, *spot);
+  if (copy.what == TensorCopy::What::store)
+    warp.block.cluster.async.issue(warp, lane, store_of_box(*box, *spot, reduction_of(copy.reduce, map->type)));
 }
 
 /// Each lane asks for a copy of its own.
@@ -227,11 +173,7 @@ void build_box(Builder& builder, const ptx::Operand& written, TensorCopy& made) 
   ptx::Operand map = written;
   map.parts.pop_back();
   made.map = pointer(builder, map);
-  auto& lists = builder.program().operand_lists;
-  std::vector<uint32_t> registers;
-  for (const ptx::Operand& part : written.parts[1].parts) registers.push_back(builder.source(part, ptx::Width::b32));
-  made.coordinates = static_cast<uint32_t>(lists.size());
-  lists.insert(lists.end(), registers.begin(), registers.end());
+  made.coordinates = builder.registers(written.parts[1], made.rank, false);
 }
 
 /// [tile], [map, {…}], [mbarrier]{, mask}{, policy}
