@@ -19,6 +19,8 @@
 // Source: the early launch is "programmatic dependent launch" (CUDA Programming Guide); the split
 // over distributed shared memory and the model are our own.
 
+#include <algorithm>
+
 #include "common/device/check.h"
 #include "common/device/gemm.h"
 #include "common/device/launch_early.h"
@@ -33,14 +35,15 @@
 #include "common/device/tiles.h"
 #include "common/device/wgmma_accumulators.h"
 
-constexpr int MMA_M = 64, MMA_K = 16, BK = 64;
+constexpr int MMA_M = 64, MMA_K = 16, BK = 64;  // of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
+constexpr int DEFAULT_BAND = 2048;                                // rows of C in a band
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
-constexpr int DEFAULT_BAND = 2048;                      // rows of C in a band
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// A block tile, its ring, the pieces of C that a consumer has room for, and the blocks that share
 /// K (1 or 2).
