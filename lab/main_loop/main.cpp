@@ -23,8 +23,8 @@ constexpr int EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77;
 constexpr int SLICES = 16000;  // about 11 ms
 constexpr int HOPPER = 90;
 constexpr std::size_t MB = 1 << 20;
-constexpr BufferSizes ON_A_GPU{24 * MB,
-                               512 * MB};  // half of an H200's L2 cache, so that all of it stays, and ten times
+// About half of an H200's L2 cache, so that all of it stays there, and about ten times that cache.
+constexpr BufferSizes ON_A_GPU{24 * MB, 512 * MB};
 constexpr BufferSizes SIMULATED{MB / 4, MB / 2};
 
 // What is timed, and its record once it is.

@@ -266,7 +266,7 @@ void Products::read_b(const Product& product) {
   }
 }
 
-/// All of B, eight columns a tile.
+/// All of B, eight columns per tile.
 const std::vector<TileB>& Products::load_b(const Product& product) {
   const Wgmma& wgmma = product.wgmma;
   const uint32_t tiles = wgmma.columns / 8u, per_chunk = 16 / bytes_of(wgmma.b_type);
