@@ -82,8 +82,6 @@ void widen_columns(Factor factor, const Matrix& from, TileB& to, uint32_t row);
 struct Adder {
   uint32_t k;  ///< 4, 8 or 16; 32 for the FP8 products of wgmma
   Sum sum;     ///< C's type
-  /// What is kept of an addend and, as f32, of the sum.
-  uint32_t fraction_bits() const { return k == 32 ? 13 : 25; }
 };
 
 /// sums = c + a·b, as one instruction of the tensor core adds them: exact but for what is cut off each addend (see

@@ -193,14 +193,8 @@ void build(Builder& builder) {
   constexpr uint32_t counts[] = {registers.d, registers.a, registers.b, registers.c};
   const auto& operands = builder.operands();
   if (operands.size() != 4) builder.refuse("four lists of registers are needed");
-  auto& lists = builder.program().operand_lists;
-  builder.made<Lists>().first = static_cast<uint32_t>(lists.size());
-  for (size_t i = 0; i < 4; ++i) {
-    if (operands[i].kind != ptx::Operand::Kind::vector || operands[i].parts.size() != counts[i])
-      builder.refuse("list " + std::to_string(i + 1) + " has to be of " + std::to_string(counts[i]) + " registers");
-    for (const ptx::Operand& part : operands[i].parts)
-      lists.push_back(i == 0 ? builder.destination(part, ptx::Width::b32) : builder.source(part, ptx::Width::b32));
-  }
+  builder.made<Lists>().first = static_cast<uint32_t>(builder.program().operand_lists.size());
+  for (size_t i = 0; i < 4; ++i) builder.registers(operands[i], counts[i], i == 0);
 }
 
 template <Multiplication what>
