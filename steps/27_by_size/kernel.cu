@@ -9,8 +9,9 @@
 // one tile: each multiplies one half of K. They meet, and each adds the sums of half the tile that
 // the other has left in its shared memory (distributed shared memory), and stores that half.
 //
-// A product of 1024³ takes 6.6 µs, and part of that is the start of its kernel. So a launch may
-// begin before the kernel in front of it has ended: it sets up its barriers, and then waits for it.
+// Launched as usual, a product of 1024³ takes 6.6 µs on an H200, and part of that is the start of
+// its kernel. So a launch may begin before the kernel in front of it has ended: it sets up its
+// barriers, and then waits for it.
 //
 // Against step 25: the tile as a template parameter, 64·MMAS_M rows per consumer; the split; the
 // early launch; the last columns of a C whose N is no multiple of 8, which TMA cannot clip. There
