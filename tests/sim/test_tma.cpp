@@ -1,35 +1,16 @@
 // TMA in kernels: copies of tensors and bulk copies, what they wait for, and the mistakes that they must report.
 #include <functional>
 
-#include "machine.h"
 #include "machine/tensor_box.h"
+#include "stored_map.h"
 
 namespace sim::testing {
 namespace {
 
-// A map in memory that a kernel reads.
-struct alignas(64) StoredMap {
-  TensorMap map;
-};
-using Maps = std::vector<StoredMap>;
 using Halves = std::vector<uint16_t>;
 using Words = std::vector<uint32_t>;
 
 constexpr uint32_t width = 40, height = 24, box_width = 32, box_height = 8, box_bytes = 2 * box_width * box_height;
-
-// Sixteen-byte aligned memory for a tensor of 40×24 elements.
-template <class T>
-struct Tensor {
-  struct alignas(64) Line {
-    T at[64 / sizeof(T)];
-  };
-  std::vector<Line> lines;
-  explicit Tensor(size_t elements) : lines((elements * sizeof(T) + 63) / 64) {}
-  Line* data() { return lines.data(); }
-  size_t size() const { return lines.size(); }
-  const Line& operator[](size_t i) const { return lines[i]; }
-  T& at(size_t i) { return lines[i / (64 / sizeof(T))].at[i % (64 / sizeof(T))]; }
-};
 
 Tensor<uint16_t> numbered() {
   Tensor<uint16_t> tensor(width * height);
@@ -47,13 +28,6 @@ TiledTensor tiled(Tensor<T>& tensor, TensorType type, Swizzle swizzle = Swizzle:
           .box = {box_width, box_height},
           .element_stride = {1, 1},
           .swizzle = swizzle};
-}
-
-Maps stored(const TiledTensor& tensor) {
-  Maps maps(1);
-  const auto refused = encode(tensor, maps[0].map);
-  EXPECT_FALSE(refused) << refused->why;
-  return maps;
 }
 
 // --- loads ---

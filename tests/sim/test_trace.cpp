@@ -1,5 +1,5 @@
 // What the trace says of accesses whose lanes, banks and sectors are worked out by hand.
-#include "machine/tensor_map.h"
+#include "stored_map.h"
 #include "watch/trace.h"
 #include "wgmma_kernel.h"
 
@@ -180,33 +180,22 @@ TEST(Trace, SaysWhichIntegersALaneHolds) {
             (std::vector<TracedFragment::Element>{{1, 2}, {1, 3}}));
 }
 
-struct alignas(64) StoredMap {
-  TensorMap map;
-};
-struct alignas(16) Piece {
-  uint16_t at[8];
-};
-
 // A tensor of 40×24 elements of 16 bits, in boxes of 16×8 of which every other row is moved.
-std::vector<StoredMap> map_of(std::vector<Piece>& tensor) {
-  std::vector<StoredMap> maps(1);
-  const auto refused = encode({.type = TensorType::bf16,
-                               .rank = 2,
-                               .address = reinterpret_cast<uint64_t>(tensor.data()),
-                               .size = {40, 24},
-                               .stride = {80},
-                               .box = {16, 8},
-                               .element_stride = {1, 2},
-                               .swizzle = Swizzle::by_32},
-                              maps[0].map);
-  EXPECT_FALSE(refused) << refused->why;
-  return maps;
+Maps map_of(Tensor<uint16_t>& tensor) {
+  return stored({.type = TensorType::bf16,
+                 .rank = 2,
+                 .address = reinterpret_cast<uint64_t>(tensor.data()),
+                 .size = {40, 24},
+                 .stride = {80},
+                 .box = {16, 8},
+                 .element_stride = {1, 2},
+                 .swizzle = Swizzle::by_32});
 }
 
 // Lane 3 asks for the box: rows 20, 22, 24 and 26, of which two are in the tensor, from element 32 on, of which eight.
 TEST(Trace, ABoxThatTmaLoadsOverTheEdge) {
-  std::vector<Piece> tensor(120);
-  std::vector<StoredMap> maps = map_of(tensor);
+  Tensor<uint16_t> tensor(40 * 24);
+  Maps maps = map_of(tensor);
   Trace trace(0, 8);
   const std::string body =
       ".shared .align 1024 .b8 before[512];\n.shared .align 1024 .b8 tile[128];\n.shared .align 8 .b64 full;\n"
@@ -238,8 +227,8 @@ TEST(Trace, ABoxThatTmaLoadsOverTheEdge) {
 }
 
 TEST(Trace, WhatTmaStoresAndABulkCopy) {
-  std::vector<Piece> tensor(120);
-  std::vector<StoredMap> maps = map_of(tensor);
+  Tensor<uint16_t> tensor(40 * 24);
+  Maps maps = map_of(tensor);
   Trace trace(0, 2);
   const std::string body =
       ".shared .align 1024 .b8 tile[128];\nld.param.u64 %d1, [p0];\nld.param.u64 %d2, [p1];\nmov.u32 %r1, %tid.x;\n"
