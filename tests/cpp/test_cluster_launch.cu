@@ -1,10 +1,11 @@
-// A launch in clusters reaches the kernel with everything that `<<<…>>>` would have given it.
+// A launch in clusters, or early, reaches the kernel with everything that `<<<…>>>` would have given it.
 
 #include <gtest/gtest.h>
 
 #include <array>
 
 #include "common/device/cluster_launch.h"
+#include "common/device/launch_early.h"
 
 namespace {
 
@@ -13,6 +14,7 @@ constexpr int GRID = 3, THREADS = 64, SHARED_BYTES = 1024;
 struct Seen {
   int blocks, threads, shared_bytes, sum;
 };
+constexpr Seen MORE{0, 0, 0, 40};
 
 // What each block was launched with; `sum` of a value and one that is passed by reference at the call.
 __global__ void see_kernel(Seen* seen, int value, Seen more) {
@@ -28,19 +30,31 @@ class ClusterLaunch : public testing::Test {
   void SetUp() override { CUDA_CHECK(cudaMalloc(&seen_, GRID * sizeof(Seen))); }
   void TearDown() override { cudaFree(seen_); }
 
+  // That every block saw what a launch with 2 and MORE hands on.
+  void expect_all_seen() const {
+    std::array<Seen, GRID> found{};
+    CUDA_CHECK(cudaMemcpy(found.data(), seen_, sizeof found, cudaMemcpyDeviceToHost));
+    for (const Seen& block : found) {
+      EXPECT_EQ(block.blocks, GRID);
+      EXPECT_EQ(block.threads, THREADS);
+      EXPECT_EQ(block.shared_bytes, SHARED_BYTES);
+      EXPECT_EQ(block.sum, 42);
+    }
+  }
+
   Seen* seen_ = nullptr;
 };
 
 TEST_F(ClusterLaunch, HandsOnGridThreadsSharedMemoryAndArguments) {
-  const Seen more{0, 0, 0, 40};
-  launch_in_clusters(see_kernel, 1, GRID, THREADS, SHARED_BYTES, nullptr, seen_, 2, more);
-  std::array<Seen, GRID> found{};
-  CUDA_CHECK(cudaMemcpy(found.data(), seen_, sizeof found, cudaMemcpyDeviceToHost));
-  for (const Seen& block : found) {
-    EXPECT_EQ(block.blocks, GRID);
-    EXPECT_EQ(block.threads, THREADS);
-    EXPECT_EQ(block.shared_bytes, SHARED_BYTES);
-    EXPECT_EQ(block.sum, 42);
+  launch_in_clusters(see_kernel, 1, GRID, THREADS, SHARED_BYTES, nullptr, seen_, 2, MORE);
+  expect_all_seen();
+}
+
+TEST_F(ClusterLaunch, EarlyOrNotHandsOnTheSame) {
+  for (const bool early : {false, true}) {
+    CUDA_CHECK(cudaMemset(seen_, 0, GRID * sizeof(Seen)));
+    launch_early(early, see_kernel, 1, GRID, THREADS, SHARED_BYTES, nullptr, seen_, 2, MORE);
+    expect_all_seen();
   }
 }
 
