@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import validate
+from lab import ncu as lab_ncu
+from lab.validate import METRICS
 from tools import cuda, process
 from tools.errors import Failure, UserError
 from tools.paths import shown
@@ -87,10 +88,10 @@ def find() -> str:
 def metrics_here(ncu: str) -> tuple[list[str], list[str]]:
     """The metrics to ask for, and those that this GPU lacks; ncu refuses a list with one that it does not know."""
     try:
-        known = validate.known_metrics(ncu)
-    except validate.Failed as problem:
+        known = lab_ncu.known_metrics(ncu)
+    except lab_ncu.Failed as problem:
         raise _refused(str(problem)) from None
-    wanted = (*FIGURES, *validate.METRICS)
+    wanted = (*FIGURES, *METRICS)
     here = [metric for metric in wanted if metric.split(".")[0] in known]
     stalls = sorted(f"{name}.ratio" for name in known if STALL.fullmatch(name))
     return here + stalls, [metric for metric in wanted if metric not in here]
@@ -99,8 +100,8 @@ def metrics_here(ncu: str) -> tuple[list[str], list[str]]:
 def profile(ncu: str, kernels: Iterable[str], command: list, metrics: Iterable[str], report: Path) -> None:
     """Profiles the one launch that a command makes, and keeps ncu's report."""
     report.unlink(missing_ok=True)
-    words = [ncu, "--set", "full", "--import-source", "yes", "--clock-control", "none", "--metrics", ",".join(metrics)]
-    words += ["--kernel-name", f"regex:^({'|'.join(kernels)})", "--force-overwrite", "--export", report]
+    words = [*lab_ncu.command(ncu, kernels, metrics), "--set", "full", "--import-source", "yes"]
+    words += ["--force-overwrite", "--export", report]
     code, text = process.output([str(word) for word in (*words, *command)])
     if code != 0 or not report.is_file():
         raise _refused(text)
@@ -120,8 +121,8 @@ def values(raw: str) -> dict[str, float]:
     heading = next((line for line in raw.splitlines() if line.startswith('"ID"')), "")
     names = next(csv.reader([heading]), [])
     try:
-        launches = validate.parse(raw, names)
-    except validate.Failed as problem:
+        launches = lab_ncu.parse(raw, names)
+    except lab_ncu.Failed as problem:
         raise Failure(str(problem)) from None
     if len(launches) != 1:
         raise Failure(f"ncu saw {len(launches)} launches of the step's kernel, not one")
