@@ -18,9 +18,10 @@ from tools.errors import Failure, UserError
 from tools.paths import PRACTICE, shown
 from tools.practice_goals import SIZE, Goal
 from tools.practice_grade import Verdict
-from tools.practice_tasks import Task, columns
+from tools.practice_tasks import Task
 from tools.practice_words import language, say
 from tools.progress import say as print_line
+from tools.text_table import aligned
 
 PROGRESS = PRACTICE / "progress.json"
 MOST_LINES = 3  # of the source, named below a goal that is missed
@@ -138,12 +139,9 @@ def goal_table(task: Task, goals: Sequence[Goal], spoken: str) -> list[str]:
         state = state if goal.binding else "not comparable"
         told = ["–" if value is None else f"{value:,}" for value in values]
         rows.append([goal.quantity.names[spoken], *told, say(spoken, state)])
-    widths = [max(columns(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = []
-    for at, row in enumerate(rows):
-        padding = [" " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        numbers = [space + cell for cell, space in zip(row[1:-1], padding[1:-1], strict=True)]
-        lines.append("  " + "  ".join([row[0] + padding[0], *numbers, row[-1]]).rstrip())
+    for at, line in enumerate(aligned(rows, right=range(1, len(rows[0]) - 1))):
+        lines.append(f"  {line}")
         if at > 0 and not goals[at - 1].reached:
             lines += _guilty(task, goals[at - 1], spoken)
     return [*lines, "  " + say(spoken, "to spare", number=task.step.number)]
@@ -252,10 +250,8 @@ def _print_tasks(chosen: Plan) -> None:
         state = "finished" if noted.get("done") else "begun" if task.file.exists() else "new"
         start = say(spoken, "step", number=task.before.number) if task.before else say(spoken, "skeleton")
         rows.append([task.step.name, task.step.idea(spoken), start, say(spoken, state)])
-    widths = [max(columns(row[at]) for row in rows) for at in range(4)]
-    for row in rows:
-        cells = [cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        print_line("  ".join(cells).rstrip())
+    for line in aligned(rows):
+        print_line(line)
     print_line(say(spoken, "how"))
 
 

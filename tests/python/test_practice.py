@@ -14,6 +14,7 @@ from tools.paths import BUILD, ROOT, SIMULATOR
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
 from tools.practice_tasks import CHINESE, ENGLISH
 from tools.registry import steps
+from tools.text_table import columns
 
 TASKS = practice_tasks.tasks(steps())
 NAMED = {task.step.number: task for task in TASKS}
@@ -124,7 +125,7 @@ def test_a_start_tells_its_task_in_lines_that_fit(task):
     for language in (ENGLISH, CHINESE):
         lines = task.start(language).splitlines()
         head = lines[: next(at for at, line in enumerate(lines) if line.startswith("// ----"))]
-        assert all(practice_tasks.columns(line) <= 102 for line in head)
+        assert all(columns(line) <= 102 for line in head)
         said = "".join(line.removeprefix("//") for line in head)
         assert "".join(task.task[language].split()) in "".join(said.split())
 
