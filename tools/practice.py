@@ -15,11 +15,12 @@ from typing import Any
 from tools import diff, gpu, measured, practice_grade, practice_run, practice_tasks, process, registry
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
+from tools.languages import language, listed
 from tools.paths import PRACTICE, shown
 from tools.practice_goals import SIZE, Goal
 from tools.practice_grade import Verdict
 from tools.practice_tasks import Task
-from tools.practice_words import language, say
+from tools.practice_words import say
 from tools.progress import say as print_line
 from tools.text_table import aligned
 
@@ -114,7 +115,7 @@ def _grade(task: Task, environment: Environment, spoken: str) -> bool:
     compiling = time.monotonic() - begun
     verdict = practice_grade.graded(task, executable, task.file, environment, spoken)
     if verdict.right_at:
-        print_line(say(spoken, "right at", sizes=("、" if spoken != "en" else ", ").join(verdict.right_at)))
+        print_line(say(spoken, "right at", sizes=listed(spoken, verdict.right_at)))
     if verdict.goals:
         for line in goal_table(task, verdict.goals, spoken):
             print_line(line)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import UserError
+from tools.languages import CHINESE, ENGLISH
 from tools.paths import DATA, PRACTICE, shown
 from tools.registry import Step
 from tools.text_table import columns, is_wide
 
 FILE = "practice.toml"
 WIDTH = 97  # columns of a comment's text
-ENGLISH, CHINESE = "en", "zh-CN"
 KERNEL = re.compile(r"\bgemm_kernel\(")
 
 Size = tuple[int, int, int]

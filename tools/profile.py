@@ -11,8 +11,8 @@ from lab.variant_kernels import products_of
 from tools import build, gpu, measured, process, profile_ncu, registry
 from tools.environment import ensure_build
 from tools.errors import Failure, UserError
+from tools.languages import language
 from tools.paths import BUILD, shown
-from tools.practice_words import language
 from tools.profile_page import Counts, Profile, page
 from tools.profile_words import say
 from tools.progress import say as print_line

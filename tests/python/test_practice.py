@@ -10,9 +10,9 @@ import pytest
 from tools import cuda, practice_goals, practice_grade, practice_tasks
 from tools.environment import Environment
 from tools.errors import UserError
+from tools.languages import CHINESE, ENGLISH
 from tools.paths import BUILD, ROOT, SIMULATOR
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
-from tools.practice_tasks import CHINESE, ENGLISH
 from tools.registry import steps
 from tools.text_table import columns
 

@@ -17,8 +17,8 @@ import pytest
 from lab import validate
 from tools import cli, gpu, measured, profile, profile_ncu, profile_page, registry
 from tools.errors import Failure, UserError
+from tools.languages import CHINESE, ENGLISH
 from tools.paths import DATA, ROOT
-from tools.practice_tasks import CHINESE, ENGLISH
 from tools.profile_words import REASONS, WORDS
 
 KEPT = Path(__file__).parent / "ncu"
