@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tools import diff, gpu, measured, practice_grade, practice_run, practice_tasks, process, registry
+from tools import build, diff, gpu, measured, practice_grade, practice_run, practice_tasks, process, registry
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
 from tools.languages import language, listed
@@ -69,14 +69,14 @@ def run(chosen: Plan, setup: bool) -> None:
         _print_hint(chosen.task, chosen.spoken)
     elif chosen.wants == "solution":
         _print_solution(chosen.task, chosen.spoken)
-    elif not chosen.task.file.exists():
-        _lay_out(chosen.task, chosen.spoken)
+    else:
+        begun = chosen.task.file.exists()
+        if not begun:
+            _lay_out(chosen.task, chosen.spoken)
         if chosen.wants == "watch":
-            _watch(chosen.task, ensure_build(setup), chosen.spoken)
-    elif chosen.wants == "watch":
-        _watch(chosen.task, ensure_build(setup), chosen.spoken)
-    elif not _grade(chosen.task, _prepared(chosen.task, ensure_build(setup)), chosen.spoken):
-        raise Failure()
+            _watch(chosen.task, _prepared(chosen.task, setup), chosen.spoken)
+        elif begun and not _grade(chosen.task, _prepared(chosen.task, setup), chosen.spoken):
+            raise Failure()
 
 
 def _lay_out(task: Task, spoken: str) -> None:
@@ -94,9 +94,9 @@ def _lay_out(task: Task, spoken: str) -> None:
     print_line(say(spoken, "laid out", file=shown(task.file), number=_number(task)))
 
 
-def _prepared(task: Task, environment: Environment) -> Environment:
-    from tools import build
-
+def _prepared(task: Task, setup: bool) -> Environment:
+    """The build environment, with what a kernel is linked and run with built."""
+    environment = ensure_build(setup)
     build.configure(environment)
     practice_run.prepare(environment, task.step)
     return environment
@@ -181,7 +181,6 @@ def _on_gpu(task: Task, executable: Any, verdict: Verdict, environment: Environm
 
 def _watch(task: Task, environment: Environment, spoken: str) -> None:
     """Grades again whenever the file has changed, until Ctrl-C."""
-    _prepared(task, environment)
     print_line(say(spoken, "watching", file=shown(task.file)))
     graded, seen = None, time.monotonic()
     while True:

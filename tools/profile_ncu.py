@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,13 +129,13 @@ def values(raw: str) -> dict[str, float]:
     return launches[0]
 
 
-def stalls(figures: dict[str, float]) -> dict[str, float]:
+def stalls(figures: Mapping[str, float]) -> dict[str, float]:
     """By reason: how many warps were stalled for it, on average per issued instruction; the largest first."""
     found = {match[1]: value for name, value in figures.items() if (match := STALL.match(name))}
     return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
-def blocks_per_sm(figures: dict[str, float]) -> tuple[int, list[str]] | None:
+def blocks_per_sm(figures: Mapping[str, float]) -> tuple[int, list[str]] | None:
     """How many blocks fit on one SM, and the resources that allow no more; None where ncu does not say."""
     limits = {name: int(figures[LIMITS + name]) for name in RESOURCES if LIMITS + name in figures}
     if not limits:

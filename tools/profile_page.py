@@ -93,7 +93,7 @@ def _occupancy(figures: Mapping[str, float], spoken: str) -> list[list[str]]:
     rows = []
     if ncu.REGISTERS in figures:
         rows.append([say(spoken, "registers"), f"{figures[ncu.REGISTERS]:.0f}"])
-    if fitting := ncu.blocks_per_sm(dict(figures)):
+    if fitting := ncu.blocks_per_sm(figures):
         blocks, limits = fitting
         limited = say(spoken, "limited", blocks=blocks, resources=resources(spoken, limits))
         rows.append([say(spoken, "blocks"), limited])
@@ -135,7 +135,7 @@ def amount(count: float) -> str:
 
 def _stalls(profile: Profile, spoken: str) -> list[str]:
     """The largest reasons, each with the source lines at which most warps were seen waiting."""
-    every = ncu.stalls(dict(profile.figures))
+    every = ncu.stalls(profile.figures)
     largest = [(reason, value) for reason, value in every.items() if value and reason != "selected"][:MOST_REASONS]
     if not largest:
         return []
