@@ -20,6 +20,8 @@ SWEEPS = {
     21: {"hgemm125": 8, "hgemm27": 1},
     27: {"hgemm125": 8},
 }
+# Variants that a step's default chooses from, over the same sizes: tests/python/test_by_size.py holds the choice to them.
+CHOSEN_FROM = {27: "large,wide,square,small,split"}
 STRIDES = (17, 19, 20, 21)
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
@@ -69,6 +71,9 @@ def tasks_of(step: Step) -> list[Task]:
         for sweep, parts in SWEEPS.get(step.number, {}).items()
         for part in range(1, parts + 1)
     ]
+    if step.number in CHOSEN_FROM:
+        alone = (f"--variant={CHOSEN_FROM[step.number]}", "--baseline=none")
+        tasks += [replace(sweep, options=(*sweep.options[:-1], *alone)) for sweep in tasks]
     for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
         tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):

@@ -3,6 +3,7 @@
 import functools
 
 import torch
+from torch import library
 
 from gemm_steps import _load
 from gemm_steps._frameworks import adapters
@@ -50,7 +51,7 @@ def operated(a, b, step, variant, out, alpha, beta):
     return out
 
 
-@torch.library.custom_op("gemm_steps::matmul", mutates_args=())
+@library.custom_op("gemm_steps::matmul", mutates_args=())
 def operator(
     a: torch.Tensor, b: torch.Tensor, step: str | None = None, variant: str | None = None, alpha: float = 1.0
 ) -> torch.Tensor:
@@ -67,7 +68,7 @@ def product_shape(a, b, step=None, variant=None, alpha=1.0):
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
-@torch.library.custom_op("gemm_steps::matmul_out", mutates_args=("out",))
+@library.custom_op("gemm_steps::matmul_out", mutates_args=("out",))
 def operator_out(
     a: torch.Tensor,
     b: torch.Tensor,

@@ -231,6 +231,7 @@ def test_the_recorded_set_of_each_step():
         assert sizes == [(f"--size={1024 << i}",) for i in range(4 if step.number < 5 else 5)]
         assert any("--swizzle-stride=" in title for title in titles) == (step.number in (17, 19, 20, 21)), step.name
         assert any("--sweep=hgemm125" in title for title in titles) == (step.number in (21, 27))
+        assert any("--variant=large,wide,square,small,split" in title for title in titles) == (step.number == 27)
         left_out = {task.file for task in tasks if "--variant=bottlenecks" in task.options}
         assert left_out == ({f"bottlenecks/{step.name}.jsonl"} if left_out or "without" in step.also else set())
 
@@ -316,7 +317,9 @@ def test_timing_options_reach_every_step(capsys):
     assert record.plan(cli.parse(["record", "--dry-run", "--min-time", "0.2", "--rounds", "5"])) is None
     titles = capsys.readouterr().out.splitlines()
     assert titles[-1] == "mma_limit"
-    alone = [title for title in titles if "--baseline=none" in title]
+    alone = [
+        title for title in titles if " ".join(recorded_set.ALONE[:2]) in title
+    ]  # the sweep of tiles has no library either
     others = [title for title in titles[:-2] if title not in alone]
     assert titles[-2] == "main_loop" and len(alone) == len(registry.steps())
     assert all("--min-time=0.2 --rounds=5" in title for title in others)

@@ -12,6 +12,8 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("PyTorch finds no GPU", allow_module_level=True)
 
+from torch import library  # noqa: E402
+
 from gemm_steps import _torch  # noqa: E402
 
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -156,8 +158,8 @@ def test_the_operators_keep_pytorchs_rules():
     a, b = drawn(256, 256, 256)
     out = torch.empty(256, 256, device="cuda")
     checks = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
-    torch.library.opcheck(torch.ops.gemm_steps.matmul.default, (a, b), {"step": "7"}, test_utils=checks)
-    torch.library.opcheck(torch.ops.gemm_steps.matmul_out.default, (a, b, out), {"step": "7"}, test_utils=checks)
+    library.opcheck(torch.ops.gemm_steps.matmul.default, (a, b), {"step": "7"}, test_utils=checks)
+    library.opcheck(torch.ops.gemm_steps.matmul_out.default, (a, b, out), {"step": "7"}, test_utils=checks)
 
 
 # ---- refusals
