@@ -9,17 +9,16 @@ import sys
 from pathlib import Path
 
 from lab import profile_records
-from lab.ncu import Failed, launches, profiled
+from lab.ncu import L2_HITS, Failed, launches, profiled
 from lab.record_files import Record
 
-METRIC = "lts__t_sector_hit_rate.pct"
 STRIDES = (512, 1024, 2048, 4096, 8192)
 
 
 def hit_rates(step: Path, size: int, strides: list[int], ncu: str, limit: float) -> list[Record]:
     """One record for each stride, all at one square size."""
     work = ["--size", size, "--swizzle-stride", ",".join(map(str, strides))]
-    found = launches(profiled(step, profile_records.KERNELS, work, ncu, [METRIC], limit), [METRIC], step.name)
+    found = launches(profiled(step, profile_records.KERNELS, work, ncu, [L2_HITS], limit), [L2_HITS], step.name)
     if len(found) != len(strides):
         raise Failed(f"{len(strides)} launches were asked for, {step.name} made {len(found)}")
     return [
@@ -27,8 +26,8 @@ def hit_rates(step: Path, size: int, strides: list[int], ncu: str, limit: float)
             "step": step.name,
             "variant": match["variant"],
             **dict.fromkeys("mnk", size),
-            "metric": METRIC,
-            "value": round(launch[METRIC], 2),
+            "metric": L2_HITS,
+            "value": round(launch[L2_HITS], 2),
             "swizzle_stride": stride,
         }
         for (match, launch), stride in zip(found, strides, strict=True)

@@ -8,17 +8,14 @@ import sys
 from pathlib import Path
 
 from lab import profile_records
-from lab.ncu import launches, profiled
+from lab.ncu import COALESCER_RATIO, COALESCER_SECTORS, DRAM_READ, TMA_RECEIVED, launches, profiled
 from lab.record_files import Record
 
-RECEIVED = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum"  # bytes, in all SMs
-MULTICAST = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_multicast.sum"  # those of them that were shared
-CROSSED = "lrc__lrc2xbar_sectors_op_read.sum"  # sectors of 32 bytes
-DELIVERED = "lrc__average_xbar2gpc_sectors_op_read.ratio"  # sectors per sector that crossed: of all,
-MERGED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.ratio"  # without multicast,
-SHARED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.ratio"  # by multicast
-FROM_DRAM = "dram__bytes_read.sum"
-METRICS = (RECEIVED, MULTICAST, CROSSED, DELIVERED, MERGED, SHARED, FROM_DRAM)
+MULTICAST = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_multicast.sum"  # of the bytes, those shared
+# The coalescer's ratio without multicast, and by multicast:
+MERGED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.ratio"
+SHARED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.ratio"
+METRICS = (TMA_RECEIVED, MULTICAST, COALESCER_SECTORS, COALESCER_RATIO, MERGED, SHARED, DRAM_READ)
 
 
 def records(output: str, step: str) -> list[Record]:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.ncu import LIMIT_SECONDS, PRINTED, Failed, known_metrics, launches, profiled, run
+from lab.ncu import LIMIT_SECONDS, PRINTED, TMA_RECEIVED, Failed, known_metrics, launches, profiled, run
 from lab.variant_kernels import products_of
 from tools import registry
 from tools.paths import BUILD, ROOT, shown
@@ -40,7 +40,7 @@ COUNTERS = {
     "cp_async_requests": (COPIES.format("requests"),),
     "cp_async_l1_sectors": (LOADS.format("sectors"), "-smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum"),
     "tma_requests": ("l1tex__tmain_requests.sum",),
-    "tma_received_bytes": ("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",),
+    "tma_received_bytes": (TMA_RECEIVED,),
     "tma_store_bytes": ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",),
     "wgmma_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",),
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.ncu import SECTOR_BYTES
 from tools import profile_ncu as ncu
 from tools.paths import shown
 from tools.profile_words import resources, say, waits_for
@@ -20,7 +21,6 @@ COUNTERS = (
     "shared_conflicts",
 )
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
-SECTOR = 32  # bytes
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _bytes(figures: Mapping[str, float], spoken: str) -> list[list[str]]:
         ("L1", figures.get(ncu.L1_BYTES), _with("hits", spoken, hits=figures.get(ncu.L1_HITS))),
         ("received", figures.get(ncu.SM_RECEIVED), str),
         ("sent", figures.get(ncu.SM_SENT), str),
-        ("coalescer", None if crossed is None else crossed * SECTOR, _with("delivered", spoken, ratio=ratio)),
+        ("coalescer", None if crossed is None else crossed * SECTOR_BYTES, _with("delivered", spoken, ratio=ratio)),
         ("L2", figures.get(ncu.L2_BYTES), _with("hits", spoken, hits=figures.get(ncu.L2_HITS))),
         ("dram read", figures.get(ncu.DRAM_READ), str),
         ("dram written", figures.get(ncu.DRAM_WRITTEN), str),

@@ -3,9 +3,10 @@
 import pytest
 
 from lab import hit_rate, record_files
+from lab.ncu import L2_HITS
 
 LINES = "".join(f"20_mma swizzle, m 64 n 64 k 64: C 00000000000000f{i}\n" for i in range(2))
-TABLE = f'"ID","Kernel Name","{hit_rate.METRIC}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
+TABLE = f'"ID","Kernel Name","{L2_HITS}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
 
 
 def program(tmp_path, text: str):
