@@ -7,15 +7,8 @@ from typing import Any
 
 from tools.registry import Step
 
-PARTS = (
-    "sweep",
-    "variants",
-    "strides",
-    "bottlenecks",
-    "power",
-    "limits",
-    "sizes",
-)  # longest first: so they are shared out
+# Longest first: so they are shared out.
+PARTS = ("sweep", "variants", "strides", "bottlenecks", "power", "limits", "sizes")
 SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants
 LAST_SLOW_STEP, SLOW_LIMIT = 4, 8192  # steps before register tiling: a size more would take minutes and tell nothing
 FIRST_AT_BOTH_SIZES, BOTH_SIZES = 10, (4096, 8192)  # every variant of this step and later ones; earlier ones: at 4096

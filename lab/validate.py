@@ -9,14 +9,12 @@ fewer rows are equal than should be, or a row that differs is not explained; 2 w
 
 import argparse
 import csv
-import io
 import json
-import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from lab.ncu import LIMIT_SECONDS, PRINTED, TMA_RECEIVED, Failed, known_metrics, launches, profiled, run
 from lab.variant_kernels import products_of
 from tools import registry
 from tools.paths import BUILD, ROOT, shown
@@ -42,7 +40,7 @@ COUNTERS = {
     "cp_async_requests": (COPIES.format("requests"),),
     "cp_async_l1_sectors": (LOADS.format("sectors"), "-smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum"),
     "tma_requests": ("l1tex__tmain_requests.sum",),
-    "tma_received_bytes": ("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",),
+    "tma_received_bytes": (TMA_RECEIVED,),
     "tma_store_bytes": ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",),
     "wgmma_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",),
 }
@@ -60,33 +58,9 @@ RATIOS = {
     "cp_async_l1_sectors_per_request": ("cp_async_l1_sectors", "cp_async_requests"),
 }
 COLUMNS = ("step", "variant", "size", "counter", "simulated", "measured", "equal", "why")
-ONE_LAUNCH = ("--fingerprint", "--verify", "off")
-LIMIT_SECONDS = 300.0  # of one start of a program
-PRINTED = re.compile(
-    r"^(?P<step>\S+) (?P<variant>\S+), m (?P<m>\d+) n \d+ k \d+: C (?P<bits>[0-9a-f]{16})$", re.MULTILINE
-)
-
 # One variant at one size, and what was counted of it: numbers, and the hash of the bits as text.
 Case = tuple[str, int]
 Counts = dict[str, float | str]
-
-
-class Failed(Exception):
-    """A program that the comparison needs did not do its part: one line that says what."""
-
-
-def run(command: list, limit: float = LIMIT_SECONDS) -> str:
-    """Runs a program and returns its output."""
-    words = [str(word) for word in command]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
-    except OSError as error:
-        raise Failed(f"{words[0]} could not be started: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"{' '.join(words)} took longer than {limit:g} s") from error
-    if done.returncode != 0:
-        raise Failed(f"{' '.join(words)} failed: {(done.stderr or done.stdout).strip()[-400:]}")
-    return done.stdout
 
 
 def what_to_run(sizes: list[int], variant: str) -> list[str]:
@@ -115,22 +89,11 @@ def simulated(step: Path, work: list[str], limit: float) -> dict[Case, Counts]:
     return found
 
 
-def profiled(step: Path, kernels: list[str], work: list[str], ncu: str, metrics: list[str], limit: float) -> str:
-    """What a step and ncu print when every launch of its kernels is profiled; all of them in one start of the step."""
-    command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    command += ["--kernel-name", f"regex:^({'|'.join(kernels)})", "--metrics", ",".join(metrics)]
-    return run([*command, step, *work, *ONE_LAUNCH], limit)
-
-
 def measured(output: str, name: str) -> dict[Case, Counts]:
     """What the GPU counted of one launch each, from the output of `profiled`."""
-    printed = list(PRINTED.finditer(output))
-    launches = [counted(launch) for launch in parse(output, METRICS)]
-    if len(launches) != len(printed):
-        raise Failed(f"ncu saw {len(launches)} launches of a step's kernel, and {name} made {len(printed)}")
     return {
-        (match["variant"], int(match["m"])): {**with_ratios(counts), BITS: match["bits"]}
-        for match, counts in zip(printed, launches, strict=True)
+        (match["variant"], int(match["m"])): {**with_ratios(counted(launch)), BITS: match["bits"]}
+        for match, launch in launches(output, METRICS, name)
     }
 
 
@@ -146,12 +109,6 @@ def counted(launch: dict[str, float]) -> dict[str, float]:
     return {name: count for name, count in found.items() if name not in left_out}
 
 
-def known_metrics(ncu: str, limit: float = LIMIT_SECONDS) -> set[str]:
-    """The names of the metrics that this GPU has, without the suffixes that say how they are summed up."""
-    listed = [run([ncu, "--query-metrics", *which], limit) for which in ([], ["--query-metrics-collection", "source"])]
-    return set(re.findall(r"^(\w+)", "\n".join(listed), re.MULTILINE))
-
-
 def metrics_here(ncu: str, limit: float) -> list[str]:
     """Those of the metrics that this GPU has: ncu refuses a list with one that it does not know."""
     known = known_metrics(ncu, limit)
@@ -162,23 +119,6 @@ def metrics_here(ncu: str, limit: float) -> list[str]:
     if not here:
         raise Failed(f"{ncu} --query-metrics names none of the counters that are compared")
     return here
-
-
-def parse(text: str, metrics: list[str]) -> list[dict[str, float]]:
-    """The metrics in ncu's CSV, a launch each: a row of names, one of units, then one a launch, among other lines."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-    rows = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
-    if len(rows) < 3:
-        raise Failed(
-            "ncu saw no launch of a step's kernel; may it read counters here? (run as root, or allow profiling)"
-        )
-    launches = []
-    for row in rows[2:]:
-        shown_as = dict(zip(rows[0], row, strict=False))
-        numbers = {metric: shown_as.get(metric, "").replace(",", "") for metric in metrics}
-        launches.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9.]+", text)})
-    return launches
 
 
 def with_ratios(counts: dict[str, float]) -> dict[str, float]:

@@ -6,8 +6,7 @@ from tools import measured
 from tools.measured import plot_records
 from tools.progress import say
 from tools.registry import Step
-
-GAP = "  "
+from tools.text_table import GAP, aligned, widths_of
 
 
 def print_table(steps: Sequence[Step], asked_gpu: str | None) -> None:
@@ -40,13 +39,6 @@ def print_table(steps: Sequence[Step], asked_gpu: str | None) -> None:
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
     """Rows of text as aligned lines; the first row is the heading. Columns in `right` are set to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(GAP.join(cells).rstrip())
-    lines.insert(1, GAP.join("─" * width for width in widths))
+    lines = aligned(rows, right)
+    lines.insert(1, GAP.join("─" * width for width in widths_of(rows)))
     return lines

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tools import diff, gpu, measured, practice_grade, practice_run, practice_tasks, process, registry
+from tools import build, diff, gpu, measured, practice_grade, practice_run, practice_tasks, process, registry
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
+from tools.languages import language, listed
 from tools.paths import PRACTICE, shown
 from tools.practice_goals import SIZE, Goal
 from tools.practice_grade import Verdict
-from tools.practice_tasks import Task, columns
-from tools.practice_words import language, say
+from tools.practice_tasks import Task
+from tools.practice_words import say
 from tools.progress import say as print_line
+from tools.text_table import aligned
 
 PROGRESS = PRACTICE / "progress.json"
 MOST_LINES = 3  # of the source, named below a goal that is missed
@@ -67,14 +69,14 @@ def run(chosen: Plan, setup: bool) -> None:
         _print_hint(chosen.task, chosen.spoken)
     elif chosen.wants == "solution":
         _print_solution(chosen.task, chosen.spoken)
-    elif not chosen.task.file.exists():
-        _lay_out(chosen.task, chosen.spoken)
+    else:
+        begun = chosen.task.file.exists()
+        if not begun:
+            _lay_out(chosen.task, chosen.spoken)
         if chosen.wants == "watch":
-            _watch(chosen.task, ensure_build(setup), chosen.spoken)
-    elif chosen.wants == "watch":
-        _watch(chosen.task, ensure_build(setup), chosen.spoken)
-    elif not _grade(chosen.task, _prepared(chosen.task, ensure_build(setup)), chosen.spoken):
-        raise Failure()
+            _watch(chosen.task, _prepared(chosen.task, setup), chosen.spoken)
+        elif begun and not _grade(chosen.task, _prepared(chosen.task, setup), chosen.spoken):
+            raise Failure()
 
 
 def _lay_out(task: Task, spoken: str) -> None:
@@ -92,9 +94,9 @@ def _lay_out(task: Task, spoken: str) -> None:
     print_line(say(spoken, "laid out", file=shown(task.file), number=_number(task)))
 
 
-def _prepared(task: Task, environment: Environment) -> Environment:
-    from tools import build
-
+def _prepared(task: Task, setup: bool) -> Environment:
+    """The build environment, with what a kernel is linked and run with built."""
+    environment = ensure_build(setup)
     build.configure(environment)
     practice_run.prepare(environment, task.step)
     return environment
@@ -113,7 +115,7 @@ def _grade(task: Task, environment: Environment, spoken: str) -> bool:
     compiling = time.monotonic() - begun
     verdict = practice_grade.graded(task, executable, task.file, environment, spoken)
     if verdict.right_at:
-        print_line(say(spoken, "right at", sizes=("、" if spoken != "en" else ", ").join(verdict.right_at)))
+        print_line(say(spoken, "right at", sizes=listed(spoken, verdict.right_at)))
     if verdict.goals:
         for line in goal_table(task, verdict.goals, spoken):
             print_line(line)
@@ -138,12 +140,9 @@ def goal_table(task: Task, goals: Sequence[Goal], spoken: str) -> list[str]:
         state = state if goal.binding else "not comparable"
         told = ["–" if value is None else f"{value:,}" for value in values]
         rows.append([goal.quantity.names[spoken], *told, say(spoken, state)])
-    widths = [max(columns(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = []
-    for at, row in enumerate(rows):
-        padding = [" " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        numbers = [space + cell for cell, space in zip(row[1:-1], padding[1:-1], strict=True)]
-        lines.append("  " + "  ".join([row[0] + padding[0], *numbers, row[-1]]).rstrip())
+    for at, line in enumerate(aligned(rows, right=range(1, len(rows[0]) - 1))):
+        lines.append(f"  {line}")
         if at > 0 and not goals[at - 1].reached:
             lines += _guilty(task, goals[at - 1], spoken)
     return [*lines, "  " + say(spoken, "to spare", number=task.step.number)]
@@ -182,7 +181,6 @@ def _on_gpu(task: Task, executable: Any, verdict: Verdict, environment: Environm
 
 def _watch(task: Task, environment: Environment, spoken: str) -> None:
     """Grades again whenever the file has changed, until Ctrl-C."""
-    _prepared(task, environment)
     print_line(say(spoken, "watching", file=shown(task.file)))
     graded, seen = None, time.monotonic()
     while True:
@@ -252,10 +250,8 @@ def _print_tasks(chosen: Plan) -> None:
         state = "finished" if noted.get("done") else "begun" if task.file.exists() else "new"
         start = say(spoken, "step", number=task.before.number) if task.before else say(spoken, "skeleton")
         rows.append([task.step.name, task.step.idea(spoken), start, say(spoken, state)])
-    widths = [max(columns(row[at]) for row in rows) for at in range(4)]
-    for row in rows:
-        cells = [cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        print_line("  ".join(cells).rstrip())
+    for line in aligned(rows):
+        print_line(line)
     print_line(say(spoken, "how"))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tools import build, practice_facts, practice_goals
 from tools.environment import Environment
 from tools.errors import UserError
+from tools.languages import listed
 from tools.paths import ROOT
 from tools.practice_goals import SIZE, Goal
 from tools.practice_run import Outcome, simulated
@@ -79,7 +80,7 @@ def graded(task: Task, executable: Path, source: Path, environment: Environment,
         return Verdict(False, failure, right_at, goals)
     missed = [goal.quantity.names[spoken] for goal in goals if not goal.reached]
     if missed:
-        names = ("、" if spoken != "en" else ", ").join(missed)
+        names = listed(spoken, missed)
         return Verdict(False, say(spoken, "missed", missed=len(missed), all=len(goals), names=names), right_at, goals)
     return Verdict(True, say(spoken, "done"), right_at, goals)
 

@@ -8,17 +8,17 @@ import json
 import re
 import textwrap
 import tomllib
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import UserError
+from tools.languages import CHINESE, ENGLISH
 from tools.paths import DATA, PRACTICE, shown
 from tools.registry import Step
+from tools.text_table import columns, is_wide
 
 FILE = "practice.toml"
 WIDTH = 97  # columns of a comment's text
-ENGLISH, CHINESE = "en", "zh-CN"
 KERNEL = re.compile(r"\bgemm_kernel\(")
 
 Size = tuple[int, int, int]
@@ -130,7 +130,7 @@ def _closing(text: str, opened: int, pair: str) -> int:
 def wrapped(text: str) -> list[str]:
     """A text in lines as wide as a comment; a Chinese character takes two columns."""
     text = " ".join(text.split())
-    if text.isascii() or not any(map(_is_wide, text)):
+    if text.isascii() or not any(map(is_wide, text)):
         return textwrap.wrap(text, WIDTH)
     lines, line, width = [], "", 0
     for piece in re.findall(r"[^\s\u2e80-\uffef]+|\s+|.", text):
@@ -139,12 +139,3 @@ def wrapped(text: str) -> list[str]:
             line, width = "", 0
         line, width = line + (piece if line or not piece.isspace() else ""), width + columns(piece)
     return [*lines, line.rstrip()]
-
-
-def columns(text: str) -> int:
-    """How wide a text is on a terminal."""
-    return sum(1 + _is_wide(letter) for letter in text)
-
-
-def _is_wide(letter: str) -> bool:
-    return unicodedata.east_asian_width(letter) in "WF"

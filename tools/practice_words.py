@@ -1,8 +1,6 @@
 """What `./gemm practice` says, in both languages."""
 
-import os
-
-from tools.practice_tasks import CHINESE, ENGLISH
+from tools.languages import CHINESE
 
 WORDS = {
     "laid out": (
@@ -92,12 +90,6 @@ KINDS = {
     "endless": "死循环",
     "too long": "运行时间太长",
 }
-
-
-def language(chinese: bool) -> str:
-    """The language to speak: Chinese where it is asked for, or where the environment says so."""
-    told = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
-    return CHINESE if chinese or told.startswith("zh") else ENGLISH
 
 
 def say(spoken: str, key: str, **values: object) -> str:

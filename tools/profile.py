@@ -6,13 +6,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import validate
+from lab import ncu, validate
 from lab.variant_kernels import products_of
 from tools import build, gpu, measured, process, profile_ncu, registry
 from tools.environment import ensure_build
 from tools.errors import Failure, UserError
+from tools.languages import language
 from tools.paths import BUILD, shown
-from tools.practice_words import language
 from tools.profile_page import Counts, Profile, page
 from tools.profile_words import say
 from tools.progress import say as print_line
@@ -87,7 +87,7 @@ def profiled(chosen: Plan) -> Profile:
     variant = timed["variant"]
     print_line(say(chosen.spoken, "profiling", step=chosen.step.name, gpu=chosen.here.name))
     report = chosen.folder / f"{chosen.step.name}-{variant}-{chosen.size}.ncu-rep"
-    command = [chosen.executable, *chosen.work(chosen.size), *validate.ONE_LAUNCH]
+    command = [chosen.executable, *chosen.work(chosen.size), *ncu.ONE_LAUNCH]
     profile_ncu.profile(chosen.ncu, products_of(chosen.step), command, metrics, report)
     figures = profile_ncu.values(profile_ncu.page(chosen.ncu, report, "raw"))
     source = profile_ncu.page(chosen.ncu, report, "source")
@@ -121,11 +121,11 @@ def _compared(chosen: Plan, counted: dict, metrics: list[str]) -> tuple[list[Cou
     try:
         if size != chosen.size:
             asked = [metric for metric in metrics if metric in validate.METRICS]
-            kernels, limit = products_of(chosen.step), validate.LIMIT_SECONDS
-            output = validate.profiled(chosen.executable, kernels, work, chosen.ncu, asked, limit)
+            kernels, limit = products_of(chosen.step), ncu.LIMIT_SECONDS
+            output = ncu.profiled(chosen.executable, kernels, work, chosen.ncu, asked, limit)
             counted = next(iter(validate.measured(output, chosen.step.name).values()))
-        simulated = next(iter(validate.simulated(chosen.executable, work, validate.LIMIT_SECONDS).values()))
-    except validate.Failed as problem:
+        simulated = next(iter(validate.simulated(chosen.executable, work, ncu.LIMIT_SECONDS).values()))
+    except ncu.Failed as problem:
         return [whole], " ".join(str(problem).split())
     both = Counts(size, counted, simulated)
     return ([both] if size == chosen.size else [whole, both]), ""

@@ -5,11 +5,12 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import validate
+from lab import ncu as lab_ncu
+from lab.validate import METRICS
 from tools import cuda, process
 from tools.errors import Failure, UserError
 from tools.paths import shown
@@ -19,12 +20,11 @@ BUSY = ".avg.pct_of_peak_sustained_elapsed"
 TENSOR_PIPE, FMA_PIPE = f"sm__pipe_tensor_cycles_active{BUSY}", f"sm__pipe_fma_cycles_active{BUSY}"
 ISSUE_SLOTS = f"smsp__issue_active{BUSY}"
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
-L1_HITS, L2_HITS = "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct"
+L1_HITS, L2_HITS = "l1tex__t_sector_hit_rate.pct", lab_ncu.L2_HITS
 L1_BYTES, L2_BYTES = "l1tex__t_bytes.sum", "lts__t_bytes.sum"
 SM_RECEIVED, SM_SENT = "l1tex__m_xbar2l1tex_read_bytes.sum", "l1tex__m_l1tex2xbar_write_bytes.sum"
-COALESCER_SECTORS = "lrc__lrc2xbar_sectors_op_read.sum"  # of 32 bytes
-COALESCER_RATIO = "lrc__average_xbar2gpc_sectors_op_read.ratio"  # sectors delivered per sector that crossed
-DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+COALESCER_SECTORS, COALESCER_RATIO = lab_ncu.COALESCER_SECTORS, lab_ncu.COALESCER_RATIO
+DRAM_READ, DRAM_WRITTEN = lab_ncu.DRAM_READ, "dram__bytes_write.sum"
 FIGURES = (DURATION, TENSOR_PIPE, FMA_PIPE, ISSUE_SLOTS, WARPS, L1_HITS, L2_HITS, L1_BYTES, L2_BYTES)
 FIGURES += (SM_RECEIVED, SM_SENT, COALESCER_SECTORS, COALESCER_RATIO, DRAM_READ, DRAM_WRITTEN)
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active")
@@ -87,10 +87,10 @@ def find() -> str:
 def metrics_here(ncu: str) -> tuple[list[str], list[str]]:
     """The metrics to ask for, and those that this GPU lacks; ncu refuses a list with one that it does not know."""
     try:
-        known = validate.known_metrics(ncu)
-    except validate.Failed as problem:
+        known = lab_ncu.known_metrics(ncu)
+    except lab_ncu.Failed as problem:
         raise _refused(str(problem)) from None
-    wanted = (*FIGURES, *validate.METRICS)
+    wanted = (*FIGURES, *METRICS)
     here = [metric for metric in wanted if metric.split(".")[0] in known]
     stalls = sorted(f"{name}.ratio" for name in known if STALL.fullmatch(name))
     return here + stalls, [metric for metric in wanted if metric not in here]
@@ -99,8 +99,8 @@ def metrics_here(ncu: str) -> tuple[list[str], list[str]]:
 def profile(ncu: str, kernels: Iterable[str], command: list, metrics: Iterable[str], report: Path) -> None:
     """Profiles the one launch that a command makes, and keeps ncu's report."""
     report.unlink(missing_ok=True)
-    words = [ncu, "--set", "full", "--import-source", "yes", "--clock-control", "none", "--metrics", ",".join(metrics)]
-    words += ["--kernel-name", f"regex:^({'|'.join(kernels)})", "--force-overwrite", "--export", report]
+    words = [*lab_ncu.command(ncu, kernels, metrics), "--set", "full", "--import-source", "yes"]
+    words += ["--force-overwrite", "--export", report]
     code, text = process.output([str(word) for word in (*words, *command)])
     if code != 0 or not report.is_file():
         raise _refused(text)
@@ -120,21 +120,21 @@ def values(raw: str) -> dict[str, float]:
     heading = next((line for line in raw.splitlines() if line.startswith('"ID"')), "")
     names = next(csv.reader([heading]), [])
     try:
-        launches = validate.parse(raw, names)
-    except validate.Failed as problem:
+        launches = lab_ncu.parse(raw, names)
+    except lab_ncu.Failed as problem:
         raise Failure(str(problem)) from None
     if len(launches) != 1:
         raise Failure(f"ncu saw {len(launches)} launches of the step's kernel, not one")
     return launches[0]
 
 
-def stalls(figures: dict[str, float]) -> dict[str, float]:
+def stalls(figures: Mapping[str, float]) -> dict[str, float]:
     """By reason: how many warps were stalled for it, on average per issued instruction; the largest first."""
     found = {match[1]: value for name, value in figures.items() if (match := STALL.match(name))}
     return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
-def blocks_per_sm(figures: dict[str, float]) -> tuple[int, list[str]] | None:
+def blocks_per_sm(figures: Mapping[str, float]) -> tuple[int, list[str]] | None:
     """How many blocks fit on one SM, and the resources that allow no more; None where ncu does not say."""
     limits = {name: int(figures[LIMITS + name]) for name in RESOURCES if LIMITS + name in figures}
     if not limits:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.ncu import SECTOR_BYTES
 from tools import profile_ncu as ncu
 from tools.paths import shown
-from tools.practice_tasks import columns
 from tools.profile_words import resources, say, waits_for
+from tools.text_table import GAP, aligned
 
 MOST_REASONS = 3
 COUNTERS = (
@@ -20,8 +21,6 @@ COUNTERS = (
     "shared_conflicts",
 )
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
-SECTOR = 32  # bytes
-GAP = "  "
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def page(profile: Profile, spoken: str) -> list[str]:
         ("occupancy", _occupancy(profile.figures, spoken)),
         ("bytes", _bytes(profile.figures, spoken)),
     ):
-        lines += ["", say(spoken, heading), *_table(rows)] if rows else []
+        lines += ["", say(spoken, heading), *_indented(rows)] if rows else []
     lines += _stalls(profile, spoken)
     lines += _shared(profile, spoken)
     lines.append("")
@@ -94,7 +93,7 @@ def _occupancy(figures: Mapping[str, float], spoken: str) -> list[list[str]]:
     rows = []
     if ncu.REGISTERS in figures:
         rows.append([say(spoken, "registers"), f"{figures[ncu.REGISTERS]:.0f}"])
-    if fitting := ncu.blocks_per_sm(dict(figures)):
+    if fitting := ncu.blocks_per_sm(figures):
         blocks, limits = fitting
         limited = say(spoken, "limited", blocks=blocks, resources=resources(spoken, limits))
         rows.append([say(spoken, "blocks"), limited])
@@ -113,7 +112,7 @@ def _bytes(figures: Mapping[str, float], spoken: str) -> list[list[str]]:
         ("L1", figures.get(ncu.L1_BYTES), _with("hits", spoken, hits=figures.get(ncu.L1_HITS))),
         ("received", figures.get(ncu.SM_RECEIVED), str),
         ("sent", figures.get(ncu.SM_SENT), str),
-        ("coalescer", None if crossed is None else crossed * SECTOR, _with("delivered", spoken, ratio=ratio)),
+        ("coalescer", None if crossed is None else crossed * SECTOR_BYTES, _with("delivered", spoken, ratio=ratio)),
         ("L2", figures.get(ncu.L2_BYTES), _with("hits", spoken, hits=figures.get(ncu.L2_HITS))),
         ("dram read", figures.get(ncu.DRAM_READ), str),
         ("dram written", figures.get(ncu.DRAM_WRITTEN), str),
@@ -136,7 +135,7 @@ def amount(count: float) -> str:
 
 def _stalls(profile: Profile, spoken: str) -> list[str]:
     """The largest reasons, each with the source lines at which most warps were seen waiting."""
-    every = ncu.stalls(dict(profile.figures))
+    every = ncu.stalls(profile.figures)
     largest = [(reason, value) for reason, value in every.items() if value and reason != "selected"][:MOST_REASONS]
     if not largest:
         return []
@@ -150,7 +149,7 @@ def _stalls(profile: Profile, spoken: str) -> list[str]:
         for reason, value in largest
     ]
     lines = ["", say(spoken, "stalls")]
-    for (reason, _), row in zip(largest, _table(rows), strict=True):
+    for (reason, _), row in zip(largest, _indented(rows), strict=True):
         lines.append(row)
         lines += [f"    {_at(line)}" for line in profile.lines.get(reason, ())]
     if not any(profile.lines.get(reason) for reason, _ in largest):
@@ -181,18 +180,9 @@ def _shared(profile: Profile, spoken: str) -> list[str]:
     for name in names:
         cells = (column.get(name) for _, column in table)
         rows.append([f"  {say(spoken, name)}", *("–" if cell is None else f"{cell:,.0f}" for cell in cells)])
-    return ["", *_table(rows, indent="", right=True)]
+    return ["", *aligned(rows, right=range(1, len(rows[0])))]
 
 
-def _table(rows: Sequence[Sequence[str]], indent: str = GAP, right: bool = False) -> list[str]:
-    """Rows as aligned lines. Chinese characters are two columns wide."""
-    widths = [max(columns(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        padded = [" " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        cells = [
-            space + cell if right and at else cell + space
-            for at, (cell, space) in enumerate(zip(row, padded, strict=True))
-        ]
-        lines.append((indent + GAP.join(cells)).rstrip())
-    return lines
+def _indented(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table below its heading."""
+    return [GAP + line for line in aligned(rows)]

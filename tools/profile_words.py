@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tools.practice_tasks import CHINESE
+from tools.languages import CHINESE, listed
 
 WORDS = {
     "profiling": (
@@ -100,4 +100,4 @@ def waits_for(spoken: str, reason: str) -> str:
 
 def resources(spoken: str, names: Sequence[str]) -> str:
     """What limits the blocks on an SM."""
-    return ("、" if spoken == CHINESE else ", ").join(LIMITED_BY[name][spoken == CHINESE] for name in names)
+    return listed(spoken, (LIMITED_BY[name][spoken == CHINESE] for name in names))

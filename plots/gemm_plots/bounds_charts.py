@@ -35,7 +35,7 @@ class Row:
 
 
 def load_store_bound(course: Course, gpu: str, step: Step) -> float | None:
-    """TFLOPS if the load/store unit did one wavefront or look-up per cycle and SM, as many as the chapter counts."""
+    """TFLOPS if the load/store unit did one wavefront or look-up per cycle and SM, as many as steps.json counts."""
     facts, per_instruction = course.gpu(gpu), course.load_store_per_instruction(step)
     if not facts or not per_instruction or step.ladder not in FLOP:
         return None
@@ -97,10 +97,11 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
     )
     note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound; mma.sync: measured",
                f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例；mma.sync 为实测")  # fmt: skip
+    ghz = f"{course.gpu(gpu)['clock_mhz'] / 1000:g}"
     foot = say(
         language,
-        "the load/store unit: wavefronts and look-ups as the chapters count them by hand, at 1.98 GHz",
-        "访存单元：各章手算的波前与查缓存行次数，按 1.98 GHz",
+        f"the load/store unit at {ghz} GHz: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere",
+        f"访存单元（{ghz} GHz）：共享内存的波前；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入",
     )
     return _drawn(rows, limit, (title, note, foot), language)
 

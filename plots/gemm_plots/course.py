@@ -103,7 +103,11 @@ class Course:
         return self._json("steps.json").get(step.name, {}).get("at_4096")
 
     def load_store_per_instruction(self, step: Step) -> float | None:
-        """Wavefronts and cache look-ups per FMA or HMMA of the default, as the step's chapter counts them by hand."""
+        """Wavefronts per FMA or HMMA of the default, as the step's chapter counts them by hand.
+
+        In FP32 with the cache look-ups that the chapter counts; on tensor cores without them, but for step 14, which
+        has look-ups alone.
+        """
         return self._json("steps.json").get(step.name, {}).get("load_store_per_instruction")
 
     def gpu(self, gpu: str) -> dict[str, Any]:

@@ -39,11 +39,7 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
             names.append(step.short)
             values.append(value)
         y += 1.3
-    ax.set_xscale("log")
-    ax.set_xlim(min(values) / 1.6, max(values) * 1.6)
-    marks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if min(values) / 1.6 <= t <= max(values) * 1.6]
-    ax.set_xticks(marks, [f"{t:g}" for t in marks])
-    ax.set_xticks([], minor=True)
+    panels.log_axis(ax, min(values) / 1.6, max(values) * 1.6)
     ax.set_xlabel(say(language, "pJ per FLOP (logarithmic)", "每 FLOP 的能量，pJ（对数坐标）"))
     ax.set_ylim(y - 0.6, -0.7)
     ax.set_yticks(ticks, names)

@@ -108,12 +108,7 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
             names.append(step.short)
             values.append(record["tflops"])
         y += 1.3
-    ax.set_xscale("log")
-    low, high = min(values) / 2.6, max(values) * 1.3
-    ax.set_xlim(low, high)
-    marks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if low <= t <= high]
-    ax.set_xticks(marks, [f"{t:g}" for t in marks])
-    ax.set_xticks([], minor=True)
+    panels.log_axis(ax, min(values) / 2.6, max(values) * 1.3)
     ax.set_xlabel(say(language, "TFLOPS (logarithmic)", "TFLOPS（对数坐标）"))
     ax.set_ylim(y - 0.7, -0.6)
     ax.set_yticks(ticks, names)

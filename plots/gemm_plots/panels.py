@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,6 +201,16 @@ def bar_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), names)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
+
+
+def log_axis(ax: Axes, low: float, high: float) -> None:
+    """A logarithmic horizontal axis with marks at 1, 2 and 5 of each decade, between two positive values."""
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    marks = [t for decade in decades for t in (10.0**decade, 2 * 10.0**decade, 5 * 10.0**decade) if low <= t <= high]
+    ax.set_xticks(marks, [f"{t:g}" for t in marks])
+    ax.set_xticks([], minor=True)
 
 
 def with_share(record: Record) -> str:

@@ -7,12 +7,13 @@ from collections import Counter
 
 from matplotlib.figure import Figure
 
+from lab.ncu import L2_HITS
+
 from . import panels, style
 from .course import Course, Step
 from .records import Record, Records
 from .style import Missing, say
 
-HIT_RATE = "lts__t_sector_hit_rate.pct"
 _STAGES = re.compile(r"(\w+)_stages(\d)")
 
 
@@ -30,7 +31,7 @@ def default_over_stride(records: Records, gpu: str, step: str) -> dict[int, dict
 
 def hit_rates(records: Records, gpu: str, step: str) -> dict[int, dict[int, float]]:
     """The L2's hit rate in per cent by square size and stride, of the variant that was profiled most."""
-    rows = [r for r in records.profiles.get(gpu, []) if r["step"] == step and r["metric"] == HIT_RATE]
+    rows = [r for r in records.profiles.get(gpu, []) if r["step"] == step and r["metric"] == L2_HITS]
     rows = [r for r in rows if r["m"] == r["n"] == r["k"]]
     most = Counter(r["variant"] for r in rows).most_common(1)
     found: dict[int, dict[int, float]] = {}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from lab import l2_traffic
+from lab import l2_traffic, ncu
 
 from .records import Records
 
-SECTOR_BYTES = 32
 Counted = dict[str, float]  # by metric
 
 
@@ -32,11 +31,11 @@ def _ratio(metric: str) -> Callable[[Counted], str]:
 
 
 COLUMNS: tuple[tuple[str, str, Callable[[Counted], str]], ...] = (
-    ("received by TMA, GB", "TMA 收到，GB", _gigabytes(l2_traffic.RECEIVED)),
+    ("received by TMA, GB", "TMA 收到，GB", _gigabytes(ncu.TMA_RECEIVED)),
     ("of it by multicast", "其中经多播", _gigabytes(l2_traffic.MULTICAST)),
-    ("crossed from L2, GB", "从 L2 传出，GB", _gigabytes(l2_traffic.CROSSED, SECTOR_BYTES)),
-    ("received ÷ crossed", "收到 ÷ 传出", _ratio(l2_traffic.DELIVERED)),
+    ("crossed from L2, GB", "从 L2 传出，GB", _gigabytes(ncu.COALESCER_SECTORS, ncu.SECTOR_BYTES)),
+    ("received ÷ crossed", "收到 ÷ 传出", _ratio(ncu.COALESCER_RATIO)),
     ("merged by hardware", "硬件合并", _ratio(l2_traffic.MERGED)),
     ("by multicast", "多播", _ratio(l2_traffic.SHARED)),
-    ("read from DRAM, GB", "从显存读，GB", _gigabytes(l2_traffic.FROM_DRAM)),
+    ("read from DRAM, GB", "从显存读，GB", _gigabytes(ncu.DRAM_READ)),
 )

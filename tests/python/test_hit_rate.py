@@ -3,9 +3,10 @@
 import pytest
 
 from lab import hit_rate, record_files
+from lab.ncu import L2_HITS
 
 LINES = "".join(f"20_mma swizzle, m 64 n 64 k 64: C 00000000000000f{i}\n" for i in range(2))
-TABLE = f'"ID","Kernel Name","{hit_rate.METRIC}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
+TABLE = f'"ID","Kernel Name","{L2_HITS}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
 
 
 def program(tmp_path, text: str):
@@ -24,8 +25,26 @@ def test_launches_belong_to_the_strides_in_the_order_asked(tmp_path):
 
 
 def test_a_launch_that_is_missing_is_a_failure(tmp_path):
-    with pytest.raises(hit_rate.Failed, match="3 launches were asked for, 20_mma made 2, ncu saw 2"):
+    with pytest.raises(hit_rate.Failed, match="3 launches were asked for, 20_mma made 2"):
         hit_rate.hit_rates(tmp_path / "20_mma", 64, [1, 2, 3], program(tmp_path, LINES + TABLE), 10)
+
+
+def test_a_launch_that_ncu_missed_is_a_failure(tmp_path):
+    with pytest.raises(hit_rate.Failed, match="20_mma made 2 launches, ncu saw 1"):
+        text = LINES + TABLE[: TABLE.index('"1"')]
+        hit_rate.hit_rates(tmp_path / "20_mma", 64, [512, 1024], program(tmp_path, text), 10)
+
+
+def test_the_command_keeps_what_was_counted_and_says_what_failed(tmp_path, monkeypatch, capsys):
+    words = ["hit_rate", "20", "--sizes", "64", "--gpu", "a100", "--data", str(tmp_path), "--strides", "512", "1024"]
+    monkeypatch.setattr("sys.argv", [*words, "--ncu", program(tmp_path, LINES + TABLE)])
+    assert hit_rate.main() == 0
+    found = record_files.read(tmp_path / "a100" / "profile.jsonl")
+    assert [(r["step"], r["value"]) for r in found] == [("20_mma_warp_swizzle", 61.24), ("20_mma_warp_swizzle", 70.5)]
+    capsys.readouterr()
+    monkeypatch.setattr("sys.argv", [*words, "--ncu", str(tmp_path / "none")])
+    assert hit_rate.main() == 2
+    assert capsys.readouterr().err == f"hit_rate: {tmp_path}/none could not be started: No such file or directory\n"
 
 
 def test_records_replace_those_of_the_same_stride(tmp_path):

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from lab import l2_traffic
+from lab.ncu import Failed
 from tools.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "plots"))
@@ -33,7 +34,7 @@ def test_each_launch_has_a_record_per_metric():
 
 
 def test_a_launch_that_ncu_missed_is_a_failure():
-    with pytest.raises(l2_traffic.Failed, match="25_store made 2 launches, ncu saw 1"):
+    with pytest.raises(Failed, match="25_store made 2 launches, ncu saw 1"):
         l2_traffic.records(output(1), "25_store")
 
 

@@ -11,8 +11,9 @@ from test_practice import NAMED, environment
 
 from tools import practice_grade, practice_run
 from tools.errors import UserError
+from tools.languages import CHINESE, ENGLISH
 from tools.paths import BUILD, SIMULATOR
-from tools.practice_tasks import CHINESE, ENGLISH, Task
+from tools.practice_tasks import Task
 
 TASK = NAMED[3]
 LAUNCH = "  gemm_kernel<<<grid, block, 0, stream>>>(g);\n"

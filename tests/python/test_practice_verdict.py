@@ -6,8 +6,8 @@ import pytest
 from test_practice import NAMED, environment, graded
 
 from tools import gpu, practice, practice_grade, practice_run, practice_tasks
+from tools.languages import ENGLISH
 from tools.practice_grade import Verdict
-from tools.practice_tasks import ENGLISH
 
 TASK = NAMED[8]
 

@@ -1,4 +1,8 @@
-"""`./gemm profile`, on what ncu printed on an H200 (tests/python/ncu); ncu and the step are programs that repeat it."""
+"""`./gemm profile`: the pages in tests/python/ncu were printed on an H200, less some columns; all else is made up.
+
+Made up are the values in EXTRA and in the fake step's record, the source page, and the counts of step 26 at 512, which
+are those of step 20. ncu and the step are programs that print all this.
+"""
 
 import csv
 import io
@@ -11,16 +15,17 @@ from pathlib import Path
 import pytest
 
 from lab import validate
-from tools import cli, gpu, profile, profile_ncu, profile_page, registry
+from tools import cli, gpu, measured, profile, profile_ncu, profile_page, registry
 from tools.errors import Failure, UserError
-from tools.practice_tasks import CHINESE, ENGLISH
+from tools.languages import CHINESE, ENGLISH
+from tools.paths import DATA, ROOT
 from tools.profile_words import REASONS, WORDS
 
 KEPT = Path(__file__).parent / "ncu"
 H200 = gpu.Gpu("NVIDIA H200", 1, ("90",))
 NO_GPU = gpu.NoGpu("no NVIDIA driver is installed")
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-# Columns that the kept pages do not have. These values are made up.
+# Columns that the kept pages do not have: made-up values.
 EXTRA = {
     profile_ncu.TENSOR_PIPE: "71.25",
     profile_ncu.ISSUE_SLOTS: "12.5",
@@ -47,6 +52,7 @@ elif "--export" in words:
 else: name = "counts"
 print((here / name).read_text())
 """
+# Its time, speed, power and clock are made up, and not of one run.
 FAKE_STEP = """\
 #!{python}
 import json, sys
@@ -64,6 +70,7 @@ for i, word in enumerate(words):
     if word.startswith("--json"):
         open(word.partition("=")[2] or words[i + 1], "w").write(json.dumps(record) + "\\n")
 """
+# Of the fake simulator, for whichever step: the loads are those of step 20 at 512.
 COUNTS = {
     **dict.fromkeys(("shared_load_conflicts", "shared_store_conflicts", "shared_store_wavefronts"), 0),
     "shared_load_wavefronts": 49152,
@@ -85,7 +92,7 @@ def with_columns(page: str, extra: dict[str, str]) -> str:
 
 
 def source_page(kernel: Path) -> str:
-    """A source page: the line that calls an inlined function, the function in another file, quotes unescaped."""
+    """A made-up source page: the line that calls an inlined function, the function in another file, quotes unescaped."""
     heading = '"Line No","Source","Address","Source","# Samples","stall_barrier","stall_long_sb","stall_wait"'
     return textwrap.dedent(
         f"""\
@@ -135,6 +142,20 @@ def program(file: Path, text: str) -> None:
     file.chmod(0o755)
 
 
+def test_the_kept_pages_are_those_of_the_records():
+    """What they share with the records is the same, so that nobody changes a page to suit a test."""
+    counts = validate.with_ratios(validate.counted(profile_ncu.values(kept("20_mma_warp_swizzle.txt"))))
+    rows = validate.table(ROOT / "docs" / "validation-h200.csv")
+    rows = [r for r in rows if (r["step"], r["variant"], r["size"]) == ("20_mma_warp_swizzle", "swizzle", "512")]
+    shared = {r["counter"]: float(r["measured"]) for r in rows if r["counter"] in counts}
+    assert len(shared) >= 5 and shared == {name: counts[name] for name in shared}
+    figures = profile_ncu.values(kept("26_clusters_4096.txt"))
+    records = measured.read(DATA / "h200" / "profile.jsonl")
+    records = [r for r in records if (r["step"], r["variant"], r["m"]) == ("26_clusters", "bf16", 4096)]
+    traffic = {r["metric"]: r["value"] for r in records if r["metric"] in figures}
+    assert len(traffic) >= 4 and traffic == {name: figures[name] for name in traffic}
+
+
 def test_the_h200_has_every_metric_that_is_asked_for(tmp_path):
     """In its list of names, or, for the source counters that the list leaves out, on a page that it printed."""
     program(tmp_path / "ncu", f"#!/bin/sh\ncat {KEPT / 'metrics_gh100.txt'}\n")
@@ -148,7 +169,7 @@ def test_the_h200_has_every_metric_that_is_asked_for(tmp_path):
 
 
 def test_the_page_of_a_launch_that_the_simulator_counts_too(machine, tmp_path):
-    """Step 20 at 512: times, launch and shared memory as they were on the H200."""
+    """Step 20 at 512: the time under ncu, the launch and shared memory as they were on the H200; EXTRA is made up."""
     found = machine("20_mma_warp_swizzle", "swizzle", with_columns(kept("20_mma_warp_swizzle.txt"), EXTRA), 512)
     lines = profile_page.page(found, ENGLISH)
     text = "\n".join(lines)
@@ -190,7 +211,10 @@ def test_an_inlined_instruction_is_counted_at_the_steps_own_line(tmp_path):
 
 
 def test_a_large_launch_is_compared_at_a_small_size(machine, tmp_path):
-    """Step 26 at 4096: what crossed the coalescer is the H200's; the simulator counts another launch, at 512."""
+    """Step 26 at 4096: time and what crossed the coalescer are the H200's.
+
+    The requests of L2 are made up (EXTRA), and step 20's page stands in for what ncu says of step 26 at 512.
+    """
     page = with_columns(kept("26_clusters_4096.txt"), EXTRA)
     counts = kept("20_mma_warp_swizzle.txt").replace("20_mma_warp_swizzle swizzle", "26_clusters bf16")
     found = machine("26_clusters", "bf16", page, 4096, counts)

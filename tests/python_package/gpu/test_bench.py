@@ -1,7 +1,6 @@
 """The benchmark on a GPU: its table, its records, and that it agrees with the steps' executables."""
 
 import json
-import statistics
 import subprocess
 
 import pytest
@@ -32,8 +31,8 @@ def test_a_line_and_a_record(tmp_path, capsys):
     for one in records:
         assert one["ms_p20"] <= one["ms"] <= one["ms_p80"]
         assert one["tflops"] == pytest.approx(2 * 1024**3 / one["ms"] / 1e9, rel=1e-4)
+        assert 0 < one["ratio_p20"] <= one["ratio"] <= one["ratio_p80"]
         assert 0 < one["worst_of_bound"] < 1
-    assert statistics.median(one["ratio"] for one in records) > 0
 
 
 def test_it_agrees_with_the_executable_in_the_ratio_to_the_library(tmp_path):

@@ -1,0 +1,94 @@
+"""Nsight Compute on the launches of a step: how it is started, and the numbers in what it prints."""
+
+import csv
+import io
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+# Metrics that more than one of our programs asks for.
+L2_HITS = "lts__t_sector_hit_rate.pct"
+TMA_RECEIVED = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum"  # bytes, in all SMs
+COALESCER_SECTORS = "lrc__lrc2xbar_sectors_op_read.sum"  # that crossed from L2
+COALESCER_RATIO = "lrc__average_xbar2gpc_sectors_op_read.ratio"  # sectors delivered per sector that crossed
+DRAM_READ = "dram__bytes_read.sum"
+SECTOR_BYTES = 32
+
+ONE_LAUNCH = ("--fingerprint", "--verify", "off")
+LIMIT_SECONDS = 300.0  # of one start of a program
+PRINTED = re.compile(
+    r"^(?P<step>\S+) (?P<variant>\S+), m (?P<m>\d+) n \d+ k \d+: C (?P<bits>[0-9a-f]{16})$", re.MULTILINE
+)
+
+
+class Failed(Exception):
+    """A program that is needed did not do its part: one line that says what."""
+
+
+def run(command: list, limit: float = LIMIT_SECONDS) -> str:
+    """Runs a program and returns its output."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
+    except OSError as error:
+        raise Failed(f"{words[0]} could not be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{' '.join(words)} took longer than {limit:g} s") from error
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(words)} failed: {(done.stderr or done.stdout).strip()[-400:]}")
+    return done.stdout
+
+
+def command(ncu: str, kernels: Iterable[str], metrics: Iterable[str]) -> list[str]:
+    """How ncu is started on kernels whose names begin so; the clock stays as it is, as in every timing."""
+    pattern = f"regex:^({'|'.join(kernels)})"
+    return [ncu, "--clock-control", "none", "--kernel-name", pattern, "--metrics", ",".join(metrics)]
+
+
+def profiled(
+    step: Path,
+    kernels: Iterable[str],
+    work: list,
+    ncu: str,
+    metrics: Sequence[str],
+    limit: float,
+    options: Iterable[str] = (),
+) -> str:
+    """What a step and ncu print when every launch of its kernels is profiled; all of them in one start of the step.
+
+    `options` are ncu's own, besides. Without any it empties the caches before each launch.
+    """
+    printed = ["--csv", "--page", "raw", "--print-units", "base"]
+    return run([*command(ncu, kernels, metrics), *printed, *options, step, *work, *ONE_LAUNCH], limit)
+
+
+def launches(output: str, metrics: Sequence[str], name: str) -> list[tuple[re.Match[str], dict[str, float]]]:
+    """Each launch in what `profiled` returns: the line that the step `name` printed of it, and its metrics."""
+    printed, counted = list(PRINTED.finditer(output)), parse(output, metrics)
+    if len(printed) != len(counted):
+        raise Failed(f"{name} made {len(printed)} launches, ncu saw {len(counted)}")
+    return list(zip(printed, counted, strict=True))
+
+
+def parse(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
+    """The metrics of each launch in ncu's CSV: a row of names, one of units, then one per launch, among other lines."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+    rows = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
+    if len(rows) < 3:
+        raise Failed(
+            "ncu saw no launch of a step's kernel; may it read counters here? (run as root, or allow profiling)"
+        )
+    launches = []
+    for row in rows[2:]:
+        shown_as = dict(zip(rows[0], row, strict=False))
+        numbers = {metric: shown_as.get(metric, "").replace(",", "") for metric in metrics}
+        launches.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9.]+", text)})
+    return launches
+
+
+def known_metrics(ncu: str, limit: float = LIMIT_SECONDS) -> set[str]:
+    """The names of the metrics that this GPU has, without the suffixes that say how they are summed up."""
+    listed = [run([ncu, "--query-metrics", *which], limit) for which in ([], ["--query-metrics-collection", "source"])]
+    return set(re.findall(r"^(\w+)", "\n".join(listed), re.MULTILINE))

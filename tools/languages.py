@@ -1,0 +1,17 @@
+"""The languages that the commands speak."""
+
+import os
+from collections.abc import Iterable
+
+ENGLISH, CHINESE = "en", "zh-CN"
+
+
+def language(chinese: bool) -> str:
+    """The language to speak: Chinese where it is asked for, or where the environment says so."""
+    told = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return CHINESE if chinese or told.startswith("zh") else ENGLISH
+
+
+def listed(spoken: str, parts: Iterable[str]) -> str:
+    """Several things in one sentence."""
+    return ("、" if spoken == CHINESE else ", ").join(parts)
