@@ -44,6 +44,8 @@ COUNTERS = {
     "tma_store_bytes": ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",),
     "wgmma_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",),
 }
+# Of an instruction that not every GPU has (stmatrix): nothing where there is no such counter.
+WHERE_THERE_IS = {PASSES.format("stsm")}
 # The instrumentation gives the conflicts of all accesses as one sum; it has cp.async in it too, in a way of its own, so
 # that a step with cp.async is compared by the L1's counters, in which another warp's passes may show.
 WITH_COPIES, WITHOUT_COPIES = ("shared_load_conflicts", "shared_store_conflicts"), ("shared_conflicts",)
@@ -101,7 +103,8 @@ def counted(launch: dict[str, float]) -> dict[str, float]:
     """Our counters, of one launch's metrics; those of which a term is missing are left out."""
     found = {}
     for name, terms in COUNTERS.items():
-        values = [launch.get(term.removeprefix("-")) for term in terms]
+        names = [term.removeprefix("-") for term in terms]
+        values = [launch.get(term, 0.0 if term in WHERE_THERE_IS else None) for term in names]
         if None not in values:
             signs = [-1 if term.startswith("-") else 1 for term in terms]
             found[name] = sum(sign * value for sign, value in zip(signs, values, strict=True))

@@ -60,6 +60,13 @@ def test_conflicts_are_those_of_the_instrumentation_where_there_is_no_copy():
     assert validate.counted(with_copies)["shared_load_conflicts"] == 0
 
 
+def test_a_gpu_without_stmatrix_has_its_stores_counted():
+    stores, matrices = (validate.PASSES.format(kind) for kind in ("st", "stsm"))
+    assert validate.counted({stores: 3.0})["shared_store_wavefronts"] == 3
+    assert validate.counted({stores: 3.0, matrices: 2.0})["shared_store_wavefronts"] == 5
+    assert "shared_store_wavefronts" not in validate.counted({matrices: 2.0})
+
+
 def test_no_launch_is_a_failure():
     with pytest.raises(Failed, match="no launch"):
         parse("==PROF== Connected\n==WARNING== No kernels were profiled.\n", validate.METRICS)
