@@ -264,8 +264,8 @@ void launch_by_size(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                     cudaStream_t stream) {
   const Choice<AB> choices[] = {
       choice<AB, B_MAJOR, Large, EARLY>(1.0, 2.4),   choice<AB, B_MAJOR, Wide, EARLY>(1.45, 3.7),
-      choice<AB, B_MAJOR, Square, EARLY>(0.52, 2.4), choice<AB, B_MAJOR, Small, EARLY>(0.305, 1.2),
-      choice<AB, B_MAJOR, Split, EARLY>(0.52, 4.5),
+      choice<AB, B_MAJOR, Square, EARLY>(0.52, 2.4), choice<AB, B_MAJOR, Small, EARLY>(0.325, 1.2),
+      choice<AB, B_MAJOR, Turns, EARLY>(0.78, 0.7),  choice<AB, B_MAJOR, Split, EARLY>(0.52, 4.5),
   };
   const int multiprocessors = multiprocessors_here(), slices = ceil_div(g.k, BK);
   const auto cost = [&](const Choice<AB>& choice) {
