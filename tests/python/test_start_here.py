@@ -76,7 +76,9 @@ def test_wavefronts_on_hopper_are_those_of_the_simulator(step):
     counts = RECORDS.counts_of(step.name, "large" if step.number == 27 else None)["counts"]
     wavefronts = counts.get("wgmma_wavefronts", 0) + counts["shared_load_wavefronts"]
     hmmas = counts["tensor_ops"]
-    if "wgmma_wavefronts" in counts:  # each of four warps has executed it: 64 rows of A and BN columns of B, 32 bytes each
+    if (
+        "wgmma_wavefronts" in counts
+    ):  # each of four warps has executed it: 64 rows of A and BN columns of B, 32 bytes each
         products = counts["tensor_ops"] / 4
         columns = (counts["wgmma_wavefronts"] / products * 128 - 64 * 32) / 32
         hmmas = products * 2 * 64 * columns * 16 / 4096
@@ -89,7 +91,9 @@ def test_the_page_has_the_wavefronts_that_the_chart_of_hopper_draws(language):
     page = (ROOT / "docs" / f"tensor-cores{ENDING[language]}.md").read_text(encoding="utf-8")
     drawn = {f"{COURSE.load_store_per_instruction(step):g}" for step in COURSE.ladder("hopper")}
     assert drawn == {"1.375", "1", "0.958"} and all(re.search(rf"(?<![\d.]){one}(?![\d.]\d)", page) for one in drawn)
-    assert bounds_charts.load_store_bound(COURSE, "h200", registry.find("25", COURSE.steps)) == pytest.approx(1071, abs=1)
+    assert bounds_charts.load_store_bound(COURSE, "h200", registry.find("25", COURSE.steps)) == pytest.approx(
+        1071, abs=1
+    )
 
 
 def test_the_bounds_are_those_of_the_chapters():
