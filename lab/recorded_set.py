@@ -112,8 +112,9 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
 
 
 def micro_benchmarks() -> list[Task]:
-    """Those that belong to no step: the instructions, and the main loops of wgmma."""
+    """Those that belong to no step: the main loops of wgmma, latencies, and what instructions reach."""
     return [
         Task("power", "lab/main_loop/main_loop", "main_loop.jsonl", capability=HOPPER),
+        Task("limits", "lab/latency/latency", "latency.jsonl"),
         Task("limits", "lab/micro/mma_limit", "limits.jsonl"),
     ]

@@ -15,6 +15,7 @@ from . import (
     energy,
     error_charts,
     glossary,
+    latencies,
     step_charts,
     sweep_charts,
     swizzle_charts,
@@ -424,6 +425,20 @@ def _limits(page: Page) -> str:
     return _by_gpu(page, page.course.steps, of, "no instruction limit was measured")
 
 
+def _latencies(page: Page) -> str:
+    def of(gpu: str) -> Table | None:
+        found = [(words, latencies.find(page.records, gpu, *which)) for *which, words in latencies.ROWS]
+        head = [page.say("the result of", "等待的结果"), page.say("cycles", "周期"), "20–80 %", "ns"]
+        made = Table(head, used=[r for _, r in found if r])
+        for words, r in found:
+            if r:
+                figures = [latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80", "nanoseconds")]
+                made.rows.append([words(page.language), figures[0], "–".join(figures[1:3]), figures[3]])
+        return made if made.rows else None
+
+    return _by_gpu(page, page.course.steps, of, "no latency was measured: build/lab/latency/latency")
+
+
 def _wgmma_alone(page: Page) -> str:
     """wgmma with resident operands: by type, with random data and with zeros."""
 
@@ -626,6 +641,7 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _glossary,
     "ladders": _ladders,
     "limits": _limits,
+    "latencies": _latencies,
     "wgmma-alone": _wgmma_alone,
     "main-loops": _main_loops,
     "error": _error,
