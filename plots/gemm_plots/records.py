@@ -33,11 +33,12 @@ COMPLETE = "complete"  # the default once more, among the variants that leave wo
 
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
-BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the four files
+BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the five files
 LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
 MAIN_LOOP_FILE = "main_loop"
 ALONE_FILE = "alone"
+STREAM_K_FILE = "stream_k"
 VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
@@ -47,6 +48,7 @@ _BOTTLENECK_FIELDS = {**_TIMING_FIELDS, "leaves_out": str}
 _LIMIT_FIELDS = {"limit": str, "a": str, "acc": str, "tflops": float}
 _MAIN_LOOP_FIELDS = {**_LIMIT_FIELDS, "options": dict, "power_w": float}
 _ALONE_FIELDS = {**_TIMING_FIELDS, "power_w": float}
+_STREAM_K_FIELDS = {**_TIMING_FIELDS, "options": dict, "baseline": str, "ms": float}
 _COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
@@ -57,8 +59,8 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, profiles, bottlenecks, main loops of wgmma and defaults that were run
-    alone, for their power; counts, instruction mixes, what is covered."""
+    """Everything recorded: by GPU timings, limits, profiles, bottlenecks, main loops of wgmma, defaults that were run
+    alone, for their power, and step 27 in turn with stream-K; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Records:
     bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
     main_loops: dict[str, list[Record]] = field(default_factory=dict)
     alone: dict[str, list[Record]] = field(default_factory=dict)
+    stream_k: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
@@ -207,6 +210,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         PROFILE_FILE: (records.profiles, _PROFILE_FIELDS),
         MAIN_LOOP_FILE: (records.main_loops, _MAIN_LOOP_FIELDS),
         ALONE_FILE: (records.alone, _ALONE_FIELDS),
+        STREAM_K_FILE: (records.stream_k, _STREAM_K_FIELDS),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):
