@@ -39,6 +39,7 @@ PROFILE_FILE = "profile"
 MAIN_LOOP_FILE = "main_loop"
 ALONE_FILE = "alone"
 LATENCY_FILE = "latency"
+STREAM_K_FILE = "stream_k"
 VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
@@ -51,6 +52,7 @@ _ALONE_FIELDS = {**_TIMING_FIELDS, "power_w": float}
 _LATENCY_FIELDS = {"latency": str, "options": dict} | dict.fromkeys(
     ("cycles", "cycles_p20", "cycles_p80", "nanoseconds"), float
 )
+_STREAM_K_FIELDS = {**_TIMING_FIELDS, "options": dict, "baseline": str, "ms": float}
 _COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
@@ -61,8 +63,8 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, latencies, profiles, bottlenecks, main loops of wgmma and defaults that
-    were run alone, for their power; counts, instruction mixes, what is covered."""
+    """Everything recorded: by GPU timings, limits, latencies, profiles, bottlenecks, main loops of wgmma, defaults that
+    were run alone, for their power, and step 27 in turn with stream-K; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
@@ -71,6 +73,7 @@ class Records:
     bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
     main_loops: dict[str, list[Record]] = field(default_factory=dict)
     alone: dict[str, list[Record]] = field(default_factory=dict)
+    stream_k: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
@@ -213,6 +216,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         MAIN_LOOP_FILE: (records.main_loops, _MAIN_LOOP_FIELDS),
         ALONE_FILE: (records.alone, _ALONE_FIELDS),
         LATENCY_FILE: (records.latencies, _LATENCY_FIELDS),
+        STREAM_K_FILE: (records.stream_k, _STREAM_K_FIELDS),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):

@@ -17,6 +17,7 @@ from . import (
     glossary,
     latencies,
     step_charts,
+    stream_k,
     sweep_charts,
     swizzle_charts,
     traffic,
@@ -491,6 +492,31 @@ def _main_loops(page: Page) -> str:
     return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
 
 
+def _stream_k(page: Page) -> str:
+    """Stream-K beside step 27: speeds relative to it in the same pass, and of the best library call."""
+
+    def of(gpu: str) -> Table | None:
+        found = page.records.stream_k.get(gpu, [])
+        names = stream_k.variants(found)
+        default = next((r["variant"] for r in found if r["default"]), "")
+        head = ["M×N×K", page.say("step 27, TFLOPS", "步骤 27，TFLOPS")]
+        head += [page.say(f"`{name}` ÷ step 27", f"`{name}` ÷ 步骤 27") for name in names]
+        head += [page.say(f"{of_what} of the best library call", f"{of_what}相对最快的库调用") for of_what in
+                 (page.say("step 27", "步骤 27"), page.say("best stream-K", "最快的 stream-K "))]  # fmt: skip
+        made = Table(head, used=found)
+        for size in dict.fromkeys(map(stream_k.size_of, found)):
+            name = f"{size[0]}³" if len(set(size)) == 1 else "×".join(map(str, size))
+            speeds = {variant: stream_k.beside_default(found, size, variant) for variant in names}
+            fastest = max(names, key=lambda variant: speeds[variant].median)
+            cells = [name, _figure(stream_k.tflops(found, size))]
+            cells += [f"{one.median:.2f} ({one.least:.2f}–{one.most:.2f})" for one in speeds.values()]
+            cells += [f"{stream_k.beside_library(found, size, one):.3f}" for one in (default, fastest)]
+            made.rows.append(cells)
+        return made if found else None
+
+    return _by_gpu(page, page.course.steps, of, "stream-K was not timed beside step 27")
+
+
 _PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
 _LOOP_FIGURES = ("TFLOPS", "20–80 %", "SM MHz", "W")
 _TYPES_IN_ORDER = (("bf16", "f32"), ("f16", "f32"), ("f16", "f16"), ("tf32", "f32"), ("e4m3", "f32"))
@@ -644,6 +670,7 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "latencies": _latencies,
     "wgmma-alone": _wgmma_alone,
     "main-loops": _main_loops,
+    "stream-k": _stream_k,
     "error": _error,
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
 }

@@ -284,6 +284,8 @@ MUTANTS = (
     ),
     Mutant("27_by_size", INDEX, "left(piece, quad), rank ^ 1)", "left(piece, quad), rank)", WRONG, "split"),
     Mutant("27_by_size", BARRIER, "  if (SPLIT > 1) cluster_sync();  // the other block may", "  //", EXITED, "split"),
+    Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
 )
 
 
