@@ -29,6 +29,7 @@ BASELINES = {  # what a kernel is timed in turn with: in its own types, but for 
     BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of the others, that are as precise as the kernel
 }
 CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
+REFERENCE_GPU = "h200"  # the one that every page shows
 COMPLETE = "complete"  # the default once more, among the variants that leave work out
 
 SIMULATOR_DIR = "simulator"
@@ -70,12 +71,17 @@ class Records:
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
     launched: dict[str, str] = field(default_factory=dict)  # by step: the variant that a default launches from 4096 on
+    shown: frozenset[str] | None = None  # the GPUs whose records charts and tables show; None: all
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
-        """GPUs with at least one timing of one of the steps; most records first, then by name."""
+        """The GPUs that are shown, with at least one timing of one of the steps; most records first, then by name."""
         wanted = set(steps)
-        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items()}
+        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items() if self.shows(gpu)}
         return sorted((gpu for gpu, count in seen.items() if count), key=lambda gpu: (-seen[gpu], gpu))
+
+    def shows(self, gpu: str) -> bool:
+        """Do charts and tables show this GPU's records? Those that compare GPUs show them all."""
+        return self.shown is None or gpu in self.shown
 
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""
