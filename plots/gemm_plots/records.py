@@ -34,11 +34,12 @@ COMPLETE = "complete"  # the default once more, among the variants that leave wo
 
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
-BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the four files
+BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the five files
 LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
 MAIN_LOOP_FILE = "main_loop"
 ALONE_FILE = "alone"
+SEVERAL_FILE = "several_gpus"
 VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
@@ -48,6 +49,11 @@ _BOTTLENECK_FIELDS = {**_TIMING_FIELDS, "leaves_out": str}
 _LIMIT_FIELDS = {"limit": str, "a": str, "acc": str, "tflops": float}
 _MAIN_LOOP_FIELDS = {**_LIMIT_FIELDS, "options": dict, "power_w": float}
 _ALONE_FIELDS = {**_TIMING_FIELDS, "power_w": float}
+_SEVERAL_FIELDS = {
+    **{"layout": str, "way": str, "product": str, "gpus": int, "chunks": int, "nccl_blocks": Real, "bytes_sent": int},
+    **{"ms": float, "ms_p20": float, "ms_p80": float, "tflops": float, "one_gpu_ms": float, "arithmetic_ms": float},
+    **{"speed_up": float, "exposed_ms": Real},
+}
 _COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
@@ -58,8 +64,8 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, profiles, bottlenecks, main loops of wgmma and defaults that were run
-    alone, for their power; counts, instruction mixes, what is covered."""
+    """Everything recorded: by GPU timings, limits, profiles, bottlenecks, main loops of wgmma, defaults that were run
+    alone, for their power, and products on several GPUs; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
@@ -67,6 +73,7 @@ class Records:
     bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
     main_loops: dict[str, list[Record]] = field(default_factory=dict)
     alone: dict[str, list[Record]] = field(default_factory=dict)
+    several: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
@@ -213,6 +220,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         PROFILE_FILE: (records.profiles, _PROFILE_FIELDS),
         MAIN_LOOP_FILE: (records.main_loops, _MAIN_LOOP_FIELDS),
         ALONE_FILE: (records.alone, _ALONE_FIELDS),
+        SEVERAL_FILE: (records.several, _SEVERAL_FIELDS),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):
