@@ -29,6 +29,7 @@ BASELINES = {  # what a kernel is timed in turn with: in its own types, but for 
     BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of the others, that are as precise as the kernel
 }
 CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
+REFERENCE_GPU = "h200"  # the one that every page shows
 COMPLETE = "complete"  # the default once more, among the variants that leave work out
 
 SIMULATOR_DIR = "simulator"
@@ -40,6 +41,7 @@ MAIN_LOOP_FILE = "main_loop"
 ALONE_FILE = "alone"
 LATENCY_FILE = "latency"
 STREAM_K_FILE = "stream_k"
+SEVERAL_FILE = "several_gpus"
 VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
@@ -53,6 +55,11 @@ _LATENCY_FIELDS = {"latency": str, "options": dict} | dict.fromkeys(
     ("cycles", "cycles_p20", "cycles_p80", "nanoseconds"), float
 )
 _STREAM_K_FIELDS = {**_TIMING_FIELDS, "options": dict, "baseline": str, "ms": float}
+_SEVERAL_FIELDS = {
+    **{"layout": str, "way": str, "product": str, "gpus": int, "chunks": int, "nccl_blocks": Real, "bytes_sent": int},
+    **{"ms": float, "ms_p20": float, "ms_p80": float, "tflops": float, "one_gpu_ms": float, "arithmetic_ms": float},
+    **{"speed_up": float, "exposed_ms": Real},
+}
 _COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
@@ -64,7 +71,8 @@ class RecordError(Exception):
 @dataclass
 class Records:
     """Everything recorded: by GPU timings, limits, latencies, profiles, bottlenecks, main loops of wgmma, defaults that
-    were run alone, for their power, and step 27 in turn with stream-K; counts, instruction mixes, what is covered."""
+    were run alone, for their power, step 27 in turn with stream-K, and products on several GPUs; counts, instruction
+    mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
@@ -74,16 +82,22 @@ class Records:
     main_loops: dict[str, list[Record]] = field(default_factory=dict)
     alone: dict[str, list[Record]] = field(default_factory=dict)
     stream_k: dict[str, list[Record]] = field(default_factory=dict)
+    several: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
     launched: dict[str, str] = field(default_factory=dict)  # by step: the variant that a default launches from 4096 on
+    shown: frozenset[str] | None = None  # the GPUs whose records charts and tables show; None: all
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
-        """GPUs with at least one timing of one of the steps; most records first, then by name."""
+        """The GPUs that are shown, with at least one timing of one of the steps; most records first, then by name."""
         wanted = set(steps)
-        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items()}
+        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items() if self.shows(gpu)}
         return sorted((gpu for gpu, count in seen.items() if count), key=lambda gpu: (-seen[gpu], gpu))
+
+    def shows(self, gpu: str) -> bool:
+        """Do charts and tables show this GPU's records? Those that compare GPUs show them all."""
+        return self.shown is None or gpu in self.shown
 
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""
@@ -217,6 +231,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         ALONE_FILE: (records.alone, _ALONE_FIELDS),
         LATENCY_FILE: (records.latencies, _LATENCY_FIELDS),
         STREAM_K_FILE: (records.stream_k, _STREAM_K_FIELDS),
+        SEVERAL_FILE: (records.several, _SEVERAL_FIELDS),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):

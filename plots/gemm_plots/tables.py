@@ -15,6 +15,7 @@ from . import (
     energy,
     error_charts,
     glossary,
+    gpu_tables,
     latencies,
     step_charts,
     stream_k,
@@ -401,6 +402,107 @@ def _bottlenecks(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
+def _ratio(one: float, other: float) -> str:
+    return f"{one / other:.2f}"
+
+
+def _other_gpus(page: Page) -> str:
+    """Every step's default on each GPU at 4096 and 8192, and what it is there to the first GPU."""
+    course, records = page.course, page.records
+    names = [gpu_tables.short_name(records, gpu) for gpu in gpu_tables.compared(records)]
+    if len(names) < 2:
+        raise Missing("the steps were timed on one GPU alone")
+    made = Table([page.say("step", "步骤")])
+    for size in (4096, 8192):
+        made.head += [f"{name}, {size}³" for name in names] + [f"{name} ÷ {names[0]}" for name in names[1:]]
+    made.head += [page.say(f"{name}, of the library", f"{name}，相对库") for name in names]
+    for step in course.steps:
+        small, large = (gpu_tables.timed(course, records, step, size) for size in (4096, 8192))
+        if not all(small[1:]):
+            continue
+        cells = [page.link(step)]
+        for found in (small, large):
+            first = found[0]
+            cells += map(_speed, found)
+            cells += [_ratio(r["tflops"], first["tflops"]) if r and first else "–" for r in found[1:]]
+        made.rows.append(cells + [_percent(r.get("ratio") if r else None) for r in large])
+        made.used += [r for r in small[1:] + large[1:] if r]
+    note = page.say(
+        "TFLOPS of the defaults; the library: cuBLAS, for Hopper the best library call, at 8192³",
+        "默认变体的 TFLOPS；库：cuBLAS，Hopper 为最快的库调用，8192³",
+    )
+    return f"{note}\n\n{made}"
+
+
+def _other_gpus_power(page: Page) -> str:
+    """Every step's default run alone on each GPU: speed, clock, watts and joules."""
+    records = page.records
+    names = [gpu_tables.short_name(records, gpu) for gpu in gpu_tables.compared(records)]
+    made = Table([page.say("step", "步骤")])
+    for what in ("TFLOPS", "MHz", "W", "pJ/FLOP"):
+        made.head += [f"{name}, {what}" for name in names]
+    for step in page.course.steps:
+        found = gpu_tables.alone(records, step)
+        if len(found) < 2 or not all(found):
+            continue
+        cells = [page.link(step), *map(_speed, found), *(f"{r['sm_mhz']:.0f}" for r in found)]
+        made.rows.append(
+            [*cells, *(f"{r['power_w']:.0f}" for r in found), *(f"{energy.per_flop(r):.3g}" for r in found)]
+        )
+    if not made.rows:
+        raise Missing("no step was run alone on two GPUs: ./gemm record --only power")
+    note = page.say("the defaults alone at 8192³, without a library beside them", "默认变体单独运行，8192³，旁边没有库")
+    return f"{note}\n\n{made}"
+
+
+def _published(page: Page) -> str:
+    """What others published of kernels that resemble a step, on other GPUs."""
+    facts = page.course.published().get("speeds", {})
+    head = [page.say("GPU", "GPU"), page.say("kernel", "kernel"), page.say("resembles", "相近的步骤")]
+    head += ["TFLOPS", page.of("cublas"), page.say("of peak", "相对峰值"), page.say("source", "来源")]
+    made = Table(head, texts=3, remark=True)
+    for r in facts.get("figures", []):
+        step = page.course.step(r["step"])
+        share = r["tflops"] / r["cublas"] if "cublas" in r else None
+        cells = [r["gpu"], f"`{r['kernel']}`", page.link(step) if step else "", _figure(r["tflops"]), _percent(share)]
+        made.rows.append([*cells, _percent(r["tflops"] / r["peak"]), facts["sources"][r["source"]][page.language]])
+    if not made.rows:
+        raise Missing("published.json has no speeds")
+    return str(made)
+
+
+def _several_gpus(page: Page, layout: str) -> str:
+    """One product on several GPUs, a way per row."""
+
+    def of(gpu: str) -> str | None:
+        found = gpu_tables.several(page.records, gpu, layout)
+        head = [page.say("GPUs", "GPU 数"), page.say("way", "方式"), page.say("product", "乘法")]
+        head += [page.say("chunks", "chunk 数"), page.say("ms", "毫秒"), "20–80 %", "TFLOPS"]
+        head += [page.say("speed-up", "加速比"), page.say("arithmetic alone", "只有计算")]
+        head += [page.say("communication alone", "只有通信"), page.say("exposed", "未掩盖")]
+        made = Table([*head, page.say("hidden", "掩盖的比例")], used=found, texts=3)
+        for r in found:
+            of_step = page.course.steps[int(r["product"]) - 1].short if r["product"].isdigit() else "torch.matmul"
+            cells = [str(r["gpus"]), f"`{r['way']}`", of_step, str(r["chunks"]) if r["chunks"] > 1 else "–"]
+            cells += [f"{r['ms']:.2f}", f"{r['ms_p20']:.2f}–{r['ms_p80']:.2f}", _speed(r), f"**{r['speed_up']:.2f}**"]
+            moved = f"{r['communication_ms']:.2f}" if "communication_ms" in r else "–"
+            share = f"{r['hidden']:.0%}" if "hidden" in r else "–"
+            made.rows.append([*cells, f"{r['arithmetic_ms']:.2f}", moved, f"{r['exposed_ms']:.2f}", share])
+        if not found:
+            return None
+        first = found[0]
+        made.note = page.say(
+            f"{first['m']}³ in BF16, PyTorch {first['torch'].partition('+')[0]}, NCCL {first['nccl']}; times in ms",
+            f"BF16，{first['m']}³，PyTorch {first['torch'].partition('+')[0]}，NCCL {first['nccl']}；时间单位为毫秒",
+        )
+        return f"{_where(page, gpu, made)}\n\n{made}"
+
+    parts = [part for gpu in sorted(page.records.several) if (part := of(gpu))]
+    if not parts:
+        raise Missing("no product on several GPUs is recorded: python/examples/tensor_parallel.py")
+    return "\n\n".join(parts)
+
+
 def _glossary(page: Page) -> str:
     names = [step.name for step in page.course.steps]
     return glossary.page(glossary.load(page.course.root), names, page.language)
@@ -672,6 +774,11 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "main-loops": _main_loops,
     "stream-k": _stream_k,
     "error": _error,
+    "other-gpus": _other_gpus,
+    "other-gpus-power": _other_gpus_power,
+    "published-speeds": _published,
+    "several-gpus-row": partial(_several_gpus, layout="row"),
+    "several-gpus-column": partial(_several_gpus, layout="column"),
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
 }
 OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
