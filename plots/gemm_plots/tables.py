@@ -274,7 +274,11 @@ def _cutlass(page: Page) -> str:
             beside = page.course.yardstick(step.ladder)
             library = {_measured(r): r.get("ratio") for r in rows if r.get("baseline") == beside}
             for r in sorted((r for r in rows if r.get("baseline") == CUTLASS), key=_measured):
-                cells = [f"{page.link(step)} `{r['variant']}`", step_charts.kind_in_words(r, page.language), str(r["m"])]
+                cells = [
+                    f"{page.link(step)} `{r['variant']}`",
+                    step_charts.kind_in_words(r, page.language),
+                    str(r["m"]),
+                ]
                 cells += [_speed(r), _figure(r["baseline_tflops"]), _percent(r["ratio"])]
                 made.rows.append([*cells, _percent(library.get(_measured(r))), r["baseline_kernel"]])
                 made.used.append(r)
