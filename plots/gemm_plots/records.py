@@ -21,12 +21,14 @@ Record = dict[str, Any]
 
 CUBLAS, CUBLAS_F32_SUMS, CUBLAS_F16_SUMS = "cublas", "cublas_f32_sums", "cublas_f16_sums"
 CUBLASLT, BEST_LIBRARY = "cublaslt", "best_library"
+CUTLASS = "cutlass"
 BASELINES = {  # what a kernel is timed in turn with: in its own types, but for those that say which sums they have
     CUBLAS: Words("cuBLAS", "cuBLAS"),
     CUBLAS_F32_SUMS: Words("cuBLAS, FP32 sums", "cuBLAS（FP32 累加）"),
     CUBLAS_F16_SUMS: Words("cuBLAS, FP16 sums", "cuBLAS（FP16 累加）"),
     CUBLASLT: Words("cublasLt", "cublasLt"),
-    BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of the others, that are as precise as the kernel
+    BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of those above that are as precise as the kernel
+    CUTLASS: Words("CUTLASS", "CUTLASS"),  # compiled from templates, where it was asked for: no library's call
 }
 CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
 REFERENCE_GPU = "h200"  # the one that every page shows
@@ -145,10 +147,13 @@ class Records:
         return statistics.median(found) if found else None
 
     def beside(self, gpu: str, steps: Iterable[str]) -> list[str]:
-        """The baselines that timings of these steps were taken beside; cuBLAS where there is none."""
+        """The libraries' calls that timings of these steps were taken beside; cuBLAS where there is none.
+
+        CUTLASS is not among them: few sizes are timed beside it, and they have a table of their own.
+        """
         wanted = set(steps)
         seen = {r.get("baseline") for r in self.timings.get(gpu, []) if r["step"] in wanted}
-        return [b for b in BASELINES if b in seen] or [CUBLAS]
+        return [b for b in BASELINES if b in seen and b != CUTLASS] or [CUBLAS]
 
     def covers(self, step: str) -> dict[str, list[str]]:
         """The published kernels that each variant of a step covers, in the order of its variants."""

@@ -25,7 +25,7 @@ from . import (
 )
 from .course import Course, Step
 from .panels import LOOKS
-from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
+from .records import BASELINES, BEST_LIBRARY, CUBLASLT, CUTLASS, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
@@ -154,7 +154,6 @@ def _ladder(page: Page, name: str) -> str:
     names = [s.name for s in steps]
 
     def of(gpu: str) -> Table:
-        calls = [b for b in records.beside(gpu, names) if b in LOOKS]
         baselines = _ratio_columns(records.beside(gpu, names))
         ratios = [page.of(b) for b in baselines]
         head = [
@@ -176,7 +175,7 @@ def _ladder(page: Page, name: str) -> str:
             cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
             made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
             best = max(best, speed)
-        for base in calls:
+        for base in LOOKS:
             speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
             peak = page.course.peak(gpu, steps[-1])
             share = speeds[0] / peak if speeds[0] and peak else None
@@ -264,6 +263,39 @@ def _step(page: Page, step: Step) -> str:
         return made if made.rows else None
 
     return _by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
+
+
+def _cutlass(page: Page) -> str:
+    """Every timing beside CUTLASS, and the same variant's share of what its ladder is measured against."""
+
+    def of(gpu: str) -> Table | None:
+        head = [page.say("step", "步骤"), page.say("types", "类型"), "M = N = K", "TFLOPS", "CUTLASS"]
+        head += [page.of(CUTLASS), page.say("of the library", "相对库")]
+        made = Table([*head, page.say("its kernel", "它的 kernel")], texts=2, remark=True)
+        for step in page.course.steps:
+            rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
+            beside = page.course.yardstick(step.ladder)
+            library = {_measured(r): r.get("ratio") for r in rows if r.get("baseline") == beside}
+            for r in sorted((r for r in rows if r.get("baseline") == CUTLASS), key=_measured):
+                cells = [
+                    f"{page.link(step)} `{r['variant']}`",
+                    step_charts.kind_in_words(r, page.language),
+                    str(r["m"]),
+                ]
+                cells += [_speed(r), _figure(r["baseline_tflops"]), _percent(r["ratio"])]
+                made.rows.append([*cells, _percent(library.get(_measured(r))), r["baseline_kernel"]])
+                made.used.append(r)
+        made.note = page.say(
+            "the library: cuBLAS, for Hopper the best library call, as in the tables of the steps",
+            "库：cuBLAS，Hopper 为最快的库调用，与各步骤的表相同",
+        )
+        return made if made.rows else None
+
+    return _by_gpu(page, page.course.steps, of, "no timing beside CUTLASS")
+
+
+def _measured(record: Record) -> tuple[str, int, int, int]:
+    return record["variant"], record["m"], record["n"], record["k"]
 
 
 def _variants(page: Page, step: Step) -> str:
@@ -768,6 +800,7 @@ MIXED = (
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _glossary,
     "ladders": _ladders,
+    "cutlass": _cutlass,
     "limits": _limits,
     "latencies": _latencies,
     "wgmma-alone": _wgmma_alone,
