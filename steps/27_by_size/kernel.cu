@@ -44,7 +44,7 @@
 constexpr int MMA_M = 64, MMA_K = 16, BK = 64;  // of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int MEETING = 1 + CONSUMERS;  // the first named barrier of both consumers; one each has
-constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
 constexpr int DEFAULT_BAND = 2048;                                // rows of C in a band
@@ -80,7 +80,9 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int rank = SPLIT > 1 ? cluster_rank() : 0;
   const int first_tile = blockIdx.x / SPLIT, step = gridDim.x / SPLIT;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int warpgroup = warp / 4;  // the consumers, then the producer
+  // The consumers, then the producer. Taken from lane 0: the compiler then knows it to be one value
+  // per warp, and keeps what follows from it where wgmma reads descriptors, in uniform registers.
+  const int warpgroup = __shfl_sync(~0u, warp / 4, 0);
   const bool first_thread = threadIdx.x % WARPGROUP == 0;
 
   extern __shared__ __align__(1024) char As[];  // STAGES times As[BM][BK] and Bs, then C's pieces
@@ -121,9 +123,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (SPLIT > 1) cluster_sync();  // the consumers meet those of the other block
   } else {
     take_registers<CONSUMER_REGISTERS>();
-    const int sharer = warpgroup % T::SHARERS, turn = warpgroup / T::SHARERS;
+    const int sharer = T::TURNS > 1 ? 0 : warpgroup, turn = T::TURNS > 1 ? warpgroup : 0;
     const uint32_t As_read = shared_address(As) + sharer * T::WM * ROW_BYTES;
-    const uint32_t Bs_read = shared_address(Bs);
+    const uint64_t first_a = matrix_descriptor<Major::K>(As_read, BK);
+    const uint64_t first_b = matrix_descriptor<B_MAJOR>(shared_address(Bs), BK);
     char* const Cs = As + T::RING_BYTES + warpgroup * T::ROOM * PIECE_BYTES;
     const auto release = [&](int stage) {
       if (lane == 0) barrier_arrive(&empty[stage]);
@@ -162,9 +165,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       int stage_before = 0;
       for (int slice = 0; slice < slices; ++slice, place.advance()) {
         barrier_wait(&full[place.stage], place.parity);
-        const int stage = place.stage * T::STAGE_BYTES;
-        const uint64_t a = matrix_descriptor<Major::K>(As_read + stage, BK);
-        const uint64_t b = matrix_descriptor<B_MAJOR>(Bs_read + stage, BK);
+        const int stage = place.stage * (T::STAGE_BYTES >> 4);  // in a descriptor
+        const uint64_t a = first_a + stage, b = first_b + stage;
         wgmma_fence();  // this warp has done with the sums of the tile before
 #pragma unroll
         for (int k_step = 0; k_step < BK / MMA_K; ++k_step)
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         named_barrier_arrive(MEETING + 1 - turn, CONSUMERS * WARPGROUP);
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
-      place.skip((T::TURNS - 1) * slices);
+      if (T::TURNS > 1) place.skip(slices);
 
       if constexpr (SPLIT > 1) {
         // The ring has served: it takes the sums of the pieces that the other block stores.
