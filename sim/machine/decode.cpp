@@ -154,11 +154,12 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
   written_ = &instruction;
   made_ = Instruction{};
   program_.first_use.push_back(static_cast<uint32_t>(program_.register_uses.size()));
-  const std::vector<Form>* const forms = Table::instance().find(instruction.opcode);
-  if (!forms) refuse("the simulator does not know this instruction");
-  const auto form =
-      std::find_if(forms->begin(), forms->end(), [&](const Form& each) { return each.build || fits(each); });
-  if (form == forms->end()) refuse("operands that this instruction does not take");
+  const std::vector<const Form*> forms = Table::instance().find(instruction.opcode);
+  if (forms.empty()) refuse("the simulator does not know this instruction");
+  const auto fitting =
+      std::find_if(forms.begin(), forms.end(), [&](const Form* each) { return each->build || fits(*each); });
+  if (fitting == forms.end()) refuse("operands that this instruction does not take");
+  const Form* const form = *fitting;
 
   made_.run = form->run;
   made_.guard = constant(Width::predicate, 1);

@@ -1,6 +1,8 @@
 #include "machine/forms.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 namespace sim {
 
@@ -38,30 +40,76 @@ const Table& Table::instance() {
   return table;
 }
 
-void Table::add(const std::string& pattern, const Form& form) {
+namespace {
+
+/// A pattern's first choice: what comes before it, the alternatives, what comes behind.
+struct Choice {
+  std::string_view before, behind;
+  std::vector<std::string_view> alternatives;
+};
+
+std::optional<Choice> first_choice(std::string_view pattern) {
   const size_t open = pattern.find('{');
-  if (open == std::string::npos) {
-    forms_[pattern].push_back(form);
-    return;
-  }
+  if (open == std::string_view::npos) return std::nullopt;
   const size_t close = pattern.find('}', open);
+  Choice choice{.before = pattern.substr(0, open), .behind = pattern.substr(close + 1), .alternatives = {}};
   for (size_t from = open + 1; from <= close;) {
     const size_t to = std::min(pattern.find(',', from), close);
-    add(pattern.substr(0, open) + pattern.substr(from, to - from) + pattern.substr(close + 1), form);
+    choice.alternatives.push_back(pattern.substr(from, to - from));
     from = to + 1;
   }
+  return choice;
 }
 
-const std::vector<Form>* Table::find(const std::string& opcode) const {
-  const auto found = forms_.find(opcode);
-  return found == forms_.end() ? nullptr : &found->second;
+bool matches(std::string_view pattern, std::string_view opcode) {
+  const auto choice = first_choice(pattern);
+  if (!choice) return pattern == opcode;
+  if (!opcode.starts_with(choice->before)) return false;
+  const std::string_view rest = opcode.substr(choice->before.size());
+  return std::any_of(choice->alternatives.begin(), choice->alternatives.end(), [&](std::string_view each) {
+    return rest.starts_with(each) && matches(choice->behind, rest.substr(each.size()));
+  });
 }
 
-std::vector<std::string> Table::opcodes() const {
-  std::vector<std::string> names;
-  for (const auto& [name, forms] : forms_) names.push_back(name);
-  std::sort(names.begin(), names.end());
-  return names;
+/// Calls body(text) for the pattern with each of its first alternatives.
+template <class Body>
+void for_alternatives(const Choice& choice, Body body) {
+  for (const std::string_view each : choice.alternatives)
+    body(std::string(choice.before) + std::string(each) + std::string(choice.behind));
+}
+
+void expand(const std::string& pattern, std::set<std::string>& to) {
+  if (const auto choice = first_choice(pattern))
+    for_alternatives(*choice, [&](const std::string& text) { expand(text, to); });
+  else
+    to.insert(pattern);
+}
+
+}  // namespace
+
+void Table::add(const std::string& pattern, const Form& form) {
+  const auto choice = first_choice(pattern);
+  const size_t dot = pattern.find('.');
+  if (choice && choice->before.size() < dot)  // of the name itself
+    for_alternatives(*choice, [&](const std::string& text) { add(text, form); });
+  else
+    by_name_[pattern.substr(0, dot)].push_back({pattern, form});
+}
+
+std::vector<const Form*> Table::find(const std::string& opcode) const {
+  std::vector<const Form*> forms;
+  const auto lines = by_name_.find(opcode.substr(0, opcode.find('.')));
+  if (lines == by_name_.end()) return forms;
+  for (const Line& line : lines->second)
+    if (matches(line.pattern, opcode)) forms.push_back(&line.form);
+  return forms;
+}
+
+std::set<std::string> Table::opcodes() const {
+  std::set<std::string> all;
+  for (const auto& [name, lines] : by_name_)
+    for (const Line& line : lines) expand(line.pattern, all);
+  return all;
 }
 
 }  // namespace sim

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -133,12 +134,10 @@ class Table {
   }
 
   /// The forms of an opcode; none for one that is unknown.
-  const std::vector<Form>* find(const std::string& opcode) const;
+  std::vector<const Form*> find(const std::string& opcode) const;
 
-  /// How many opcodes, with their modifiers, are known.
-  size_t size() const { return forms_.size(); }
-
-  std::vector<std::string> opcodes() const;
+  /// Every opcode known, with its modifiers.
+  std::set<std::string> opcodes() const;
 
  private:
   template <auto function, class Result, class... Types>
@@ -147,7 +146,13 @@ class Table {
     add(pattern, {Run::letters(), counted_as, &Run::run});
   }
 
-  std::unordered_map<std::string, std::vector<Form>> forms_;
+  struct Line {
+    std::string pattern;
+    Form form;
+  };
+  /// By what comes before the first dot of an opcode. The patterns stay as they are: there are tens of thousands of
+  /// opcodes, and a kernel has some fifty.
+  std::unordered_map<std::string, std::vector<Line>> by_name_;
 };
 
 // Each file of the machine adds what it executes. Functions that add are cold, here and in the files: they run once,

@@ -1,15 +1,16 @@
 /// Products that need no model of how a tensor core adds: mma and wmma of integers and of f64 (PTX ISA 9.7.14).
 ///
 /// Sums of integers are exact. They wrap around, or with .satfinite are cut off at the ends of s32, once for each
-/// instruction. A sum of f64 begins with c, and is rounded to nearest after each product, in the order of k.
+/// instruction. A sum of f64 begins with c, and is rounded to nearest after each product, in the order of k: as it was
+/// recorded on an H200.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
 #include "machine/block.h"
 #include "machine/decode.h"
-#include "machine/floating.h"
 #include "machine/forms.h"
 #include "machine/tensor.h"
 
@@ -71,9 +72,19 @@ s32 sum_of(const s16* a, const s16* b, uint32_t depth, s32 c, bool saturates) {
   return accumulated(c, sum, saturates);
 }
 
+/// a·b + c. As recorded, a NaN of c stays the one it is, only quiet, and what has no value is the negative NaN without
+/// a payload. Which of several NaN stays was not recorded.
+f64 fused(f64 a, f64 b, f64 c) {
+  constexpr u64 quiet = u64{1} << 51, no_value = 0xfff8000000000000u;
+  for (const f64 each : {c, a, b})
+    if (std::isnan(each)) return std::bit_cast<f64>(std::bit_cast<u64>(each) | quiet);
+  const f64 sum = std::fma(a, b, c);
+  return std::isnan(sum) ? std::bit_cast<f64>(no_value) : sum;
+}
+
 f64 sum_of(const f64* a, const f64* b, uint32_t depth, f64 c, bool) {
-  for (uint32_t k = 0; k < depth; ++k) c = std::fma(a[k], b[k], c);
-  return canonical(c);
+  for (uint32_t k = 0; k < depth; ++k) c = fused(a[k], b[k], c);
+  return c;
 }
 
 /// `Factor`: what holds all elements of A and B; `Value`: C's elements.

@@ -24,6 +24,7 @@ struct Request {
   uint8_t width = 4;         ///< bytes of a register
   uint8_t byte = 0;          ///< of the register, where a lane has only one
   bool by_ldmatrix = false;  ///< the lanes name rows of 16 bytes
+  bool has_lines = false;    ///< four lanes after the other access 16 bytes side by side
   uint32_t mask = all_lanes;
   std::array<uint8_t, warp_size> line = {}, along = {};  ///< the lane's element: line of memory, and place in it
 };
@@ -76,6 +77,13 @@ Plan plan(const Fragment& fragment, uint8_t in_place, bool rows, bool by_rows_of
                       .width = width,
                       .byte = static_cast<uint8_t>(byte)};
       for (uint32_t lane = 0; lane < warp_size; ++lane) place(request, lane, cell_of(lane));
+      request.has_lines = bytes == 4;
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const uint32_t of_line = lane / 4 * 4;
+        request.has_lines &=
+            request.line[lane] == request.line[of_line] &&
+            request.along[lane] - request.along[of_line] == static_cast<int>(lane % 4 * 4 / fragment.element_bytes);
+      }
       result.requests.push_back(request);
     };
     if (fragment.element_bytes == 1 && along_lines) {
@@ -144,6 +152,29 @@ const std::vector<PlanFor>& plans() {
   return all;
 }
 
+/// Where the lanes' elements lie behind the first one, in bytes: for each request of a plan.
+struct Offsets {
+  uint64_t stride_bytes = ~uint64_t{0};
+  std::vector<std::array<uint64_t, warp_size>> of_request;
+};
+
+/// A kernel loads its tiles with the same stride again and again: the last one's offsets are kept, for each plan.
+const Offsets& offsets_of(uint32_t number, uint64_t stride_bytes) {
+  static thread_local std::vector<Offsets> last(plans().size());
+  Offsets& offsets = last[number];
+  if (offsets.stride_bytes == stride_bytes) return offsets;
+  const PlanFor& planned = plans()[number];
+  const uint64_t place_bytes = std::max(planned.element_bits / 8, 1);
+  offsets.stride_bytes = stride_bytes;
+  offsets.of_request.resize(planned.plan.requests.size());
+  for (size_t i = 0; i < offsets.of_request.size(); ++i) {
+    const Request& request = planned.plan.requests[i];
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+      offsets.of_request[i][lane] = request.line[lane] * stride_bytes + request.along[lane] * place_bytes;
+  }
+  return offsets;
+}
+
 void refuse(Warp& warp, Finding kind, const std::string& why) {
   Block& block = warp.block;
   block.report(kind, warp.here(), nowhere, [&] { return block.what_it_does(warp, 0) + ": " + why; });
@@ -174,9 +205,8 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
   Lanes base;
   read_addresses(warp, all_lanes, access.address, base);
   const u32* const strides = warp.lanes<const u32>(access.stride);
-  bool alike = true;
-  for (uint32_t lane = 1; lane < warp_size; ++lane)
-    alike &= base.address[lane] == base.address[0] && strides[lane] == strides[0];
+  const bool alike = std::equal(base.address.begin() + 1, base.address.end(), base.address.begin()) &&
+                     std::equal(strides + 1, strides + warp_size, strides);
   if (!alike) return refuse(warp, Finding::unsupported, "its lanes give different addresses or strides");
   uint64_t address = base.address[0];
   Place place = access.address.place;
@@ -194,13 +224,13 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
   }
 
   const bool shared = place == Place::shared;
-  const uint32_t place_bytes = std::max(planned.element_bits / 8, 1);
+  const Offsets& offsets = offsets_of(access.plan, stride_bytes);
   std::byte* const origin = shared ? block.shared.data() : nullptr;
   for (uint32_t number = 0; number < plan.requests.size(); ++number) {
     const Request& request = plan.requests[number];
-    Lanes lanes{.mask = request.mask, .bytes = request.bytes, .address = {}};
-    for (uint32_t lane = 0; lane < warp_size; ++lane)
-      lanes.address[lane] = address + request.line[lane] * stride_bytes + request.along[lane] * place_bytes;
+    Lanes lanes;
+    lanes.mask = request.mask, lanes.bytes = request.bytes;
+    for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = address + offsets.of_request[number][lane];
     if (request.mask != all_lanes) fill_inactive(lanes);
     const uint32_t memo = access.memo + number + (shared ? max_requests : 0);
     const uint32_t* const of_request = registers + request.first;
@@ -233,7 +263,9 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
     } else {
       for (uint32_t i = 0; i < request.count; ++i) {
         auto* const to = warp.lanes<std::byte>(of_request[i]);
-        if (request.bytes == 1)
+        if (request.has_lines)
+          for (uint32_t lane = 0; lane < warp_size; lane += 4) std::memcpy(to + 4 * lane, at(lane), 16);
+        else if (request.bytes == 1)
           for_lanes(lanes.mask, [&](uint32_t lane) { to[4 * lane + request.byte] = *at(lane); });
         else if (request.width == 8)
           for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(to + 8 * lane, at(lane) + 8 * i, 8); });

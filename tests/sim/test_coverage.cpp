@@ -9,7 +9,7 @@ TEST(Coverage, EveryLanewiseInstructionWasEvaluated) {
   if (all.test_to_run_count() < all.total_test_count()) GTEST_SKIP() << "only some tests were asked for";
   const std::set<std::string> elsewhere = {"trap", "ret", "exit", "ret.uni", "bar.warp.sync", "activemask.b32"};
   for (const std::string& opcode : Table::instance().opcodes()) {
-    const Form& form = Table::instance().find(opcode)->front();
+    const Form& form = *Table::instance().find(opcode).front();
     const bool lanewise = !form.build && !form.operands.empty();
     const bool address = opcode.starts_with("cvta") || opcode.starts_with("isspacep");  // see test_memory.cpp
     // See test_control.cpp and test_calls.cpp.

@@ -843,7 +843,7 @@ TEST(TensorChecks, WhatIsNotModelledIsRefusedByName) {
 }
 
 TEST(TensorCounts, ClassesOfTheInstructions) {
-  const auto class_of = [](const std::string& opcode) { return Table::instance().find(opcode)->front().counted_as; };
+  const auto class_of = [](const std::string& opcode) { return Table::instance().find(opcode).front()->counted_as; };
   EXPECT_EQ(class_of("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), Class::tensor);
   EXPECT_EQ(class_of("wmma.mma.sync.aligned.row.col.m8n32k16.f16.f16"), Class::tensor);
   EXPECT_EQ(class_of("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), Class::load_shared);
