@@ -112,7 +112,9 @@ def parser() -> Parser:
 
     record = add(_record, "time the complete recorded set on this GPU; goes on where it stopped")
     record.add_argument("--steps", metavar="LIST", help="only these steps: 01-04,07")
-    record.add_argument("--only", choices=recorded_set.PARTS, help="only this part of the set")
+    record.add_argument(
+        "--only", action="append", choices=recorded_set.PARTS, help="only this part of the set; repeatable"
+    )
     record.add_argument("--devices", metavar="LIST", help="share the runs out over these GPUs: 0,1,2,3 or all")
     record.add_argument("--min-time", type=float, metavar="S", help="seconds of each side of a round")
     record.add_argument("--rounds", type=int, metavar="N", help="rounds of kernel and baselines in turn")

@@ -13,7 +13,7 @@ from tools.paths import DATA, ROOT
 sys.path.insert(0, str(ROOT / "plots"))
 from gemm_plots import records as plot_records
 
-REFERENCE_GPU = "h200"
+REFERENCE_GPU = plot_records.REFERENCE_GPU
 FIGURE_SIZE = 4096  # the square size that every step is timed at
 
 Records = plot_records.Records

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from tools import build, gpu, listing, process, registry, simulated
+from tools import build, gpu, listing, measured, process, registry, simulated
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
 from tools.languages import ENGLISH, language, listed, said
@@ -93,7 +93,7 @@ def run(chosen: Plan, setup: bool) -> None:
         if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
             listing.print_table(chosen.steps, chosen.here.folder, chosen.spoken)
         say(said(chosen.spoken, "Drawing the charts", "正在画图表"))
-        drawn = process.run([sys.executable, PLOT])
+        drawn = process.run([sys.executable, PLOT, *_beside(chosen)])
         code = code or drawn
         if drawn == 0:
             charts, data = f"{shown(CHARTS)}/", f"{shown(DATA)}/"
@@ -101,6 +101,13 @@ def run(chosen: Plan, setup: bool) -> None:
                      f"图表在 {charts}，记录在 {data}"))  # fmt: skip
     if code:
         raise Failure(code=code)
+
+
+def _beside(chosen: Plan) -> list[str]:
+    """The option that has the charts show the GPU that is here beside the course's own."""
+    here = chosen.here.folder if isinstance(chosen.here, gpu.Gpu) else measured.REFERENCE_GPU
+    timed = any((DATA / here / f"{step.name}.jsonl").exists() for step in chosen.steps)
+    return [f"--beside={here}"] if timed and here != measured.REFERENCE_GPU else []
 
 
 def _ask_whether_they_are_known(environment: Environment, chosen: Plan) -> None:

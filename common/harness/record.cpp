@@ -102,6 +102,7 @@ std::vector<ordered_json> timing_records(const std::string& step, const Variant&
       record["ratio"] = rounded(against->ratio.median);
       record["ratio_p20"] = rounded(against->ratio.p20);
       record["ratio_p80"] = rounded(against->ratio.p80);
+      if (!against->kernel.empty()) record["baseline_kernel"] = against->kernel;
     }
     if (variant.left_out.empty()) {
       record["error"] = rounded(verified.error);
