@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import panels, style
+from . import findings, panels, style
 from .course import Course, Step
 from .records import COMPLETE, Record, Records
 from .step_charts import kind
@@ -129,15 +129,11 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     where = records.gpu_name(gpu)
     style.heading(
         drawn,
+        findings.left_out(step, [(r.words(language), r.gain) for rows in by_size.values() for r in rows], language),
         say(
             language,
-            f"{step.short}: with one piece of work left out · {where}",
-            f"{step.short}：省去一项工作之后 · {where}",
-        ),
-        say(
-            language,
-            "wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
-            "结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
+            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
+            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
         ),
     )
     entries = []

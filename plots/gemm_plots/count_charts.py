@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from gemm_plots.figures.text import Words
 
-from . import panels, style
+from . import findings, panels, style
 from .course import Course, Step
 from .records import Record, Records
 from .style import Missing, say
@@ -136,11 +136,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
     rows = [(s.short, r) for s, r in found]
     if not rows:
         raise Missing(f"no shared-memory access counted in the {name} ladder")
-    title = say(
-        language,
-        f"Shared-memory wavefronts per 1000 multiply-adds, {name.upper()}",
-        f"每 1000 次乘加的共享内存波前（wavefront）数，{name.upper()}",
-    )
+    title = findings.conflicts_of_ladder(name.upper(), [(s, _conflicts(r)) for s, r in found], language)
     return _wavefronts(rows, title, language, chosen(found, language), one_scale=True)
 
 
@@ -149,23 +145,29 @@ def step_counts(course: Course, records: Records, step: Step, language: str) -> 
     rows = [(r["variant"], r) for r in records.counted_variants(step.name) if sum(shared_parts(r))]
     if len(rows) < 2:
         raise Missing(f"fewer than two variants of {step.name} with shared memory counted")
-    title = say(
-        language,
-        f"Shared-memory wavefronts per 1000 multiply-adds, variants of {step.short}",
-        f"每 1000 次乘加的共享内存波前（wavefront）数，{step.short} 的各变体",
-    )
-    return _wavefronts(rows, title, language)
+    title = findings.conflicts([(name, r, _conflicts(r)) for name, r in rows], language)
+    return _wavefronts(rows, title, language, name=step.short)
+
+
+def _conflicts(record: Record) -> float:
+    """Bank conflicts per 1000 multiply-adds, of loads and stores."""
+    return sum(shared_parts(record)[1::2])
 
 
 def _wavefronts(
-    rows: list[tuple[str, Record]], title: str, language: str, remark: str = "", one_scale: bool = False
+    rows: list[tuple[str, Record]],
+    title: str,
+    language: str,
+    remark: str = "",
+    one_scale: bool = False,
+    name: str = "",
 ) -> Figure:
     """Loads beside stores; `one_scale`: on axes of one length, else each panel as far as its longest bar."""
     drawn, axes = _bars(rows, 2)
     parts = [shared_parts(record) for _, record in rows]
     longest = [max(p[first] + p[first + 1] for p in parts) for first in (0, 2)]
     names = (say(language, "loads", "读"), say(language, "stores and asynchronous copies", "写与异步拷贝"))
-    for ax, first, name, top in zip(axes, (0, 2), names, longest, strict=True):
+    for ax, first, what, top in zip(axes, (0, 2), names, longest, strict=True):
         for row, (needed, extra) in enumerate(p[first : first + 2] for p in parts):
             ax.barh(row, needed, 0.66, color=style.BLUE, zorder=2)
             ax.barh(row, extra, 0.66, left=needed, color=style.RED, zorder=2)
@@ -173,13 +175,13 @@ def _wavefronts(
             share = f"  ({extra / (needed + extra):.0%})" if extra else ""
             panels.bar_text(ax, needed + extra, row, text + share)
         ax.set_xlim(0, 1.3 * (max(longest) if one_scale else top) or 1)
-        ax.set_title(name, fontsize=10)
+        ax.set_title(what, fontsize=10)
     note = say(
         language,
-        f"counted by the simulator at {_size(rows)}; in brackets: the share that is conflicts",
-        f"模拟器计数，{_size(rows)}；括号内为冲突所占比例",
+        f"shared-memory wavefronts per 1000 multiply-adds, counted at {_size(rows)}; in brackets: the share of conflicts",
+        f"每 1000 次乘加的共享内存波前（wavefront）数，模拟器计数，{_size(rows)}；括号内为冲突所占比例",
     )
-    style.heading(drawn, title, note + remark)
+    style.heading(drawn, title, (name and name + say(language, ": ", "：")) + note + remark)
     needed, conflicts = say(language, "without conflict", "无冲突所需"), say(language, "bank conflicts", "bank 冲突")
     style.legend(drawn, [("box", style.BLUE, needed), ("box", style.RED, conflicts)], 0.76)
     return drawn
@@ -191,7 +193,7 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
     found = counted(course, records, name)
     rows = [(s.short, r) for s, r in found]
     drawn, (ax,) = _bars(rows, 1)
-    longest = 0.0
+    longest, totals = 0.0, []
     for row, (_, record) in enumerate(rows):
         by_class = record["counts"].get("by_class", {})
         at = 0.0
@@ -200,19 +202,16 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
             ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
             at += value
         panels.bar_text(ax, at, row, f"{at:.2f}")
+        totals.append((found[row][0], at))
         longest = max(longest, at)
     ax.axvline(1, color=style.INK, ls=(0, (1, 1.5)), lw=1.5)
     ax.set_xlim(0, longest * 1.1)
     style.heading(
         drawn,
+        findings.instructions(name.upper(), totals, per(language), language),
         say(
             language,
-            f"Warp instructions {per(language)}, {name.upper()}",
-            f"{per(language)} 对应的 warp 指令数，{name.upper()}",
-        ),
-        say(
-            language,
-            f"PTX executed, counted by the simulator at {_size(rows)}; dotted: 1, {nothing_but(language)}",
+            f"PTX executed by warps, counted by the simulator at {_size(rows)}; dotted: 1, {nothing_but(language)}",
             f"模拟器执行的 PTX 指令，{_size(rows)}；点线为 1，即{nothing_but(language)}",
         )
         + chosen(found, language),

@@ -7,7 +7,7 @@ import statistics
 
 from matplotlib.figure import Figure
 
-from . import panels, step_charts, style
+from . import findings, panels, step_charts, style
 from .course import Course
 from .records import Record, Records
 from .step_charts import TYPE_NAMES
@@ -75,7 +75,9 @@ def accumulation(course: Course, records: Records, language: str) -> Figure:
     ax.set_ylabel(say(language, "relative error ‖C − ref‖ / ‖ref‖", "相对误差 ‖C − ref‖ / ‖ref‖"))
     style.heading(
         drawn,
-        say(language, "What the accumulator's type costs", "累加器类型的代价"),
+        findings.accumulators(
+            found[narrow], found[next(kind for kind in found if kind[1:] == ("f16", "f32"))], language
+        ),
         say(
             language,
             "normal random inputs against an FP64 reference, as recorded with each timing; logarithmic axes",

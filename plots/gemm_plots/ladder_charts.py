@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import panels, style
+from . import findings, panels, style
 from .course import Course, Step
 from .records import BASELINES, Record, Records
 from .style import Missing, say
@@ -51,12 +51,12 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
     where = panels.on_gpus(records, gpus, language)
     style.heading(
         drawn,
-        say(language, f"The {name.upper()} ladder at {SIZE}³ · {where}", f"{name.upper()} 阶梯，{SIZE}³ · {where}"),
+        findings.ladder(name.upper(), [r for r in found[gpus[0]].values() if r], BASELINES[beside](language), language),
         say(
             language,
-            f"each step's default variant; in brackets: share of {BASELINES[beside]('en')} in the same run "
+            f"{SIZE}³, {where}; each step's default variant; in brackets: share of {BASELINES[beside]('en')} in the same run "
             "(green: ahead of it)",
-            f"每一步的默认变体；括号内为同一次运行中相对{_spaced(beside)}的比例（绿色：超过{_spaced(beside, '')}）",
+            f"{SIZE}³，{where}；每一步的默认变体；括号内为同一次运行中相对{_spaced(beside)}的比例（绿色：超过{_spaced(beside, '')}）",
         ),
     )
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
@@ -117,11 +117,11 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
     where = records.gpu_name(gpu)
     style.heading(
         drawn,
-        say(language, f"All ladders at {SIZE}³ · {where}", f"全部阶梯，{SIZE}³ · {where}"),
+        findings.all_ladders([r["tflops"] for _, rows in groups for _, r in rows], SIZE, language),
         say(
             language,
-            "each step's default variant, beside what its ladder is measured against; cuBLAS computes FP16 with wgmma",
-            "每一步的默认变体，以及各阶梯的参照；cuBLAS 用 wgmma 计算 FP16",
+            f"{where}; each step's default variant, beside what its ladder is measured against; cuBLAS computes FP16 with wgmma",
+            f"{where}；每一步的默认变体，以及各阶梯的参照；cuBLAS 用 wgmma 计算 FP16",
         ),
     )
     style.legend(drawn, list(kinds.values()), 0.78)
@@ -149,8 +149,10 @@ def sizes(course: Course, records: Records, name: str, language: str) -> Figure:
         panels.size_axis(ax, at)
         lines.finish(4.2)
         ax.set_ylabel("TFLOPS")
-    where = records.gpu_name(gpus[0]) if len(gpus) == 1 else ""
-    title = say(language, f"Speed over size, {name.upper()} · {where}", f"速度随尺寸的变化，{name.upper()} · {where}")
-    style.heading(drawn, title.rstrip(" ·"), beyond)
+    where, at = panels.on_gpus(records, gpus, language), records.square_sizes(gpus[0], names)
+    timed = {s: [(step, r["tflops"]) for step in steps if (r := records.default_at(gpus[0], step.name, s))] for s in at}
+    best = {size: max(rows, key=lambda row: row[1]) for size, rows in timed.items()}
+    note = say(language, "; ", "；").join(filter(None, [where, beyond]))
+    style.heading(drawn, findings.fastest(name.upper(), best, language), note)
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn

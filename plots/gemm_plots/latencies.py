@@ -16,8 +16,12 @@ KB_OF_LEVELS = {"L1": 64, "L2": 8192, "DRAM": 1 << 20}  # rings that a level hol
 LEVELS = {"L1": Words("L1", "L1"), "L2": Words("L2", "L2"), "DRAM": Words("DRAM", "显存")}
 ROWS = (  # of the table: what is recorded under which options, in words
     ("FP32 FMA", {}, Words("FP32 FMA", "FP32 FMA")),
-    ("mma.sync.m16n8k16", {"sum_bits": 16}, Words("`mma.sync.m16n8k16`, FP16 sums", "`mma.sync.m16n8k16`，FP16 累加")),
-    ("mma.sync.m16n8k16", {"sum_bits": 32}, Words("`mma.sync.m16n8k16`, FP32 sums", "`mma.sync.m16n8k16`，FP32 累加")),
+    (
+        "mma.sync.m16n8k16",
+        {"sum_bits": 16},
+        Words("product of 16×8×16 on a tensor core, FP16 sums", "Tensor Core 上 16×8×16 的乘法，FP16 累加"),
+    ),
+    ("mma.sync.m16n8k16", {"sum_bits": 32}, Words("the same, FP32 sums", "同上，FP32 累加")),
     ("barrier", {"threads": 256}, Words("barrier of 256 threads", "256 个线程的屏障")),
     ("barrier", {"threads": 1024}, Words("barrier of 1024 threads", "1024 个线程的屏障")),
     ("shared load", {}, Words("load from shared memory", "读共享内存")),
@@ -63,7 +67,7 @@ def over_bytes(course: Course, records: Records, language: str) -> Figure:
         cycles = named[level]["cycles"]
         ax.plot(kb, cycles, "o", color=style.BLUE, ms=8, mec="white", mew=1, zorder=5)
         at_the_end = kb == max(rings)
-        ax.annotate(f"{LEVELS[level](language)}: {figure(cycles)}", (kb, cycles), (4 if at_the_end else 0, 11),
+        ax.annotate(LEVELS[level](language) + say(language, ": ", "：") + figure(cycles), (kb, cycles), (4 if at_the_end else 0, 11),
                     textcoords="offset points", ha="right" if at_the_end else "center", fontsize=10,
                     fontweight="bold", color=style.INKS[style.BLUE])  # fmt: skip
     ticks = sorted(rings)[::2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import style
+from . import findings, style
 from .course import Course, Step
 from .records import Records
 from .style import Missing, say
@@ -45,8 +45,8 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
     ax.set_yticks(ticks, names)
     ax.tick_params(axis="y", length=0)
     ax.grid(True)
-    title = say(language, "FMAs or mma among the inner loop's instructions", "内层循环指令中 FMA 或 mma 所占比例")
-    style.heading(drawn, title)
+    rows = [(step, _shares(records, step)[-1][0]) for _, steps in groups for step in steps]
+    style.heading(drawn, findings.shares(rows, language))
     source = published.get("source", {}).get(language, "")
     entries = [("box", colour, name) for _, colour, name in LEVELS]
     style.legend(drawn, [*entries, ("box", style.AMBER, say(language, "published", "公开的数字"))], 0.56)

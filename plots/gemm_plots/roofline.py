@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import panels, style
+from . import findings, panels, style
 from .count_charts import chosen, counts_as_at_4096, flop_per_byte
 from .course import Course, Step
 from .records import Records
@@ -75,12 +75,11 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         say(language, "FLOP per byte asked of global memory (logarithmic)", "每字节全局内存请求对应的 FLOP（对数）")
     )
     ax.set_ylabel("TFLOPS")
-    where = records.gpu_name(gpu)
     shown = [(step, counts_as_at_4096(course, records, step)) for _, _, step in points]
     tiles = chosen([(step, record) for step, record in shown if record], language)
     style.heading(
         drawn,
-        say(language, f"Roofline, {name.upper()} at {SIZE}³ · {where}", f"Roofline，{name.upper()}，{SIZE}³ · {where}"),
+        findings.intensity(name.upper(), points, language),
         say(
             language,
             "bytes are what the loads ask for, before any cache: a point above the DRAM line is served by L1 and L2",
@@ -92,8 +91,8 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         drawn,
         say(
             language,
-            f"Intensity from the simulator's sectors, speed measured. Peaks: {facts['source'][language]}.",
-            f"强度取自模拟器的扇区计数，速度为实测。峰值来源：{facts['source'][language]}。",
+            f"Intensity from the simulator's sectors, speed measured at {SIZE}³. Peaks: {facts['source'][language]}.",
+            f"强度取自模拟器的扇区计数，速度为 {SIZE}³ 的实测。峰值来源：{facts['source'][language]}。",
         ),
     )
     return drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import panels, style
+from . import findings, panels, style
 from .course import Course, Step
 from .records import BASELINES, COMPLETE, CUBLAS, Record, Records
 from .style import Missing, say
@@ -63,8 +63,9 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
                 color=style.BLUE,
             )
         ax.set_ylabel("TFLOPS")
-    where = records.gpu_name(gpus[0]) if len(gpus) == 1 else ""
-    style.heading(drawn, f"{step.short} · {where}".rstrip(" ·"), beyond)
+    where = panels.on_gpus(records, gpus, language)
+    note = say(language, "; ", "；").join(filter(None, [where, beyond]))
+    style.heading(drawn, findings.over_size(course, records, gpus[0], step, language), note)
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn
 
@@ -115,14 +116,16 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
         ax.set_xlim(0, tops[gpu])
         panels.bar_rows(ax, names[gpu])
         ax.set_xlabel("TFLOPS")
-    where = f" · {records.gpu_name(gpus[0])}" if len(gpus) == 1 else ""
+    where = panels.on_gpus(records, gpus, language)
+    default = next((r for r in rows[gpus[0]] if r.get("default")), rows[gpus[0]][0])
+    alike = [r for r in rows[gpus[0]] if kind(r) == kind(default)]
     style.heading(
         drawn,
-        say(language, f"Variants of {step.short}, 4096³{where}", f"{step.short} 的各变体，4096³{where}"),
+        findings.among_variants(step, rows[gpus[0]], alike, language),
         say(
             language,
-            f"blue: the default; in brackets: share of {BASELINES[beside]('en')} in the same types",
-            f"蓝色：默认变体；括号内为相对同类型{' cuBLAS ' if beside == CUBLAS else '下最快的库调用'}的比例",
+            f"4096³, {where}; blue: the default; in brackets: share of {BASELINES[beside]('en')} in the same types",
+            f"4096³，{where}；蓝色：默认变体；括号内为相对同类型{' cuBLAS ' if beside == CUBLAS else '下最快的库调用'}的比例",
         ),
     )
     return drawn

@@ -8,6 +8,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from xml.sax.saxutils import escape
 
 import matplotlib
 
@@ -103,13 +104,19 @@ def figure(width: float, height: float, columns: int = 1, rows: int = 1, **kwarg
 
 
 def to_svg(drawn: Figure) -> str:
-    """The figure as SVG text, without date or version, and closes it."""
+    """The figure as SVG text, without date or version, and closes it. Screen readers read its heading."""
     buffer = io.StringIO()
     drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(drawn)
     svg = buffer.getvalue()
     svg = re.sub(r"'DejaVu Sans'", FONT, svg)
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
+    svg = re.sub(
+        r"(<svg\b[^>]*)>",
+        lambda root: f'{root[1]} role="img">\n<title>{escape(drawn.get_label())}</title>',
+        svg,
+        count=1,
+    )
     svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)
     return re.sub(r"[ \t]+$", "", svg, flags=re.M)
 
@@ -169,6 +176,7 @@ def cells(
 
 def heading(drawn: Figure, title: str, note: str = "") -> None:
     """Title and a muted line under it at the top left of the figure."""
+    drawn.set_label(title)  # for to_svg
     height = drawn.get_figheight()
     left = 0.16 / drawn.get_figwidth()
     drawn.text(left, 1 - 0.30 / height, title, fontsize=13, fontweight="bold", va="baseline")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from . import style
+from . import findings, style
 from .course import Course, Step
 from .records import BASELINES, BEST_LIBRARY, CUBLAS, Record, Records
 from .style import Missing, say
@@ -55,12 +55,10 @@ def sgemm27(course: Course, records: Records, name: str, language: str) -> Figur
     for gpu in records.gpus([s.name for s in steps]):
         swept = {s.short: r for s in steps if (r := sweep_rows(records, gpu, s.name, SGEMM27))}
         if swept:
-            title = say(
-                language,
-                f"27 large sizes beside cuBLAS, {name.upper()} · {records.gpu_name(gpu)}",
-                f"27 种大尺寸与 cuBLAS 对照，{name.upper()} · {records.gpu_name(gpu)}",
-            )
-            return _heat_maps(swept, SGEMM27, title, language)
+            last = list(swept)[-1]
+            mean, library = geometric_mean(swept[last].values()), BASELINES[CUBLAS](language)
+            title = findings.beside(last, mean, len(swept[last]), library, language)
+            return _heat_maps(swept, SGEMM27, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of a step of the {name} ladder over the 27 sizes")
 
 
@@ -76,18 +74,19 @@ def hgemm125(course: Course, records: Records, step: Step, language: str) -> Fig
         if best in swept:
             swept = {best: swept[best]}
         if swept:
-            where = records.gpu_name(gpu)
-            title = say(language, f"{step.short}, 125 sizes · {where}", f"{step.short}，125 种尺寸 · {where}")
-            return _heat_maps(swept, HGEMM125, title, language)
+            library = list(swept)[-1].removeprefix("÷ ")
+            rows = list(swept.values())[-1]
+            title = findings.beside(step.short, geometric_mean(rows.values()), len(rows), library, language)
+            return _heat_maps(swept, HGEMM125, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of {step.name} over the 125 sizes")
 
 
-def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str, language: str) -> Figure:
+def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str, where: str, language: str) -> Figure:
     """The ratio to a baseline, a row per M × N, a column per K; a panel per entry of `swept`."""
     pairs = [(m, n) for m in sweep.m_n for n in sweep.m_n]
     cell, row_height, gap, left = 0.84, 0.27, 0.3, 1.25
     panel = cell * len(sweep.k)
-    width = max(left + len(swept) * (panel + gap), 6.4)
+    width = max(left + len(swept) * (panel + gap), 7.2)
     height = 1.62 + row_height * len(pairs)
     drawn, axes = style.figure(width, height, columns=len(swept), sharey=True)
     drawn.subplots_adjust(
@@ -119,8 +118,8 @@ def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str
         title,
         say(
             language,
-            "in each cell: speed relative to the library, and TFLOPS; above: the geometric mean",
-            "每格：相对库函数的速度，以及 TFLOPS；上方为几何平均",
+            f"{where}; in each cell: speed relative to the library, and TFLOPS; above: the geometric mean",
+            f"{where}；每格：相对库函数的速度，以及 TFLOPS；上方为几何平均",
         ),
     )
     low, high = (f"{math.exp(sign * style.RATIO_REACH):.1f}" for sign in (-1, 1))

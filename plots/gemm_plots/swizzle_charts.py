@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from lab.ncu import L2_HITS
 
-from . import panels, style
+from . import findings, panels, style
 from .course import Course, Step
 from .records import Record, Records
 from .style import Missing, say
@@ -84,11 +84,11 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     where = records.gpu_name(gpu)
     style.heading(
         drawn,
-        say(language, f"{step.short}: block swizzle · {where}", f"{step.short}：block swizzle · {where}"),
+        findings.strides(step, found, language),
         say(
             language,
-            "medians; a whisker spans the middle 60% of a timing's rounds; no axis starts at 0",
-            "中位数；竖线为同一次计时中间 60% 的各轮；纵轴不从 0 开始",
+            f"{where}; medians; a whisker spans the middle 60% of a timing's rounds; no axis starts at 0",
+            f"{where}；中位数；竖线为同一次计时中间 60% 的各轮；纵轴不从 0 开始",
         ),
     )
     style.footnote(drawn, panels.conditions(records, gpu, language))
@@ -160,11 +160,11 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
     where = records.gpu_name(gpu)
     style.heading(
         drawn,
+        findings.stages(step, families, language),
         say(
             language,
-            f"{step.short}: stages × swizzle, {size}³ · {where}",
-            f"{step.short}：stage 数 × swizzle，{size}³ · {where}",
+            f"TFLOPS at {size}³, {where}; bold: the best of a panel",
+            f"{size}³ 的 TFLOPS，{where}；粗体：该图中最快",
         ),
-        say(language, "TFLOPS; bold: the best of a panel", "TFLOPS；粗体：该图中最快"),
     )
     return drawn

@@ -65,8 +65,12 @@ def drawn(hopper, name, language):
 @pytest.mark.parametrize(
     ("language", "heading", "words"),
     [
-        ("en", "The HOPPER ladder at 4096³", "share of the best library call in the same run (green: ahead of it)"),
-        ("zh-CN", "HOPPER 阶梯，4096³", "相对最快的库调用的比例（绿色：超过最快的库调用）"),
+        (
+            "en",
+            "HOPPER: from 65% to 102% of the best library call in 2 steps",
+            "share of the best library call in the same run (green: ahead of it)",
+        ),
+        ("zh-CN", "HOPPER：2 步，从最快的库调用的 65% 到 102%", "相对最快的库调用的比例（绿色：超过最快的库调用）"),
     ],
 )
 def test_the_ladder_is_drawn_beside_the_best_library_call(hopper, language, heading, words):

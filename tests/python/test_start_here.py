@@ -10,7 +10,7 @@ from tools.paths import DATA, ROOT
 
 sys.path.insert(0, str(ROOT / "plots"))
 
-from gemm_plots import bounds_charts, count_charts, records
+from gemm_plots import bounds_charts, count_charts, latencies, records
 from gemm_plots.course import Course
 from gemm_plots.figures import waves
 from gemm_plots.figures.text import LANGUAGES
@@ -108,6 +108,19 @@ def test_no_step_is_faster_than_its_bounds(step):
     assert speed < bounds_charts.load_store_bound(COURSE, "h200", step)
     if step in ON_CUDA_CORES:
         assert speed < bounds_charts.issue_bound(COURSE, RECORDS, "h200", step)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_latencies_that_are_told_are_the_recorded_ones(language):
+    page = text(language)
+    cycles = {r["options"]["ring_kb"]: r["cycles"] for r in RECORDS.latencies["h200"] if r["latency"] == latencies.LOAD}
+    for sizes, told in (((16, 64, 128), 32), ((512, 8192, 16384), 280), ((32768,), 393)):
+        assert all(round(cycles[kb]) == told for kb in sizes) and re.search(rf"(?<!\d){told}(?!\d)", page)
+    assert all(abs(value - 665) < 10 for kb, value in cycles.items() if kb >= 131072) and "665" in page
+    double = (ROOT / "docs" / f"double-buffering{ENDING[language]}.md").read_text(encoding="utf-8")
+    assert f"{cycles[8192]:.0f}" in double and f"{cycles[1 << 20]:.0f}" in double
+    mma = next(r for r in RECORDS.latencies["h200"] if r["latency"].startswith("mma"))
+    assert mma["cycles"] / mma["nanoseconds"] == pytest.approx(1.8, abs=0.01) and "1.8 GHz" in page
 
 
 def test_a_wave_holds_as_many_tiles_as_there_are_sms():

@@ -1,0 +1,70 @@
+"""The titles of charts state what the records say, and no difference within the spread of their rounds."""
+
+import sys
+
+import pytest
+
+from tools.paths import ROOT
+from tools.registry import Step
+
+sys.path.insert(0, str(ROOT / "plots"))
+
+from gemm_plots import findings
+
+STEP = Step("19_mma_stages", "80", "mma", "f16")
+
+
+def timed(tflops, spread=0.01, **others):
+    """A timing whose rounds spread by this share of its time to either side."""
+    ms = 1000 / tflops
+    return {"tflops": tflops, "ms": ms, "ms_p20": ms * (1 - spread), "ms_p80": ms * (1 + spread), **others}
+
+
+@pytest.mark.parametrize(
+    ("best", "spread", "says"),
+    [
+        (90, 0.01, "no variant is faster than the default"),
+        (101, 0.01, "no variant is faster than the default beyond the spread"),
+        (110, 0.01, "other is 10 % faster than the default"),
+        (110, 0.10, "no variant is faster than the default beyond the spread"),
+    ],
+)
+def test_a_variant_is_faster_only_beyond_the_spread(best, spread, says):
+    rows = [timed(100, spread, variant="own", default=True), timed(best, spread, variant="other")]
+    assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: {says}"
+
+
+def test_a_variant_of_other_types_is_not_compared():
+    rows = [timed(100, variant="own", default=True), timed(200, variant="fp8")]
+    assert findings.among_variants(STEP, rows, rows[:1], "en").endswith("no variant is faster than the default")
+
+
+def test_the_number_of_stages_matters_only_beyond_the_spread():
+    grid = {(2, 512): timed(100), (3, 512): timed(101), (3, 1024): timed(100)}
+    assert "matter less than the spread" in findings.stages(STEP, {"w": grid}, "en")
+    assert "3 stages are the fastest, by 20 %" in findings.stages(STEP, {"w": grid | {(3, 2048): timed(120)}}, "en")
+
+
+def test_strides_are_compared_at_the_largest_size_without_the_steps_own():
+    small, large = {512: timed(50), 1024: timed(100)}, {0: timed(200), 512: timed(100), 1024: timed(110)}
+    assert "at 8192³ the best stride is 10 % faster" in findings.strides(STEP, {4096: small, 8192: large}, "en")
+    assert "no stride differs by more than the spread" in findings.strides(
+        STEP, {8192: {512: timed(100), 1024: timed(101)}}, "en"
+    )
+
+
+def test_conflicts_name_the_variant_with_the_most():
+    own, other = {"default": True}, {"default": False}
+    say = lambda *rows: findings.conflicts(rows, "en")  # noqa: E731
+    assert say(("own", own, 0.0), ("other", other, 2.5)).startswith("other: 2.50 bank conflicts per 1000")
+    assert say(("own", own, 0.0), ("other", other, 2.5)).endswith("the default has none")
+    assert say(("own", own, 0.0), ("other", other, 0.0)) == "No variant has a bank conflict"
+    assert say(("own", own, 3.0), ("other", other, 2.5)).startswith("The default has the most bank conflicts, 3.00")
+
+
+def test_the_fastest_step_may_change_with_the_size():
+    first, second = Step("10_cp_async", "80", "fp32", "f32"), Step("11_warp_tiling", "80", "fp32", "f32")
+    same = findings.fastest("FP32", {1024: (second, 1.0), 4096: (second, 2.0)}, "en")
+    assert same == "FP32: step 11 is the fastest from 1024³ to 4096³"
+    other = findings.fastest("FP32", {1024: (first, 1.0), 4096: (second, 2.0)}, "en")
+    assert other == "FP32: step 10 is the fastest at 1024³, step 11 at 4096³"
