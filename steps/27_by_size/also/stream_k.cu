@@ -17,7 +17,10 @@
 // Against step 27: the parts of a block's work, the sums in global memory, the grid. The split
 // goes. The place for sums belongs to the kernel, so there may be one launch at a time.
 //
-// Source: Osama et al., "Stream-K", 2023; the order that makes the waits short is our own.
+// It is slower than step 27 at almost every size that we timed: docs/stream-k.md says why.
+//
+// Source: Osama et al., "Stream-K", 2023; the numbers of the shares, against those of the blocks,
+// are our own.
 
 #include "common/device/also.h"
 #include "common/device/check.h"
