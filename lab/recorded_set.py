@@ -21,7 +21,7 @@ SWEEPS = {
     27: {"hgemm125": 8},
 }
 # Variants that a step's default chooses from, over the same sizes: tests/python/test_by_size.py holds the choice to them.
-CHOSEN_FROM = {27: "large,wide,square,small,split"}
+CHOSEN_FROM = {27: "large,wide,square,small,turns,split"}
 STRIDES = (17, 19, 20, 21)
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
@@ -114,8 +114,9 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
 
 
 def micro_benchmarks() -> list[Task]:
-    """Those that belong to no step: the instructions, and the main loops of wgmma."""
+    """Those that belong to no step: the main loops of wgmma, latencies, and what instructions reach."""
     return [
         Task("power", "lab/main_loop/main_loop", "main_loop.jsonl", capability=HOPPER),
+        Task("limits", "lab/latency/latency", "latency.jsonl"),
         Task("limits", "lab/micro/mma_limit", "limits.jsonl"),
     ]

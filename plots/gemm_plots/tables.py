@@ -16,14 +16,16 @@ from . import (
     error_charts,
     glossary,
     gpu_tables,
+    latencies,
     step_charts,
+    stream_k,
     sweep_charts,
     swizzle_charts,
     traffic,
 )
 from .course import Course, Step
 from .panels import LOOKS
-from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
+from .records import BASELINES, BEST_LIBRARY, CUBLASLT, CUTLASS, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
@@ -152,7 +154,6 @@ def _ladder(page: Page, name: str) -> str:
     names = [s.name for s in steps]
 
     def of(gpu: str) -> Table:
-        calls = [b for b in records.beside(gpu, names) if b in LOOKS]
         baselines = _ratio_columns(records.beside(gpu, names))
         ratios = [page.of(b) for b in baselines]
         head = [
@@ -174,7 +175,7 @@ def _ladder(page: Page, name: str) -> str:
             cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
             made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
             best = max(best, speed)
-        for base in calls:
+        for base in LOOKS:
             speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
             peak = page.course.peak(gpu, steps[-1])
             share = speeds[0] / peak if speeds[0] and peak else None
@@ -262,6 +263,39 @@ def _step(page: Page, step: Step) -> str:
         return made if made.rows else None
 
     return _by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
+
+
+def _cutlass(page: Page) -> str:
+    """Every timing beside CUTLASS, and the same variant's share of what its ladder is measured against."""
+
+    def of(gpu: str) -> Table | None:
+        head = [page.say("step", "步骤"), page.say("types", "类型"), "M = N = K", "TFLOPS", "CUTLASS"]
+        head += [page.of(CUTLASS), page.say("of the library", "相对库")]
+        made = Table([*head, page.say("its kernel", "它的 kernel")], texts=2, remark=True)
+        for step in page.course.steps:
+            rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
+            beside = page.course.yardstick(step.ladder)
+            library = {_measured(r): r.get("ratio") for r in rows if r.get("baseline") == beside}
+            for r in sorted((r for r in rows if r.get("baseline") == CUTLASS), key=_measured):
+                cells = [
+                    f"{page.link(step)} `{r['variant']}`",
+                    step_charts.kind_in_words(r, page.language),
+                    str(r["m"]),
+                ]
+                cells += [_speed(r), _figure(r["baseline_tflops"]), _percent(r["ratio"])]
+                made.rows.append([*cells, _percent(library.get(_measured(r))), r["baseline_kernel"]])
+                made.used.append(r)
+        made.note = page.say(
+            "the library: cuBLAS, for Hopper the best library call, as in the tables of the steps",
+            "库：cuBLAS，Hopper 为最快的库调用，与各步骤的表相同",
+        )
+        return made if made.rows else None
+
+    return _by_gpu(page, page.course.steps, of, "no timing beside CUTLASS")
+
+
+def _measured(record: Record) -> tuple[str, int, int, int]:
+    return record["variant"], record["m"], record["n"], record["k"]
 
 
 def _variants(page: Page, step: Step) -> str:
@@ -526,6 +560,20 @@ def _limits(page: Page) -> str:
     return _by_gpu(page, page.course.steps, of, "no instruction limit was measured")
 
 
+def _latencies(page: Page) -> str:
+    def of(gpu: str) -> Table | None:
+        found = [(words, latencies.find(page.records, gpu, *which)) for *which, words in latencies.ROWS]
+        head = [page.say("the result of", "等待的结果"), page.say("cycles", "周期"), "20–80 %", "ns"]
+        made = Table(head, used=[r for _, r in found if r])
+        for words, r in found:
+            if r:
+                figures = [latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80", "nanoseconds")]
+                made.rows.append([words(page.language), figures[0], "–".join(figures[1:3]), figures[3]])
+        return made if made.rows else None
+
+    return _by_gpu(page, page.course.steps, of, "no latency was measured: build/lab/latency/latency")
+
+
 def _wgmma_alone(page: Page) -> str:
     """wgmma with resident operands: by type, with random data and with zeros."""
 
@@ -576,6 +624,31 @@ def _main_loops(page: Page) -> str:
         return made if made.used else None
 
     return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
+
+
+def _stream_k(page: Page) -> str:
+    """Stream-K beside step 27: speeds relative to it in the same pass, and of the best library call."""
+
+    def of(gpu: str) -> Table | None:
+        found = page.records.stream_k.get(gpu, [])
+        names = stream_k.variants(found)
+        default = next((r["variant"] for r in found if r["default"]), "")
+        head = ["M×N×K", page.say("step 27, TFLOPS", "步骤 27，TFLOPS")]
+        head += [page.say(f"`{name}` ÷ step 27", f"`{name}` ÷ 步骤 27") for name in names]
+        head += [page.say(f"{of_what} of the best library call", f"{of_what}相对最快的库调用") for of_what in
+                 (page.say("step 27", "步骤 27"), page.say("best stream-K", "最快的 stream-K "))]  # fmt: skip
+        made = Table(head, used=found)
+        for size in dict.fromkeys(map(stream_k.size_of, found)):
+            name = f"{size[0]}³" if len(set(size)) == 1 else "×".join(map(str, size))
+            speeds = {variant: stream_k.beside_default(found, size, variant) for variant in names}
+            fastest = max(names, key=lambda variant: speeds[variant].median)
+            cells = [name, _figure(stream_k.tflops(found, size))]
+            cells += [f"{one.median:.2f} ({one.least:.2f}–{one.most:.2f})" for one in speeds.values()]
+            cells += [f"{stream_k.beside_library(found, size, one):.3f}" for one in (default, fastest)]
+            made.rows.append(cells)
+        return made if found else None
+
+    return _by_gpu(page, page.course.steps, of, "stream-K was not timed beside step 27")
 
 
 _PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
@@ -727,9 +800,12 @@ MIXED = (
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _glossary,
     "ladders": _ladders,
+    "cutlass": _cutlass,
     "limits": _limits,
+    "latencies": _latencies,
     "wgmma-alone": _wgmma_alone,
     "main-loops": _main_loops,
+    "stream-k": _stream_k,
     "error": _error,
     "other-gpus": _other_gpus,
     "other-gpus-power": _other_gpus_power,

@@ -231,7 +231,7 @@ def test_the_recorded_set_of_each_step():
         assert sizes == [(f"--size={1024 << i}",) for i in range(4 if step.number < 5 else 5)]
         assert any("--swizzle-stride=" in title for title in titles) == (step.number in (17, 19, 20, 21)), step.name
         assert any("--sweep=hgemm125" in title for title in titles) == (step.number in (21, 27))
-        assert any("--variant=large,wide,square,small,split" in title for title in titles) == (step.number == 27)
+        assert any("--variant=large,wide,square,small,turns,split" in title for title in titles) == (step.number == 27)
         left_out = {task.file for task in tasks if "--variant=bottlenecks" in task.options}
         assert left_out == ({f"bottlenecks/{step.name}.jsonl"} if left_out or "without" in step.also else set())
 
@@ -328,12 +328,12 @@ def test_gpus_that_are_not_there_are_refused(course, devices):
 def test_timing_options_reach_every_step(capsys):
     assert record.plan(cli.parse(["record", "--dry-run", "--min-time", "0.2", "--rounds", "5"])) is None
     titles = capsys.readouterr().out.splitlines()
-    assert titles[-1] == "mma_limit"
+    assert titles[-3:] == ["main_loop", "latency", "mma_limit"]
     alone = [
         title for title in titles if " ".join(recorded_set.ALONE[:2]) in title
     ]  # the sweep of tiles has no library either
-    others = [title for title in titles[:-2] if title not in alone]
-    assert titles[-2] == "main_loop" and len(alone) == len(registry.steps())
+    others = [title for title in titles[:-3] if title not in alone]
+    assert len(alone) == len(registry.steps())
     assert all("--min-time=0.2 --rounds=5" in title for title in others)
     assert all("--min-time=2.2 --rounds=1" in title for title in alone), "for longer than NVML's mean"
 
@@ -346,12 +346,14 @@ def test_the_main_loops_are_recorded_where_there_is_wgmma(course, monkeypatch, c
 
 
 def test_the_limits_are_recorded_without_a_step(course, capsys):
-    program = course.root / "build" / "lab" / "micro" / "mma_limit"
-    program.parent.mkdir(parents=True)
-    program.write_text(step())
-    program.chmod(0o755)
-    assert recorded(course, "--only", "limits") == [("limits", 1)]
-    assert course.built == [["lab/micro/mma_limit"]]
+    programs = ["lab/latency/latency", "lab/micro/mma_limit"]
+    for name in programs:
+        program = course.root / "build" / name
+        program.parent.mkdir(parents=True)
+        program.write_text(step())
+        program.chmod(0o755)
+    assert recorded(course, "--only", "limits") == [("latency", 1), ("limits", 1)]
+    assert course.built == [programs]
 
 
 def test_variants_are_those_that_the_executable_lists(course, capsys):
