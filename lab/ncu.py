@@ -84,7 +84,9 @@ def parse(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
     for row in rows[2:]:
         shown_as = dict(zip(rows[0], row, strict=False))
         numbers = {metric: shown_as.get(metric, "").replace(",", "") for metric in metrics}
-        launches.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9.]+", text)})
+        launches.append(
+            {name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text)}
+        )
     return launches
 
 

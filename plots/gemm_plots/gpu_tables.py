@@ -6,7 +6,13 @@ from .course import Course, Step
 from .records import REFERENCE_GPU, Record, Records
 
 ALONE_SIZE = 8192  # at which each default is run without a library
-WAYS = ("serial", "chunked", "copied", "stored")  # of python/examples/tensor_parallel.py, as its page explains them
+WAYS = (
+    "serial",
+    "chunked",
+    "copied",
+    "summed",
+    "stored",
+)  # of python/examples/tensor_parallel.py, as its page explains them
 
 
 def compared(records: Records) -> list[str]:

@@ -36,14 +36,16 @@ def over_gpus(value: float, of) -> float:
 
 def time(sides: dict, options) -> dict[tuple, list[float]]:
     """Milliseconds of every side in every round: of the slowest GPU, and of one GPU's product the median over GPUs."""
-    calls = {}
+    settling, calls = {}, {}
     for name, side in sides.items():
         milliseconds(side, WARM_UPS)
         took = over_gpus(milliseconds(side, WARM_UPS), max)
+        settling[name] = max(1, round(options.settle * 1e3 / took))
         calls[name] = max(WARM_UPS, round(options.seconds * 1e3 / took))
     rounds = {name: [] for name in sides}
     for _ in range(options.rounds):
         for name, side in sides.items():
+            milliseconds(side, settling[name])  # at the power limit the clock still remembers the side before
             alone = name[1] == "one GPU"
             rounds[name].append(over_gpus(milliseconds(side, calls[name]), statistics.median if alone else max))
     return rounds
@@ -69,7 +71,7 @@ def record(way, rounds: dict[tuple, list[float]], problem) -> dict:
     made |= {"tflops": 2 * split.m * split.n * split.k / ms[0] / 1e9, "arithmetic_ms": arithmetic}
     made |= {"exposed_ms": products.exposed(ms[0], arithmetic), "bytes_sent": split.bytes_sent(case.layout)}
     if way.moves_apart:
-        communication = statistics.median(rounds[case, "communication"])
+        communication = statistics.median(rounds[case.moves, "communication"])
         made |= {"communication_ms": communication, "hidden": products.hidden(ms[0], arithmetic, communication)}
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     commit = os.environ.get("GEMM_COMMIT") or subprocess.run(asked, capture_output=True, text=True, check=False).stdout

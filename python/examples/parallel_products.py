@@ -118,15 +118,19 @@ class ColumnCollective:
 class RowBoxes:
     """Row-parallel through mailboxes: each summand goes straight to the GPU that keeps it.
 
-    The rows of others come first. By the time that the own rows are multiplied, the others' summands have arrived, and
-    the product is added to them where they lie (beta = 1). With `stores` the kernel itself writes into the other GPU's
-    memory; otherwise it writes here, and a copy engine copies.
+    The rows of others come first. By the time that the own rows are multiplied, the others' summands have arrived.
+    They are added in a pass of their own, or, with `kernel_adds`, the kernel adds its product to one of them where it
+    lies (beta = 1). With `kernel_stores` the kernel itself writes into the other GPU's memory; otherwise it writes
+    here, and a copy engine copies.
     """
 
-    def __init__(self, split: Split, rank: int, a, b, empty: Callable, stores: bool = False) -> None:
-        self.split, self.rank, self.a, self.b, self.stores = split, rank, a, b, stores
-        self.c = empty(split.chunks, split.chunk_rows, split.n) if split.gpus == 1 else None
-        if not stores:
+    def __init__(
+        self, split: Split, rank: int, a, b, empty: Callable, kernel_stores: bool = False, kernel_adds: bool = False
+    ) -> None:
+        self.split, self.rank, self.a, self.b = split, rank, a, b
+        self.stores, self.adds = kernel_stores, kernel_adds and split.gpus > 1
+        self.c = None if self.adds else empty(split.chunks, split.chunk_rows, split.n)
+        if not kernel_stores:
             self.summands = empty(split.gpus - 1, split.chunks, split.chunk_rows, split.n)
 
     def __call__(self, multiply: Callable, moves):
@@ -142,12 +146,18 @@ class RowBoxes:
                 else:
                     moves.send(out, owner, chunk)
         for chunk in range(split.chunks):
-            here = [moves.received(sender, chunk) for sender in senders] or [self.c[chunk]]
-            multiply(self.a[split.rows(self.rank, chunk)], self.b, here[0], beta=1.0 if senders else 0.0)
-            for summand in here[1:]:
-                here[0] += summand
+            rows = self.a[split.rows(self.rank, chunk)]
+            if self.adds:
+                mine, *summands = [moves.received(sender, chunk) for sender in senders]
+                multiply(rows, self.b, mine, beta=1.0)
+            else:
+                mine = self.c[chunk]
+                multiply(rows, self.b, mine)
+                summands = [moves.received(sender, chunk) for sender in senders]
+            for summand in summands:
+                mine += summand
         moves.end()
-        return moves.all_from(senders[0]) if senders else self.c.reshape(-1, split.n)
+        return moves.all_from(senders[0]) if self.adds else self.c.reshape(-1, split.n)
 
 
 class ColumnBoxes:

@@ -12,7 +12,7 @@ import itertools
 import os
 import socket
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import in_turn
@@ -22,7 +22,7 @@ import torch.distributed as dist
 from mailboxes import Mailboxes
 
 COLLECTIVE = ("serial", "chunked")  # through NCCL: all at once, chunk by chunk
-BOXES = ("copied", "stored")  # through mailboxes: by copy engines, by the kernel itself
+BOXES = ("copied", "summed", "stored")  # through mailboxes: by copy engines; the kernel adds; the kernel stores
 LAYOUTS = ("row", "column")
 TORCH = "torch"  # in place of a step: torch.matmul
 EXACT_DEVIATION = 30  # of the elements of C when it is checked: integers up to 256 are exact in BF16
@@ -44,6 +44,8 @@ def parse() -> argparse.Namespace:
     text = "multiprocessors that NCCL may use at most; 0: as many as it likes (default 0)"
     parser.add_argument("--nccl-blocks", nargs="+", type=int, default=[0], help=text)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each side of a round (default 0.2)")
+    text = "of the same before that, so that the clock settles (default 0.3)"
+    parser.add_argument("--settle", type=float, default=0.3, help=text)
     parser.add_argument("--rounds", type=int, default=5, help="of all sides in turn (default 5)")
     parser.add_argument("--json", type=Path, help="append a record per way to this JSON Lines file")
     return parser.parse_args()
@@ -59,6 +61,11 @@ class Case:
     chunks: int = 1
     nccl_blocks: int = 0
 
+    @property
+    def moves(self) -> "Case":
+        """What of it says how something moves."""
+        return replace(self, product="")
+
     def __str__(self) -> str:
         chunks = f" in {self.chunks}" if self.chunks > 1 else ""
         blocks = f", NCCL on {self.nccl_blocks}" if self.nccl_blocks else ""
@@ -69,7 +76,7 @@ def cases(options: argparse.Namespace, mailboxes: bool) -> list[Case]:
     """Everything that was asked for and that there is; `mailboxes`: are the GPUs several of one machine?"""
     found = []
     for layout, way, product in itertools.product(options.layout, options.way, options.product):
-        if way in BOXES and (product == TORCH or not mailboxes or (layout, way) == ("column", "stored")):
+        if way in BOXES and (product == TORCH or not mailboxes or (layout == "column" and way != "copied")):
             continue
         chunks = [1] if way == "serial" else options.chunks
         blocks = options.nccl_blocks if way in COLLECTIVE else [0]
@@ -156,7 +163,7 @@ class Way:
         split = products.Split(whole.m, whole.n, whole.k, whole.gpus, case.chunks)
         by_boxes, row = case.way in BOXES, case.layout == "row"
         kinds = (products.ColumnCollective, products.RowCollective, products.ColumnBoxes, products.RowBoxes)
-        more = {"stores": case.way == "stored"} if by_boxes and row else {}
+        more = {"kernel_stores": case.way == "stored", "kernel_adds": case.way == "summed"} if by_boxes and row else {}
         self.compute = kinds[2 * by_boxes + row](
             split, problem.rank, *problem.shares[case.layout], problem.empty, **more
         )
@@ -216,8 +223,8 @@ def work(options: argparse.Namespace) -> None:
         sides[product, "one GPU"] = lambda call=call: call(problem.a, problem.b, problem.c)
     for way in ways:
         sides[way.case, "together"], sides[way.case, "arithmetic"] = way, way.arithmetic
-        if way.moves_apart:
-            sides[way.case, "communication"] = way.communication
+        if way.moves_apart:  # the same whatever multiplies
+            sides.setdefault((way.case.moves, "communication"), way.communication)
     rounds = in_turn.time(sides, options)
     ways = right(ways, problem)
     if rank == 0:

@@ -297,6 +297,13 @@ def test_what_cannot_be_profiled_is_refused_in_one_line(arguments, here, says, m
     assert out == "" and err.startswith("gemm: ") and err.count("\n") == 1 and says in err, err
 
 
+def test_an_address_is_no_number():
+    raw = '"ID","Process ID","Host Name","Block Size","a__metric.sum"\n"","","","","byte"\n'
+    assert profile_ncu.values(raw + '"0","412","127.0.0.1","(256, 1, 1)","1,024.5"\n') == {
+        "ID": 0.0, "Process ID": 412.0, "a__metric.sum": 1024.5,
+    }  # fmt: skip
+
+
 def test_more_launches_than_one_are_a_failure():
     page = kept("20_mma_warp_swizzle.txt")
     row = next(line for line in page.splitlines() if line.startswith('"1"'))

@@ -18,7 +18,12 @@ import parallel_products as products  # noqa: E402
 M, N, K = 48, 24, 36
 PATIENCE = 20  # seconds until a thread that waits for ever is given up
 WAYS = {
-    "row": [(products.RowCollective, {}), (products.RowBoxes, {}), (products.RowBoxes, {"stores": True})],
+    "row": [
+        (products.RowCollective, {}),
+        (products.RowBoxes, {}),
+        (products.RowBoxes, {"kernel_adds": True}),
+        (products.RowBoxes, {"kernel_stores": True}),
+    ],
     "column": [(products.ColumnCollective, {}), (products.ColumnBoxes, {})],
 }
 
