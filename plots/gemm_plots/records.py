@@ -72,11 +72,12 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, latencies, profiles, bottlenecks, main loops of wgmma, defaults that
-    were run alone, for their power, step 27 in turn with stream-K, and products on several GPUs; counts, instruction
+    """Everything recorded: by GPU timings, those beside CUTLASS apart from the others, limits, latencies, profiles,
+    bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and products on several GPUs; counts, instruction
     mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
+    beside_cutlass: dict[str, list[Record]] = field(default_factory=dict)  # few, and from a run of their own
     limits: dict[str, list[Record]] = field(default_factory=dict)
     latencies: dict[str, list[Record]] = field(default_factory=dict)
     profiles: dict[str, list[Record]] = field(default_factory=dict)
@@ -142,18 +143,20 @@ class Records:
         baseline: str = CUBLAS,
     ) -> float | None:
         """A baseline's TFLOPS at one size: the median of what it did beside each default variant."""
-        rows = (self.default_at(gpu, step, m, n, k, baseline) for step in steps)
+        if baseline == CUTLASS:
+            size, wanted = (m, m if n is None else n, m if k is None else k), set(steps)
+            rows = [r for r in self.beside_cutlass.get(gpu, []) if r["step"] in wanted and r.get("default")]
+            rows = [r for r in rows if (r["m"], r["n"], r["k"]) == size]
+        else:
+            rows = [self.default_at(gpu, step, m, n, k, baseline) for step in steps]
         found = [r["baseline_tflops"] for r in rows if r and r.get("baseline_tflops")]
         return statistics.median(found) if found else None
 
     def beside(self, gpu: str, steps: Iterable[str]) -> list[str]:
-        """The libraries' calls that timings of these steps were taken beside; cuBLAS where there is none.
-
-        CUTLASS is not among them: few sizes are timed beside it, and they have a table of their own.
-        """
+        """The libraries' calls that timings of these steps were taken beside; cuBLAS where there is none."""
         wanted = set(steps)
         seen = {r.get("baseline") for r in self.timings.get(gpu, []) if r["step"] in wanted}
-        return [b for b in BASELINES if b in seen and b != CUTLASS] or [CUBLAS]
+        return [b for b in BASELINES if b in seen] or [CUBLAS]
 
     def covers(self, step: str) -> dict[str, list[str]]:
         """The published kernels that each variant of a step covers, in the order of its variants."""
@@ -245,10 +248,17 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
             into[folder.name] = read_lines(path, root, fields)
         else:
             timings += read_lines(path, root, _TIMING_FIELDS)
-    if timings:
+    if beside := [r for r in timings if r.get("baseline") == CUTLASS and _plain(r)]:
+        records.beside_cutlass[folder.name] = beside
+    if timings := [r for r in timings if r.get("baseline") != CUTLASS]:
         records.timings[folder.name] = timings
     if bottlenecks := _read_folder(folder / BOTTLENECK_DIR, root, _BOTTLENECK_FIELDS):
         records.bottlenecks[folder.name] = bottlenecks
+
+
+def _plain(record: Record) -> bool:
+    """Without options, alpha = 1, beta = 0."""
+    return not record.get("options") and record.get("alpha", 1) == 1 and record.get("beta", 0) == 0
 
 
 def _read_folder(folder: Path, root: Path, fields: dict[str, type]) -> list[Record]:

@@ -276,7 +276,8 @@ def _cutlass(page: Page) -> str:
             rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
             beside = page.course.yardstick(step.ladder)
             library = {_measured(r): r.get("ratio") for r in rows if r.get("baseline") == beside}
-            for r in sorted((r for r in rows if r.get("baseline") == CUTLASS), key=_measured):
+            of_step = [r for r in page.records.beside_cutlass.get(gpu, []) if r["step"] == step.name]
+            for r in sorted(of_step, key=_measured):
                 cells = [
                     f"{page.link(step)} `{r['variant']}`",
                     step_charts.kind_in_words(r, page.language),
