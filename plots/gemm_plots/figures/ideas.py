@@ -310,7 +310,7 @@ def outer(canvas: Canvas, x: float, y: float, rows: int, cols: int, unit: float)
 
 def _figure(canvas: Canvas, x: float, y: float, value: str, words: str, colour: str = INK) -> None:
     width = canvas.text(x, y, value, 24, colour, bold=True)
-    canvas.text(x + width + 9, y - 1, words, 13.5)
+    canvas.text(x + width * 1.1 + 10, y - 1, words, 13.5)
 
 
 def thread_tile_4x4_idea(language: str) -> Canvas:
