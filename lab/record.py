@@ -79,11 +79,11 @@ def _tasks(arguments: argparse.Namespace, chosen: list[registry.Step]) -> list[T
     timing = tuple(f"--{name}={value}" for name, value in given.items() if value is not None)
     tasks = [task for step in chosen for task in recorded_set.tasks_of(step)]
     tasks = [task if task.part == "power" else replace(task, options=task.options + timing) for task in tasks]
-    if not arguments.steps or arguments.only == "limits":
+    if not arguments.steps or "limits" in (arguments.only or ()):
         tasks += recorded_set.micro_benchmarks()
-    tasks = [task for task in tasks if arguments.only in (None, task.part)]
+    tasks = [task for task in tasks if arguments.only is None or task.part in arguments.only]
     if not tasks:
-        raise UserError(f"the recorded set has no {arguments.only} of these steps")
+        raise UserError(f"the recorded set has no {' and no '.join(arguments.only)} of these steps")
     return tasks
 
 
@@ -143,6 +143,7 @@ class Recording:
     seconds: dict[Task, float] = field(default_factory=dict)  # of the runs that have ended
     failed: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    gpu_of: dict[str, str] = field(default_factory=dict)  # by ladder: which one measures its defaults
 
     def __post_init__(self) -> None:
         self.done = {} if self.chosen.again else _read_state(self.chosen.state)
@@ -188,14 +189,20 @@ class Recording:
         return max(0.0, round(self.started + self.chosen.time_limit - time.monotonic(), 2))
 
     def _next(self, device: str) -> Task | None:
-        """The next task: the longest first; default variants at all sizes on the first GPU, to be comparable."""
-        first = device == self.chosen.devices[0]
-        order = [*(["sizes"] if first and len(self.chosen.devices) > 1 else []), *recorded_set.PARTS]
+        """The next task: the longest first; a ladder's defaults at all sizes on one GPU, to be comparable.
+
+        Of several GPUs each first measures the defaults of a ladder that no other has begun, and then of another one.
+        """
+        order = [*(["sizes"] if len(self.chosen.devices) > 1 else []), *recorded_set.PARTS]
         with self.lock:
-            mine = [task for task in self.waiting if first or task.part != "sizes"]
+            mine = [
+                task for task in self.waiting if task.part != "sizes" or self.gpu_of.get(task.ladder, device) == device
+            ]
             if not mine or self._left() == 0:
                 return None
-            task = min(mine, key=lambda one: order.index(one.part))
+            task = min(mine, key=lambda one: (order.index(one.part), self.gpu_of.get(one.ladder) != device))
+            if task.part == "sizes":
+                self.gpu_of[task.ladder] = device
             self.waiting.remove(task)
             return task
 

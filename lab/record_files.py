@@ -14,7 +14,7 @@ from tools.paths import shown
 IDENTITY = (
     *("step", "variant", "m", "n", "k", "lda", "ldb", "ldc"),
     *("a", "acc", "c", "layout", "alpha", "beta", "baseline", "options"),
-    *("limit", "metric", "swizzle_stride"),  # of limits.jsonl and profile.jsonl
+    *("limit", "metric", "swizzle_stride", "latency"),  # of limits.jsonl, profile.jsonl and latency.jsonl
 )
 
 Record = dict[str, Any]

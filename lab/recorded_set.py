@@ -21,7 +21,7 @@ SWEEPS = {
     27: {"hgemm125": 8},
 }
 # Variants that a step's default chooses from, over the same sizes: tests/python/test_by_size.py holds the choice to them.
-CHOSEN_FROM = {27: "large,wide,square,small,split"}
+CHOSEN_FROM = {27: "large,wide,square,small,turns,split"}
 STRIDES = (17, 19, 20, 21)
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
@@ -49,6 +49,7 @@ class Task:
     options: tuple[str, ...] = ()
     variants: str = ""  # which ones besides the default: a pattern of their names; "": as `options` say
     capability: str = ""  # of the only GPUs that can run it; "": as the step says
+    ladder: str = ""  # of the step
 
     @property
     def title(self) -> str:
@@ -62,7 +63,8 @@ def tasks_of(step: Step) -> list[Task]:
 
     def task(part: str, *options: str, variants: str = "") -> Task:
         folder = "bottlenecks/" if part == "bottlenecks" else ""
-        return Task(part, f"steps/{step.name}", f"{folder}{step.name}.jsonl", options, variants)
+        file = f"{folder}{step.name}.jsonl"
+        return Task(part, f"steps/{step.name}", file, options, variants, ladder=step.ladder)
 
     against_the_best = step.ladder == MEASURED_AGAINST_THE_BEST
     swept_beside, variants_beside = (BOTH, ALL) if against_the_best else (CUBLAS, CUBLAS)
@@ -112,8 +114,9 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
 
 
 def micro_benchmarks() -> list[Task]:
-    """Those that belong to no step: the instructions, and the main loops of wgmma."""
+    """Those that belong to no step: the main loops of wgmma, latencies, and what instructions reach."""
     return [
         Task("power", "lab/main_loop/main_loop", "main_loop.jsonl", capability=HOPPER),
+        Task("limits", "lab/latency/latency", "latency.jsonl"),
         Task("limits", "lab/micro/mma_limit", "limits.jsonl"),
     ]

@@ -83,6 +83,15 @@ def _in_one_line(notes: list[str]) -> list[str]:
     return [f"{len(notes)} charts and tables have no records yet ({first} …): plot.py --verbose tells of each"]
 
 
+def shown(recorded: records.Records, beside: list[str]) -> frozenset[str] | None:
+    """The GPUs that charts and tables show: the reference and those asked for; all where the reference has no records."""
+    for gpu in beside:
+        if gpu not in recorded.timings:
+            known = ", ".join(sorted(recorded.timings)) or "none yet"
+            raise UserError(f"--beside {gpu}: there are no timings of it; there are some of: {known}")
+    return frozenset([records.REFERENCE_GPU, *beside]) if records.REFERENCE_GPU in recorded.timings else None
+
+
 def write(path: Path, text: str) -> None:
     """Writes a file through a temporary beside it, so that it is never half there."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,6 +109,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name what is stale")
     parser.add_argument("--verbose", action="store_true", help="tell of each chart and table why it has no records")
+    parser.add_argument(
+        "--beside", action="append", default=[], metavar="GPU", help="show the records of this GPU beside the H200's"
+    )
     parser.add_argument("--root", type=Path, default=HERE.parent, help="repository to work on")
     parser.add_argument("--data", type=Path, help="folder of the records (default: ROOT/plots/data)")
     options = parser.parse_args(arguments)
@@ -112,6 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     notes: list[str] = []
     try:
         course, recorded = Course(root, data), records.load(data, root)
+        recorded.shown = shown(recorded, options.beside)
         older = older_kernels(course, recorded)
         files = dict(drawn(root, course, recorded, notes))
         files |= written(root, course, recorded, notes)  # last: drawing takes long, and a page may be edited meanwhile

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from lab import recorded_set
-from tools import registry
+from tools import languages, registry
 from tools.errors import Failure, UserError
 from tools.paths import PLOT
 
 INTERRUPTED = 130
 BAD_INPUT = 2
+IN_CHINESE = "in Chinese, as where LANG says so"
 
 DESCRIPTION = "The GEMM course: build the steps, run them, test them, look at the charts."
 EXAMPLES = """\
@@ -57,10 +58,11 @@ def parser() -> Parser:
         return command
 
     run = add(_run, "build and run the ladder, or one step, and draw the charts", passes_on=STEPS_OPTIONS)
-    run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--json FILE] [--no-setup] [the step's options]"
+    run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--json FILE] [--zh] [--no-setup] [the step's options]"
     run.add_argument("--ladder", metavar="NAME", help="only this part of the ladder: fp32, fp16, wmma, mma, hopper")
     run.add_argument("--sim", action="store_true", help="run in the simulator, also where there is a GPU")
     run.add_argument("--json", metavar="FILE", help="where the records go, instead of plots/data/")
+    run.add_argument("--zh", action="store_true", help=IN_CHINESE + "; what a step itself prints is English")
 
     test = add(_test, "build everything and run every test")
     test.add_argument(
@@ -72,10 +74,12 @@ def parser() -> Parser:
     diff.add_argument("new", metavar="NEW", help="the step to compare with it")
     diff.add_argument("--whole", action="store_true", help="show the lines that are the same, too")
     diff.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
+    diff.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     listing = add(_list, "the ladder: number, idea, types, GPU needed, figures", set_up=False)
     listing.add_argument("--ladder", metavar="NAME", help="only this part of the ladder")
     listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
+    listing.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     practice = add(_practice, "write a step yourself: the next task, a hint, or the verdict on what you wrote")
     practice.add_argument(
@@ -86,14 +90,14 @@ def parser() -> Parser:
     asked.add_argument("--watch", action="store_true", help="grade again whenever the file is saved")
     asked.add_argument("--hint", action="store_true", help="one more hint")
     asked.add_argument("--solution", action="store_true", help="your kernel beside the step's")
-    practice.add_argument("--zh", action="store_true", help="in Chinese, as where LANG says so")
+    practice.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     profile = add(_profile, "Nsight Compute on one launch of a step, as one page; needs a GPU")
     profile.add_argument("step", metavar="STEP", help="the step to profile")
     profile.add_argument("--variant", metavar="V", help="one of its variants (default: the step's own)")
     profile.add_argument("--size", metavar="N", type=int, help="m = n = k (default 4096)")
     profile.add_argument("--output", metavar="FOLDER", help="where the .ncu-rep file goes, instead of build/profile")
-    profile.add_argument("--zh", action="store_true", help="in Chinese, as where LANG says so")
+    profile.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     add(
         _plot,
@@ -108,7 +112,9 @@ def parser() -> Parser:
 
     record = add(_record, "time the complete recorded set on this GPU; goes on where it stopped")
     record.add_argument("--steps", metavar="LIST", help="only these steps: 01-04,07")
-    record.add_argument("--only", choices=recorded_set.PARTS, help="only this part of the set")
+    record.add_argument(
+        "--only", action="append", choices=recorded_set.PARTS, help="only this part of the set; repeatable"
+    )
     record.add_argument("--devices", metavar="LIST", help="share the runs out over these GPUs: 0,1,2,3 or all")
     record.add_argument("--min-time", type=float, metavar="S", help="seconds of each side of a round")
     record.add_argument("--rounds", type=int, metavar="N", help="rounds of kernel and baselines in turn")
@@ -187,14 +193,16 @@ def _diff(parsed: argparse.Namespace, *_: object) -> None:
     from tools import diff
 
     ladder = registry.steps()
-    diff.print_diff(registry.find(parsed.old, ladder), registry.find(parsed.new, ladder), parsed.gpu, parsed.whole)
+    old, new = (registry.find(step, ladder) for step in (parsed.old, parsed.new))
+    diff.print_diff(old, new, parsed.gpu, parsed.whole, languages.language(parsed.zh))
 
 
 def _list(parsed: argparse.Namespace, *_: object) -> None:
     from tools import listing
 
     ladder = registry.steps()
-    listing.print_table(registry.of_ladder(parsed.ladder, ladder) if parsed.ladder else ladder, parsed.gpu)
+    chosen = registry.of_ladder(parsed.ladder, ladder) if parsed.ladder else ladder
+    listing.print_table(chosen, parsed.gpu, languages.language(parsed.zh))
 
 
 def _practice(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

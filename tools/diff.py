@@ -11,8 +11,10 @@ from difflib import SequenceMatcher
 
 from tools import measured
 from tools.errors import UserError
+from tools.languages import CHINESE, ENGLISH, said
 from tools.progress import say
 from tools.registry import Step
+from tools.text_table import cut
 
 CONTEXT = 3  # unchanged lines shown around a change
 ALIKE = 0.5  # two lines more alike than this are one line that was edited
@@ -32,7 +34,7 @@ class Row:
     new: str
 
 
-def print_diff(old: Step, new: Step, asked_gpu: str | None, whole: bool) -> None:
+def print_diff(old: Step, new: Step, asked_gpu: str | None, whole: bool, spoken: str = ENGLISH) -> None:
     """Prints both steps' figures, how much changed, and their kernels side by side."""
     records = measured.load()
     folder = measured.choose_gpu(records, asked_gpu)
@@ -40,13 +42,13 @@ def print_diff(old: Step, new: Step, asked_gpu: str | None, whole: bool) -> None
     half = (max(NARROWEST, shutil.get_terminal_size((160, 40)).columns) - 3) // 2
     texts = [_text(step) for step in (old, new)]
     heads = [
-        (step.name, step.idea(), measured.in_words(measured.at_figure_size(records, folder, step.name)))
+        (step.name, step.idea(spoken), measured.in_words(measured.at_figure_size(records, folder, step.name), spoken))
         for step in (old, new)
     ]
     for line, (left, right) in enumerate(zip(*heads, strict=True)):
-        text = f"{_cut(left, half):<{half}} │ {_cut(right, half)}"
+        text = f"{cut(left, half)} │ {cut(right, half)}".rstrip()
         say(f"{BOLD}{text}{RESET}" if colour and line == 0 else text)
-    say(summary(*texts))
+    say(summary(*texts, spoken))
     every_row = rows(*(text.splitlines() for text in texts))
     for line in picture(every_row if whole else interesting(every_row), half, colour):
         say(line)
@@ -64,11 +66,14 @@ def changed(old: str, new: str) -> dict[str, int]:
     return {"edited": marks.count("|"), "removed": marks.count("<"), "added": marks.count(">")}
 
 
-def summary(old: str, new: str) -> str:
+def summary(old: str, new: str, spoken: str = ENGLISH) -> str:
     """How much changed, in words."""
     counts = changed(old, new)
     if not any(counts.values()):
-        return "The code of the two kernels is the same."
+        return said(spoken, "The code of the two kernels is the same.", "两个 kernel 的代码相同。")
+    if spoken == CHINESE:
+        edited, removed, added = counts.values()
+        return f"代码行（不计注释）：改 {edited} 行，删 {removed} 行，加 {added} 行，共 {sum(counts.values())} 行。"
     words = ", ".join(f"{count} {what}" for what, count in counts.items())
     return f"Lines of code, comments aside: {words}; {sum(counts.values())} in all."
 
@@ -194,7 +199,3 @@ def _painted(piece: str, start: int, marks: list[range], paint: str) -> str:
             strong = inside
         out.append(letter)
     return "".join(out) + RESET
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

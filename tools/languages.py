@@ -12,6 +12,11 @@ def language(chinese: bool) -> str:
     return CHINESE if chinese or told.startswith("zh") else ENGLISH
 
 
+def said(spoken: str, english: str, chinese: str) -> str:
+    """The text in the language to speak."""
+    return chinese if spoken == CHINESE else english
+
+
 def listed(spoken: str, parts: Iterable[str]) -> str:
     """Several things in one sentence."""
     return ("、" if spoken == CHINESE else ", ").join(parts)

@@ -7,12 +7,13 @@ from typing import Any
 
 from tools import gpu
 from tools.errors import UserError
+from tools.languages import CHINESE, ENGLISH, said
 from tools.paths import DATA, ROOT
 
 sys.path.insert(0, str(ROOT / "plots"))
 from gemm_plots import records as plot_records
 
-REFERENCE_GPU = "h200"
+REFERENCE_GPU = plot_records.REFERENCE_GPU
 FIGURE_SIZE = 4096  # the square size that every step is timed at
 
 Records = plot_records.Records
@@ -53,9 +54,15 @@ def at_figure_size(records: Records, gpu_folder: str | None, step_name: str) -> 
     return records.default_at(gpu_folder, step_name, max(sizes)) if sizes else None
 
 
-def in_words(record: dict[str, Any] | None) -> str:
+def in_words(record: dict[str, Any] | None, spoken: str = ENGLISH) -> str:
     """One record as a phrase: `47.1 TFLOPS, 92 % of cuBLAS at 4096 on NVIDIA H200`."""
     if record is None:
-        return "not timed yet"
-    beside = f", {100 * record['ratio']:.0f} % of cuBLAS" if record.get("baseline") == plot_records.CUBLAS else ""
-    return f"{record['tflops']:.3g} TFLOPS{beside} at {record['m']} on {record.get('gpu', 'an unnamed GPU')}"
+        return said(spoken, "not timed yet", "还没有计时")
+    with_cublas = record.get("baseline") == plot_records.CUBLAS
+    share = f"{100 * record['ratio']:.0f} %" if with_cublas else ""
+    speed, size = f"{record['tflops']:.3g} TFLOPS", record["m"]
+    if spoken == CHINESE:
+        beside = f"，是 cuBLAS 的 {share}" if with_cublas else ""
+        return f"{speed}{beside}（{size}，{record.get('gpu', '未注明的 GPU')}）"
+    beside = f", {share} of cuBLAS" if with_cublas else ""
+    return f"{speed}{beside} at {size} on {record.get('gpu', 'an unnamed GPU')}"

@@ -175,7 +175,7 @@ def _on_gpu(task: Task, executable: Any, verdict: Verdict, environment: Environm
     records = measured.load()
     for step in filter(None, (task.before, task.step)):
         timed = measured.at_figure_size(records, here.folder, step.name) if here.folder in records.timings else None
-        print_line(f"  {step.name}: {measured.in_words(timed)}")
+        print_line(f"  {step.name}: {measured.in_words(timed, spoken)}")
     return verdict
 
 

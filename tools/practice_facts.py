@@ -1,4 +1,5 @@
-"""Facts of a simulated run that no count tells: how many blocks are launched, how far the copies run ahead."""
+"""Facts of a simulated run that no count tells: how many blocks are launched, how far the copies run ahead, whether C
+is still being stored when the next tile is multiplied."""
 
 import json
 import tempfile
@@ -12,6 +13,7 @@ FEW_TILES = ("--m", "512", "--n", "512", "--k", "128")
 TRACED = ("--m", "256", "--n", "256", "--k", "512")
 TRACED_K = 512
 EVERY_REQUEST = "1000000"
+FIRST_WARPS = (0, 4, 8)  # of the warpgroups: one of them multiplies
 READS = ("load", "ldmatrix", "wmma.load")
 
 
@@ -31,14 +33,44 @@ def observed(
             return facts, ("512×512×128", run)
         facts["blocks_at_once"] = run.record["blocks"]
     if "k_ahead" in names:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "trace.json"
-            settings = {"GEMM_SIM_TRACE": str(file), "GEMM_SIM_TRACE_REQUESTS": EVERY_REQUEST}
-            run = simulated(executable, [*options, *TRACED], environment, **settings)
-            if run.record is None:
-                return facts, ("256×256×512", run)
-            facts["k_ahead"] = k_ahead(json.loads(file.read_text(encoding="utf-8")))
+        trace, run = traced(executable, [*options, *TRACED], environment)
+        if trace is None:
+            return facts, ("256×256×512", run)
+        facts["k_ahead"] = k_ahead(trace)
+    if "stored_behind_products" in names:
+        for warp in FIRST_WARPS:
+            settings = {"GEMM_SIM_MULTIPROCESSORS": "1", "GEMM_SIM_TRACE_WARP": str(warp)}
+            trace, run = traced(executable, [*options, *FEW_TILES], environment, **settings)
+            if trace is None:
+                return facts, ("512×512×128, 1 SM", run)
+            under_way = stores_at_products(trace)
+            facts["stored_behind_products"] = int(any(under_way))
+            if under_way:
+                break
     return facts, None
+
+
+def traced(
+    executable: Path, arguments: Sequence[str], environment: dict[str, str], **settings: str
+) -> tuple[dict[str, Any] | None, Outcome]:
+    """The trace of a run with every request of its warp, and the run; None where it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.json"
+        settings |= {"GEMM_SIM_TRACE": str(file), "GEMM_SIM_TRACE_REQUESTS": EVERY_REQUEST}
+        run = simulated(executable, arguments, environment, **settings)
+        return (json.loads(file.read_text(encoding="utf-8")) if run.record else None), run
+
+
+def stores_at_products(trace: dict[str, Any]) -> list[int]:
+    """By product of wgmma, in order: how many stores by TMA its block had under way."""
+    products = [
+        (request["order"], request["stores_under_way"])
+        for kernel in trace["kernels"]
+        for instruction in kernel["instructions"]
+        for request in instruction["requests"]
+        if "stores_under_way" in request
+    ]
+    return [stores for _, stores in sorted(products)]
 
 
 def k_ahead(trace: dict[str, Any]) -> int:

@@ -91,6 +91,11 @@ QUANTITIES = {
         _named("blocks launched for 512×512 on 132 SMs", "有 132 个 SM 时 512×512 启动的线程块数"), None, at_least=True
     ),
     "threads": Quantity(_named("threads per block", "每个线程块的线程数"), None, at_least=True),
+    "stored_behind_products": Quantity(
+        _named("C being stored while the next tile is multiplied (1: yes)", "计算下一个分块时 C 仍在写回（1：是）"),
+        None,
+        at_least=True,
+    ),
     "k_ahead": Quantity(_named("k asked for before the first is read", "读第一片之前已请求的 k"), None, at_least=True),
 }
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from tools import build, gpu, listing, process, registry, simulated
+from tools import build, gpu, listing, measured, process, registry, simulated
 from tools.environment import Environment, ensure_build
 from tools.errors import Failure, UserError
+from tools.languages import ENGLISH, language, listed, said
 from tools.paths import BUILD, CHARTS, DATA, PLOT, shown
 from tools.progress import Bar, Meter, meter, say
 from tools.registry import Step
@@ -30,6 +31,7 @@ class Plan:
     options: list[str]  # passed on to the steps' executables, which refuse what they do not know
     json: Path | None  # where the reader wants the records
     left_out: str = ""  # of the ladder, what this GPU cannot run, and why
+    spoken: str = ENGLISH
 
     def given(self, name: str) -> str | None:
         """The value of an option that is passed on, "" where it has none, None where it is not given."""
@@ -66,7 +68,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
         ladder, left_out = registry.runnable(ladder, here.capability)
         if not ladder:
             raise UserError(f"{left_out}; with --sim they run in the simulator")
-    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out)
+    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out, language(arguments.zh))
     if chosen.whole_ladder and chosen.given("trace") is not None:
         raise UserError("--trace writes one step's trace: name the step")
     return chosen
@@ -89,14 +91,23 @@ def run(chosen: Plan, setup: bool) -> None:
         _say_where(chosen)
         code = _run_ladder(environment, chosen)
         if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
-            listing.print_table(chosen.steps, chosen.here.folder)
-        say("Drawing the charts")
-        drawn = process.run([sys.executable, PLOT])
+            listing.print_table(chosen.steps, chosen.here.folder, chosen.spoken)
+        say(said(chosen.spoken, "Drawing the charts", "正在画图表"))
+        drawn = process.run([sys.executable, PLOT, *_beside(chosen)])
         code = code or drawn
         if drawn == 0:
-            say(f"The charts are in {shown(CHARTS)}/, the records in {shown(DATA)}/")
+            charts, data = f"{shown(CHARTS)}/", f"{shown(DATA)}/"
+            say(said(chosen.spoken, f"The charts are in {charts}, the records in {data}",
+                     f"图表在 {charts}，记录在 {data}"))  # fmt: skip
     if code:
         raise Failure(code=code)
+
+
+def _beside(chosen: Plan) -> list[str]:
+    """The option that has the charts show the GPU that is here beside the course's own."""
+    here = chosen.here.folder if isinstance(chosen.here, gpu.Gpu) else measured.REFERENCE_GPU
+    timed = any((DATA / here / f"{step.name}.jsonl").exists() for step in chosen.steps)
+    return [f"--beside={here}"] if timed and here != measured.REFERENCE_GPU else []
 
 
 def _ask_whether_they_are_known(environment: Environment, chosen: Plan) -> None:
@@ -110,12 +121,14 @@ def _ask_whether_they_are_known(environment: Environment, chosen: Plan) -> None:
 
 def _say_where(chosen: Plan) -> None:
     if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
-        say(f"Running on {chosen.here.name}")
+        say(said(chosen.spoken, f"Running on {chosen.here.name}", f"在 {chosen.here.name} 上运行"))
         if chosen.left_out:
-            say(f"Left out: {chosen.left_out}")
+            say(said(chosen.spoken, "Left out: ", "不运行：") + chosen.left_out)
     else:
-        why = f": {chosen.here.reason}" if isinstance(chosen.here, gpu.NoGpu) else ""
-        say(f"Running in the simulator{why}. Results are checked and counted, not timed.")
+        reason = chosen.here.reason if isinstance(chosen.here, gpu.NoGpu) else ""
+        english = f"Running in the simulator{reason and f': {reason}'}. Results are checked and counted, not timed."
+        chinese = f"在模拟器里运行{reason and f'（{reason}）'}。结果会检查并计数，但不计时。"
+        say(said(chosen.spoken, english, chinese))
 
 
 def command_of(chosen: Plan, step: Step) -> list[str]:
@@ -165,11 +178,14 @@ def _run_ladder(environment: Environment, chosen: Plan) -> int:
             codes[step.name] = _exit_code(_run_one(environment, chosen, step, progress), step)
         progress.show(len(codes))
     if chosen.simulate:
-        for line in simulated.summary([(step, chosen.json or simulated.records_file(step)) for step in chosen.steps]):
+        files = [(step, chosen.json or simulated.records_file(step)) for step in chosen.steps]
+        for line in simulated.summary(files, chosen.spoken):
             say(line)
     failed = [name for name, code in codes.items() if code]
     if failed:
-        say(f"{len(failed)} of {len(codes)} steps failed: {', '.join(failed)}")
+        names = listed(chosen.spoken, failed)
+        say(said(chosen.spoken, f"{len(failed)} of {len(codes)} steps failed: {names}",
+                 f"{len(codes)} 步里有 {len(failed)} 步失败：{names}"))  # fmt: skip
     return next((code for code in sorted(codes.values()) if code not in (0, REFUSED)), max(codes.values()))
 
 

@@ -5,21 +5,26 @@ from pathlib import Path
 from typing import Any
 
 from tools import measured
+from tools.languages import CHINESE, ENGLISH, said
 from tools.listing import table
 from tools.paths import BUILD, shown
 from tools.registry import Step
 
 FOLDER = BUILD / "simulated"
-HEADING = (
-    "step",
-    "m × n × k",
-    "FMA share",
-    "instructions",
-    "global sectors",
-    "shared wavefronts",
-    "conflicts",
-    "barriers",
-)
+SIZE = "m × n × k"
+HEADINGS = {
+    ENGLISH: (
+        "step",
+        SIZE,
+        "FMA share",
+        "instructions",
+        "global sectors",
+        "shared wavefronts",
+        "conflicts",
+        "barriers",
+    ),
+    CHINESE: ("步骤", SIZE, "FMA 占比", "指令", "全局内存扇区", "共享内存波前", "冲突", "屏障"),
+}
 WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts", "cp_async_shared_wavefronts")
 
 
@@ -41,15 +46,20 @@ def prepare(steps: Sequence[Step]) -> None:
         report_file(step).unlink(missing_ok=True)
 
 
-def summary(files: Sequence[tuple[Step, Path]]) -> list[str]:
+def summary(files: Sequence[tuple[Step, Path]], spoken: str = ENGLISH) -> list[str]:
     """One line for each step: its counts per FMA, so that steps at different sizes can be compared."""
     counted = [
         one for step, file in files for one in measured.read(file) if one["step"] == step.name and "counts" in one
     ]
     if not counted:
         return []
-    explained = f"Instructions, sectors and wavefronts: of warps, per FMA. Every line's counts: {shown(FOLDER)}"
-    return [*table([HEADING, *map(_row, counted)], right=range(2, len(HEADING))), explained]
+    explained = said(
+        spoken,
+        f"Instructions, sectors and wavefronts: of warps, per FMA. Every line's counts: {shown(FOLDER)}",
+        f"指令、扇区和波前以 warp 计，均为每条 FMA 的数量。每一行源代码的计数：{shown(FOLDER)}",
+    )
+    heading = HEADINGS[spoken]
+    return [*table([heading, *map(_row, counted)], right=range(2, len(heading))), explained]
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:

@@ -27,6 +27,15 @@ def columns(text: str) -> int:
     return sum(1 + is_wide(letter) for letter in text)
 
 
+def cut(text: str, width: int) -> str:
+    """A text in exactly so many columns of a terminal: its end left out, or spaces after it."""
+    if columns(text) > width:
+        while columns(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    return text + " " * (width - columns(text))
+
+
 def is_wide(letter: str) -> bool:
     """Whether a character takes two columns."""
     return unicodedata.east_asian_width(letter) in "WF"

@@ -11,4 +11,11 @@ struct RingPlace {
     stage = 0;
     parity ^= 1;
   }
+
+  /// Goes on by `count` stages at once, which another warpgroup fills or reads.
+  __device__ __forceinline__ void skip(int count) {
+    const int ahead = stage + count;
+    stage = ahead % STAGES;
+    parity ^= ahead / STAGES & 1;
+  }
 };

@@ -69,9 +69,18 @@ std::vector<BaselineKind> all_for(const Variant& variant) {
   return all;
 }
 
+std::vector<BaselineKind> standard_for(const Variant& variant, bool is_default) {
+  if (!variant.tensor_cores) return {BaselineKind::cublas};
+  if (!is_default || !sums_in_fp16(variant)) return {BaselineKind::cublas, BaselineKind::cublaslt};
+  return all_for(variant);
+}
+
 }  // namespace
 
 std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream);
+std::unique_ptr<Baseline> make_cutlass(const Variant& variant, const std::string& arch, const RotatingInputs& inputs,
+                                       cudaStream_t stream);
+void require_cutlass();  // that it was built
 
 const char* name_of(BaselineKind kind) {
   switch (kind) {
@@ -79,6 +88,7 @@ const char* name_of(BaselineKind kind) {
     case BaselineKind::cublaslt: return "cublaslt";
     case BaselineKind::cublas_f32_sums: return "cublas_f32_sums";
     case BaselineKind::cublas_f16_sums: return "cublas_f16_sums";
+    case BaselineKind::cutlass: return "cutlass";
   }
   return "?";
 }
@@ -108,15 +118,20 @@ std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& va
                      name_of(variant.acc) +
                      ": --baseline cublas_f16_sums is for f16 with sums in f32; use --baseline cublas");
     case BaselineChoice::all: return all_for(variant);
+    case BaselineChoice::cutlass: {
+      require_cutlass();
+      std::vector<BaselineKind> kinds = standard_for(variant, is_default);
+      kinds.push_back(BaselineKind::cutlass);
+      return kinds;
+    }
     case BaselineChoice::standard: break;
   }
-  if (!variant.tensor_cores) return {BaselineKind::cublas};
-  if (!is_default || !sums_in_fp16(variant)) return {BaselineKind::cublas, BaselineKind::cublaslt};
-  return all_for(variant);
+  return standard_for(variant, is_default);
 }
 
-std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,
-                                        cudaStream_t stream) {
+std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const std::string& arch,
+                                        const RotatingInputs& inputs, cudaStream_t stream) {
+  if (kind == BaselineKind::cutlass) return make_cutlass(variant, arch, inputs, stream);
   if (kind == BaselineKind::cublaslt) return make_cublaslt(variant, inputs, stream);
   return std::make_unique<Cublas>(variant, kind);
 }

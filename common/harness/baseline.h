@@ -1,4 +1,4 @@
-// What a step is measured against: the vendor's library in the same types, layout and accumulator.
+// What a step is measured against: the vendor's libraries in the same types, layout and accumulator.
 #pragma once
 
 #include <cublas_v2.h>
@@ -11,22 +11,27 @@
 
 /// cublas_f32_sums: cuBLAS on the same FP16 matrices with sums in FP32, for variants that sum in FP16. It is more
 /// accurate, and faster at some sizes. cublas_f16_sums: with sums in FP16, for variants that sum in FP32: less
-/// accurate.
-enum class BaselineKind { cublas, cublaslt, cublas_f32_sums, cublas_f16_sums };
+/// accurate. cutlass: the fastest of the kernels that this course builds from CUTLASS's templates, where they were
+/// built.
+enum class BaselineKind { cublas, cublaslt, cublas_f32_sums, cublas_f16_sums, cutlass };
 
-/// Whether it sums at least as precisely as the variant: one of those of which the best library call is the fastest.
-constexpr bool is_as_precise(BaselineKind kind) { return kind != BaselineKind::cublas_f16_sums; }
+/// Whether it is one of those of which the best library call is the fastest: a library's call, not a template that was
+/// compiled here, and one that sums at least as precisely as the variant.
+constexpr bool may_be_best(BaselineKind kind) {
+  return kind != BaselineKind::cublas_f16_sums && kind != BaselineKind::cutlass;
+}
 
 /// As records and --baseline name it.
 const char* name_of(BaselineKind kind);
 
 /// What was asked for. standard: cuBLAS, for tensor-core variants the best of cublasLt's algorithms besides, and for a
 /// step's default among these, if it sums in FP16, cuBLAS with FP32 sums. all: whatever multiplies the same matrices,
-/// with sums of the other type, too, where there are two.
-enum class BaselineChoice { standard, none, cublas, cublaslt, cublas_f32_sums, cublas_f16_sums, both, all };
+/// with sums of the other type, too, where there are two. cutlass: CUTLASS beside the standard ones.
+enum class BaselineChoice { standard, none, cublas, cublaslt, cublas_f32_sums, cublas_f16_sums, both, all, cutlass };
 
 /// What a variant is measured against, in the order in which they take turns. Throws BadInput where cublas_f32_sums is
-/// asked for and the variant does not sum in FP16, or cublas_f16_sums and it does not sum FP16 products in FP32.
+/// asked for and the variant does not sum in FP16, or cublas_f16_sums and it does not sum FP16 products in FP32, or
+/// cutlass and it was not built.
 std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant, bool is_default);
 
 /// A library's GEMM. Loading it takes a second or so; nothing is loaded before make_baseline.
@@ -35,12 +40,15 @@ class Baseline {
   virtual ~Baseline() = default;
   /// Enqueues one product. Throws CudaError with the library's own word.
   virtual void launch(const Problem& problem, cudaStream_t stream) = 0;
+  /// The kernel that was chosen, where the baseline knows its name; else empty.
+  virtual std::string kernel() const { return ""; }
 };
 
-/// Makes the baseline for a variant's types and layout; `inputs` are what cublasLt's algorithms are tried on.
-/// Throws BadInput where the library cannot be loaded.
-std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,
-                                        cudaStream_t stream);
+/// Makes the baseline for a variant's types and layout; `inputs` are what cublasLt's algorithms and CUTLASS's kernels
+/// are tried on, and `arch`, the architecture that the step is compiled for, tells which of CUTLASS's are its like.
+/// Throws BadInput where the library cannot be loaded or has nothing for this problem.
+std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const std::string& arch,
+                                        const RotatingInputs& inputs, cudaStream_t stream);
 
 /// The types of a variant in the libraries' words; compute and scale: of the sums and of alpha and beta.
 struct LibraryTypes {

@@ -86,7 +86,8 @@ const std::map<std::string, BaselineChoice> BASELINES = {{"none", BaselineChoice
                                                          {"cublas_f32_sums", BaselineChoice::cublas_f32_sums},
                                                          {"cublas_f16_sums", BaselineChoice::cublas_f16_sums},
                                                          {"both", BaselineChoice::both},
-                                                         {"all", BaselineChoice::all}};
+                                                         {"all", BaselineChoice::all},
+                                                         {"cutlass", BaselineChoice::cutlass}};
 const std::map<std::string, VerifyMode> VERIFY_MODES = {
     {"full", VerifyMode::full}, {"sample", VerifyMode::sample}, {"off", VerifyMode::off}};
 
@@ -153,8 +154,9 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--rounds", options.timing.rounds, "rounds of kernel and baseline in turn (default 3)")
       ->check(whole(1, 1000));
   app.add_option("--baseline", raw.baseline,
-                 "cublas, cublaslt, both, cublas_f32_sums or cublas_f16_sums (FP16 with the other sums), all, or none "
-                 "(default: cublas; tensor cores: both, and for a step's default with FP16 sums all)")
+                 "cublas, cublaslt, both, cublas_f32_sums or cublas_f16_sums (FP16 with the other sums), all, none, or "
+                 "cutlass: CUTLASS, too (default: cublas; tensor cores: both, and for a step's default with FP16 sums "
+                 "all)")
       ->check(one_of(names_of(BASELINES)));
   app.add_option("--verify", raw.verify, "full, sample or off (default: full up to 4096^3, then sample)")
       ->check(one_of(names_of(VERIFY_MODES)));

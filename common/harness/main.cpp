@@ -52,7 +52,7 @@ void require_traceable(const Options& options) {
 int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
-  Session session{step_name(argv[0]), std::move(*options), all_variants()};
+  Session session{step_name(argv[0]), std::move(*options), all_variants(), step_arch()};
   if (!session.options.json.empty()) require_writable(session.options.json);
   if (!session.options.trace.empty()) require_traceable(session.options);
   if (session.options.list) return list(session);

@@ -45,21 +45,20 @@ double rounded(double value) {
   return std::strtod(text.data(), nullptr);
 }
 
-// Where, in what state and when it was measured.
-void add_machine(ordered_json& record, const Timing& timing, const Gpu& gpu) {
+}  // namespace
+
+void add_machine(ordered_json& record, const std::optional<Telemetry>& state, const Gpu& gpu) {
   record["gpu"] = gpu.name;
   record["driver"] = gpu.driver;
   record["cuda"] = gpu.cuda;
-  if (timing.state) {
-    record["sm_mhz"] = timing.state->sm_mhz;
-    record["power_w"] = rounded(timing.state->power_mw * 1e-3);
-    record["temperature_c"] = timing.state->temperature_c;
+  if (state) {
+    record["sm_mhz"] = state->sm_mhz;
+    record["power_w"] = rounded(state->power_mw * 1e-3);
+    record["temperature_c"] = state->temperature_c;
   }
   record["commit"] = commit();
   record["date"] = today();
 }
-
-}  // namespace
 
 ordered_json options_record(const LaunchOptions& options) {
   ordered_json record = ordered_json::object();
@@ -103,6 +102,7 @@ std::vector<ordered_json> timing_records(const std::string& step, const Variant&
       record["ratio"] = rounded(against->ratio.median);
       record["ratio_p20"] = rounded(against->ratio.p20);
       record["ratio_p80"] = rounded(against->ratio.p80);
+      if (!against->kernel.empty()) record["baseline_kernel"] = against->kernel;
     }
     if (variant.left_out.empty()) {
       record["error"] = rounded(verified.error);
@@ -111,7 +111,7 @@ std::vector<ordered_json> timing_records(const std::string& step, const Variant&
       record["leaves_out"] = variant.left_out;
     }
     record["options"] = options_record(options);
-    add_machine(record, timing, gpu);
+    add_machine(record, timing.state, gpu);
     return record;
   };
   if (timing.against.empty()) return {record_of(nullptr)};
@@ -135,7 +135,7 @@ ordered_json limit_record(const std::string& name, DType ab, DType acc, double f
                          {"tflops", speed(timing.ms.median)},
                          {"tflops_p20", speed(timing.ms.p80)},
                          {"tflops_p80", speed(timing.ms.p20)}};
-  add_machine(record, timing, gpu);
+  add_machine(record, timing.state, gpu);
   return record;
 }
 

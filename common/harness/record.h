@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ std::vector<nlohmann::ordered_json> timing_records(const std::string& step, cons
 /// How fast an instruction is when nothing else is in its way; `flop`: of one timed call.
 nlohmann::ordered_json limit_record(const std::string& name, DType ab, DType acc, double flop, const Timing& timing,
                                     const Gpu& gpu);
+
+/// Adds on which GPU, in what state where that is known, of which commit and when a record was measured.
+void add_machine(nlohmann::ordered_json& record, const std::optional<Telemetry>& state, const Gpu& gpu);
 
 /// A variant as `--list --json` writes it.
 nlohmann::ordered_json variant_record(const std::string& step, const Variant& variant, bool is_default);

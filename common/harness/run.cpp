@@ -24,11 +24,11 @@ Timing timed(const Session& session, const Work& work, const RotatingInputs& inp
   std::vector<std::unique_ptr<Baseline>> libraries;
   std::vector<Rival> rivals;
   for (const BaselineKind kind : baselines_for(session.options.baseline, *variant, session.is_default(*variant))) {
-    libraries.push_back(make_baseline(kind, *variant, inputs, session.stream));
+    libraries.push_back(make_baseline(kind, *variant, session.arch, inputs, session.stream));
     Baseline* const library = libraries.back().get();
     rivals.push_back({name_of(kind),
                       [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); },
-                      is_as_precise(kind)});
+                      may_be_best(kind), library->kernel()});
   }
   std::this_thread::sleep_for(std::chrono::duration<double>(session.options.cooldown_seconds));
   return time_in_turn(plan_for(session.options, *variant, inputs), kernel, rivals, session.stream);

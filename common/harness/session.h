@@ -13,6 +13,7 @@ struct Session {
   std::string step;
   Options options;
   std::vector<Variant> variants;  // the first is the default
+  std::string arch{};             // the least that the step is compiled for
   Gpu gpu{};                      // only where the runtime is the real one
   cudaStream_t stream = nullptr;
 

@@ -102,16 +102,16 @@ class Side {
   int call_ = 0;
 };
 
-// The fastest of the rivals that are as precise as the kernel, where there are two or more to choose from.
+// The fastest of the rivals that may be the best library call, where there are two or more to choose from.
 std::optional<std::size_t> best_of(const std::vector<Rival>& rivals, const std::vector<Against>& against) {
   std::optional<std::size_t> best;
-  int precise = 0;
+  int candidates = 0;
   for (std::size_t i = 0; i < rivals.size(); ++i) {
-    if (!rivals[i].as_precise) continue;
-    ++precise;
+    if (!rivals[i].may_be_best) continue;
+    ++candidates;
     if (!best || against[i].ms.median < against[*best].ms.median) best = i;
   }
-  return precise > 1 ? best : std::nullopt;
+  return candidates > 1 ? best : std::nullopt;
 }
 
 double percentile(const std::vector<double>& sorted, double share) {
@@ -164,7 +164,7 @@ Timing time_in_turn(const TimingPlan& plan, const Enqueue& kernel, const std::ve
   }
   timing.ms = spread_of(own_ms);
   for (std::size_t i = 0; i < rivals.size(); ++i)
-    timing.against.push_back({rivals[i].name, spread_of(other_ms[i]), spread_of(ratios[i])});
+    timing.against.push_back({rivals[i].name, spread_of(other_ms[i]), spread_of(ratios[i]), rivals[i].kernel});
   timing.best = best_of(rivals, timing.against);
   return timing;
 }

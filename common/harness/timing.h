@@ -43,22 +43,24 @@ using Enqueue = std::function<void(int, cudaStream_t)>;
 struct Rival {
   std::string name;  // "cublas", "cublaslt"
   Enqueue enqueue;
-  bool as_precise = true;  // it may be the best library call
+  bool may_be_best = true;  // it may be the best library call
+  std::string kernel = "";  // that it launches, where it has a name
 };
 struct Against {
   std::string name;
   Spread ms;     // a call of the rival
   Spread ratio;  // its ms / the kernel's, round by round: > 1 where the kernel is faster
+  std::string kernel = "";
 };
 
-/// The best library call's name in records: the fastest of the rivals that are as precise as the kernel.
+/// The best library call's name in records: the fastest of the rivals that may be it.
 inline constexpr const char* BEST_LIBRARY = "best_library";
 
 /// What timing in turn showed.
 struct Timing {
   Spread ms;                        // a call of the kernel
   std::vector<Against> against;     // one for each rival, in their order
-  std::optional<std::size_t> best;  // index of the fastest that is as precise, where there are two such or more
+  std::optional<std::size_t> best;  // index of the fastest that may be the best call, where there are two such or more
   std::optional<Telemetry> state;   // read late in the kernel's last round
 };
 

@@ -18,10 +18,18 @@ WORDS = {
     "no_copy_a": ("the copy of A", "A 的拷贝"),
     "no_copy_b": ("the copy of B", "B 的拷贝"),
     "no_copies": ("both copies", "A 和 B 的拷贝"),
+    "no_load_a": ("the loads of A", "A 的加载"),
+    "no_load_b": ("the loads of B", "B 的加载"),
+    "no_loads": ("both loads", "A 和 B 的加载"),
+    "no_misses": ("misses in L2", "L2 未命中"),
     "no_store_conflicts": ("the store conflicts", "写入时的 bank 冲突"),
     "no_load_and_mma": ("fragment loads and mma", "fragment 加载与 mma"),
+    "no_mma": ("the products", "计算"),
     "no_movmatrix": ("movmatrix", "movmatrix"),
     "no_store": ("the store of C", "C 的写回"),
+    "no_staging": ("sums to shared memory", "累加结果写进共享内存"),
+    "no_tma_store": ("TMA's stores of C", "TMA 对 C 的写回"),
+    "no_beta": ("the case beta ≠ 0", "beta ≠ 0 的情形"),
 }
 
 

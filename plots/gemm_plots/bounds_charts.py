@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -14,14 +14,21 @@ from .records import Record, Records
 from .style import Missing, say
 
 SIZE = 4096
-# FLOP of one instruction of a ladder's arithmetic: a warp-wide FMA, one HMMA (mma.m16n8k16).
-FLOP = {"fp32": 64, "wmma": 4096, "mma": 4096}
+# FLOP of what a ladder's wavefronts are counted for: a warp-wide FMA, one of two halves, an HMMA (mma.m16n8k16), and of
+# wgmma as much as an HMMA.
+FLOP = {"fp32": 64, "fp16": 128, "wmma": 4096, "mma": 4096, "hopper": 4096}
 TENSOR = ("wmma", "mma")  # in one chart, beside the limit of mma.sync
+HOPPER = "hopper"
 LOAD_STORE, ISSUE = style.PLUM, style.INK
+INSTRUCTION = style.INK  # of Hopper, whose issue slots are far from full
 _TICK = 0.46  # half the height of a bound's mark, in rows
 _WORDS = {
     LOAD_STORE: ("the load/store unit's bound", "访存单元的上界"),
     ISSUE: ("the issue slots' bound", "发射槽的上界"),
+}
+_WORDS_OF_HOPPER = {  # wgmma and TMA reach shared memory without the load/store unit
+    LOAD_STORE: ("shared memory's bound", "共享内存的上界"),
+    INSTRUCTION: ("the instruction's limit, measured", "指令的实测上限"),
 }
 
 
@@ -61,12 +68,20 @@ def bounds(course: Course, records: Records, name: str, language: str) -> Figure
             rows.append(Row(step, record, {colour: bound for colour, bound in of.items() if bound}))
     if gpu is None or not rows:
         raise Missing(f"no step of the {name} ladder has a timing at {SIZE}, a count by hand and an instruction mix")
+    lines = panels.roofs(course, records, gpu, steps, language)
     last = max((row.step.number for row in rows if row.bounds[LOAD_STORE] < row.bounds[ISSUE]), default=0)
     title = say(
         language,
         f"The load/store unit is the lower bound up to step {last:02d}, instruction issue after it",
         f"到步骤 {last:02d} 为止，较低的上界是访存单元，之后是指令发射",
     )
+    limit = min((line.tflops for line in lines if not line.peak), default=None)
+    if limit and all(limit < bound for row in rows for bound in row.bounds.values()):
+        title = say(
+            language,
+            f"The instruction's own limit, {style.number(limit)} TFLOPS, is below both bounds",
+            f"指令自身的上限 {style.number(limit)} TFLOPS 低于两个上界",
+        )
     note = say(language, f"{name.upper()}, {SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound",
                f"{name.upper()}，{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例")  # fmt: skip
     foot = say(
@@ -74,7 +89,37 @@ def bounds(course: Course, records: Records, name: str, language: str) -> Figure
         "the load/store unit: wavefronts and look-ups as each chapter counts them by hand; issue: FMAs in the SASS loop",
         "访存单元：各章手算的波前与查缓存行次数；发射槽：SASS 循环中 FMA 的比例",
     )
-    return _drawn(rows, panels.roofs(course, records, gpu, steps, language), (title, note, foot), language)
+    return _drawn(rows, lines, (title, note, foot), language)
+
+
+def hopper_bounds(course: Course, records: Records, language: str) -> Figure:
+    """The ladder of TMA and wgmma: bars of speed, marks for shared memory's bound and the instruction's limit."""
+    steps = course.ladder(HOPPER)
+    gpu = next(iter(records.gpus([s.name for s in steps])), None)
+    rows = []
+    for step in steps if gpu else ():
+        record, bound = records.default_at(gpu, step.name, SIZE), load_store_bound(course, gpu, step)
+        limit = records.limit(gpu, record["a"], record["acc"], step.instruction) if record else None
+        if record and bound and limit:
+            rows.append(Row(step, record, {LOAD_STORE: bound, INSTRUCTION: limit["tflops"]}))
+    if gpu is None or not rows:
+        raise Missing(f"no step of the {HOPPER} ladder has a timing at {SIZE}, a count by hand and a measured limit")
+    lower = [f"{row.step.number:02d}" for row in rows if row.bounds[LOAD_STORE] < row.bounds[INSTRUCTION]]
+    title = say(language, "The instruction's limit is lower than shared memory's bound in every step",
+                "每一步里，指令的上限都低于共享内存的上界")  # fmt: skip
+    if lower:
+        title = say(language, f"Steps {', '.join(lower)}: shared memory is the lower bound; elsewhere the instruction",
+                    f"步骤 {'、'.join(lower)} 的较低上界是共享内存，其余各步是指令")  # fmt: skip
+    note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower one",
+               f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低者的比例")  # fmt: skip
+    ghz = f"{course.gpu(gpu)['clock_mhz'] / 1000:g}"
+    foot = say(
+        language,
+        f"shared memory at {ghz} GHz: the wavefronts that products read and TMA writes; the limit: at the power limit, random data",
+        f"共享内存（{ghz} GHz）：乘法读取和 TMA 写入的波前；指令的上限：随机数据，处于功耗上限",
+    )
+    peak = [line for line in panels.roofs(course, records, gpu, steps, language) if line.peak]
+    return _drawn(rows, peak, (title, note, foot), language, _WORDS_OF_HOPPER)
 
 
 def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
@@ -107,7 +152,11 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
 
 
 def _drawn(
-    rows: Sequence[Row], lines: Sequence[panels.Reference], texts: tuple[str, str, str], language: str
+    rows: Sequence[Row],
+    lines: Sequence[panels.Reference],
+    texts: tuple[str, str, str],
+    language: str,
+    words: Mapping[str, tuple[str, str]] = _WORDS,
 ) -> Figure:
     """The bars with their marks, under a title and a note, over a foot."""
     inches, left, right = 6.05, 2.15, 0.75
@@ -135,7 +184,7 @@ def _drawn(
     ax.set_xlabel("TFLOPS")
     title, note, foot = texts
     style.heading(drawn, title, note)
-    marks = [("tick", colour, say(language, *_WORDS[colour])) for colour in _WORDS if colour in rows[0].bounds]
+    marks = [("tick", colour, say(language, *words[colour])) for colour in words if colour in rows[0].bounds]
     style.legend(drawn, [("box", style.BLUE, say(language, "measured", "实测")), *marks], 0.76)
     style.footnote(drawn, foot)
     return drawn

@@ -14,6 +14,7 @@ from . import (
     energy_charts,
     error_charts,
     ladder_charts,
+    latencies,
     mix_charts,
     roofline,
     step_charts,
@@ -26,8 +27,10 @@ from .records import Records
 OF_THE_COURSE = {
     "all-ladders": ladder_charts.all_ladders,
     "tensor-bounds": bounds_charts.tensor_bounds,
+    "hopper-bounds": bounds_charts.hopper_bounds,
     "accumulation-error": error_charts.accumulation,
     "instruction-mix": mix_charts.fma_share,
+    "load-latency": latencies.over_bytes,
     "energy": energy_charts.per_flop,
     "main-loop": energy_charts.limits,
     "main-loop-energy": energy_charts.per_kilobyte,

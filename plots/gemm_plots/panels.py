@@ -12,15 +12,16 @@ from matplotlib.figure import Figure
 
 from . import style
 from .course import Course, Step
-from .records import BASELINES, CUBLAS, CUBLAS_F16_SUMS, CUBLAS_F32_SUMS, CUBLASLT, Record, Records
+from .records import BASELINES, CUBLAS, CUBLAS_F16_SUMS, CUBLAS_F32_SUMS, CUBLASLT, CUTLASS, Record, Records
 from .style import say
 
-DASHED, DASH_DOT, DOTTED = (0, (5, 2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.5))
-LOOKS = {  # of the baselines that are calls: the best of them would lie on another's line
+DASHED, DASH_DOT, DOTTED, SHORT = (0, (5, 2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.5)), (0, (2.5, 1.2))
+LOOKS = {  # of the baselines that have a line: the best call would lie on another's
     CUBLAS: (style.AMBER, DASHED),
     CUBLAS_F32_SUMS: (style.AMBER_INK, DOTTED),
     CUBLAS_F16_SUMS: (style.AMBER_INK, DOTTED),
     CUBLASLT: (style.PLUM, DASH_DOT),
+    CUTLASS: (style.BROWN, SHORT),
 }
 _SHAPE = re.compile(r"[ .]m?\d+[xn]\d+\S*$")  # of a limit's name: tile of a thread, or of an mma
 _BEYOND = 1.6  # a baseline this many times above all else is named at the edge and not drawn

@@ -21,23 +21,29 @@ Record = dict[str, Any]
 
 CUBLAS, CUBLAS_F32_SUMS, CUBLAS_F16_SUMS = "cublas", "cublas_f32_sums", "cublas_f16_sums"
 CUBLASLT, BEST_LIBRARY = "cublaslt", "best_library"
+CUTLASS = "cutlass"
 BASELINES = {  # what a kernel is timed in turn with: in its own types, but for those that say which sums they have
     CUBLAS: Words("cuBLAS", "cuBLAS"),
     CUBLAS_F32_SUMS: Words("cuBLAS, FP32 sums", "cuBLAS（FP32 累加）"),
     CUBLAS_F16_SUMS: Words("cuBLAS, FP16 sums", "cuBLAS（FP16 累加）"),
     CUBLASLT: Words("cublasLt", "cublasLt"),
-    BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of the others, that are as precise as the kernel
+    BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of those above that are as precise as the kernel
+    CUTLASS: Words("CUTLASS", "CUTLASS"),  # compiled from templates, where it was asked for: no library's call
 }
 CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
+REFERENCE_GPU = "h200"  # the one that every page shows
 COMPLETE = "complete"  # the default once more, among the variants that leave work out
 
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
-BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the four files
+BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the five files
 LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
 MAIN_LOOP_FILE = "main_loop"
 ALONE_FILE = "alone"
+LATENCY_FILE = "latency"
+STREAM_K_FILE = "stream_k"
+SEVERAL_FILE = "several_gpus"
 VARIANTS_FILE = "variants.jsonl"
 
 _TIMING_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "tflops": float}
@@ -47,6 +53,15 @@ _BOTTLENECK_FIELDS = {**_TIMING_FIELDS, "leaves_out": str}
 _LIMIT_FIELDS = {"limit": str, "a": str, "acc": str, "tflops": float}
 _MAIN_LOOP_FIELDS = {**_LIMIT_FIELDS, "options": dict, "power_w": float}
 _ALONE_FIELDS = {**_TIMING_FIELDS, "power_w": float}
+_LATENCY_FIELDS = {"latency": str, "options": dict} | dict.fromkeys(
+    ("cycles", "cycles_p20", "cycles_p80", "nanoseconds"), float
+)
+_STREAM_K_FIELDS = {**_TIMING_FIELDS, "options": dict, "baseline": str, "ms": float}
+_SEVERAL_FIELDS = {
+    **{"layout": str, "way": str, "product": str, "gpus": int, "chunks": int, "nccl_blocks": Real, "bytes_sent": int},
+    **{"ms": float, "ms_p20": float, "ms_p80": float, "tflops": float, "one_gpu_ms": float, "arithmetic_ms": float},
+    **{"speed_up": float, "exposed_ms": Real},
+}
 _COVERS_FIELDS = {"step": str, "variant": str, "covers": list}
 _PROFILE_FIELDS = {"step": str, "variant": str, "m": int, "n": int, "k": int, "metric": str, "value": Real}
 
@@ -57,25 +72,34 @@ class RecordError(Exception):
 
 @dataclass
 class Records:
-    """Everything recorded: by GPU timings, limits, profiles, bottlenecks, main loops of wgmma and defaults that were run
-    alone, for their power; counts, instruction mixes, what is covered."""
+    """Everything recorded: by GPU timings, limits, latencies, profiles, bottlenecks, main loops of wgmma, defaults that
+    were run alone, for their power, step 27 in turn with stream-K, and products on several GPUs; counts, instruction
+    mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     limits: dict[str, list[Record]] = field(default_factory=dict)
+    latencies: dict[str, list[Record]] = field(default_factory=dict)
     profiles: dict[str, list[Record]] = field(default_factory=dict)
     bottlenecks: dict[str, list[Record]] = field(default_factory=dict)
     main_loops: dict[str, list[Record]] = field(default_factory=dict)
     alone: dict[str, list[Record]] = field(default_factory=dict)
+    stream_k: dict[str, list[Record]] = field(default_factory=dict)
+    several: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
     launched: dict[str, str] = field(default_factory=dict)  # by step: the variant that a default launches from 4096 on
+    shown: frozenset[str] | None = None  # the GPUs whose records charts and tables show; None: all
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
-        """GPUs with at least one timing of one of the steps; most records first, then by name."""
+        """The GPUs that are shown, with at least one timing of one of the steps; most records first, then by name."""
         wanted = set(steps)
-        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items()}
+        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items() if self.shows(gpu)}
         return sorted((gpu for gpu, count in seen.items() if count), key=lambda gpu: (-seen[gpu], gpu))
+
+    def shows(self, gpu: str) -> bool:
+        """Do charts and tables show this GPU's records? Those that compare GPUs show them all."""
+        return self.shown is None or gpu in self.shown
 
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""
@@ -123,10 +147,13 @@ class Records:
         return statistics.median(found) if found else None
 
     def beside(self, gpu: str, steps: Iterable[str]) -> list[str]:
-        """The baselines that timings of these steps were taken beside; cuBLAS where there is none."""
+        """The libraries' calls that timings of these steps were taken beside; cuBLAS where there is none.
+
+        CUTLASS is not among them: few sizes are timed beside it, and they have a table of their own.
+        """
         wanted = set(steps)
         seen = {r.get("baseline") for r in self.timings.get(gpu, []) if r["step"] in wanted}
-        return [b for b in BASELINES if b in seen] or [CUBLAS]
+        return [b for b in BASELINES if b in seen and b != CUTLASS] or [CUBLAS]
 
     def covers(self, step: str) -> dict[str, list[str]]:
         """The published kernels that each variant of a step covers, in the order of its variants."""
@@ -207,6 +234,9 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         PROFILE_FILE: (records.profiles, _PROFILE_FIELDS),
         MAIN_LOOP_FILE: (records.main_loops, _MAIN_LOOP_FIELDS),
         ALONE_FILE: (records.alone, _ALONE_FIELDS),
+        LATENCY_FILE: (records.latencies, _LATENCY_FIELDS),
+        STREAM_K_FILE: (records.stream_k, _STREAM_K_FIELDS),
+        SEVERAL_FILE: (records.several, _SEVERAL_FIELDS),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):

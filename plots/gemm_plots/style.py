@@ -31,6 +31,7 @@ BLUE = A.strong  # operand A, and the step a chapter is about
 AMBER, AMBER_INK = B.strong, B.ink  # operand B, and cuBLAS
 GREEN = C.strong  # results, FMAs, gains
 PLUM = THREAD.strong  # threads, and cublasLt
+BROWN = "#8a5a3c"  # CUTLASS
 GREY = "#a9b4c2"  # the step before, everything else
 INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
 

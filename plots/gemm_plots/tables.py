@@ -15,14 +15,17 @@ from . import (
     energy,
     error_charts,
     glossary,
+    gpu_tables,
+    latencies,
     step_charts,
+    stream_k,
     sweep_charts,
     swizzle_charts,
     traffic,
 )
 from .course import Course, Step
 from .panels import LOOKS
-from .records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
+from .records import BASELINES, BEST_LIBRARY, CUBLASLT, CUTLASS, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
@@ -151,7 +154,6 @@ def _ladder(page: Page, name: str) -> str:
     names = [s.name for s in steps]
 
     def of(gpu: str) -> Table:
-        calls = [b for b in records.beside(gpu, names) if b in LOOKS]
         baselines = _ratio_columns(records.beside(gpu, names))
         ratios = [page.of(b) for b in baselines]
         head = [
@@ -173,7 +175,7 @@ def _ladder(page: Page, name: str) -> str:
             cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
             made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
             best = max(best, speed)
-        for base in calls:
+        for base in LOOKS:
             speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
             peak = page.course.peak(gpu, steps[-1])
             share = speeds[0] / peak if speeds[0] and peak else None
@@ -261,6 +263,39 @@ def _step(page: Page, step: Step) -> str:
         return made if made.rows else None
 
     return _by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
+
+
+def _cutlass(page: Page) -> str:
+    """Every timing beside CUTLASS, and the same variant's share of what its ladder is measured against."""
+
+    def of(gpu: str) -> Table | None:
+        head = [page.say("step", "步骤"), page.say("types", "类型"), "M = N = K", "TFLOPS", "CUTLASS"]
+        head += [page.of(CUTLASS), page.say("of the library", "相对库")]
+        made = Table([*head, page.say("its kernel", "它的 kernel")], texts=2, remark=True)
+        for step in page.course.steps:
+            rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
+            beside = page.course.yardstick(step.ladder)
+            library = {_measured(r): r.get("ratio") for r in rows if r.get("baseline") == beside}
+            for r in sorted((r for r in rows if r.get("baseline") == CUTLASS), key=_measured):
+                cells = [
+                    f"{page.link(step)} `{r['variant']}`",
+                    step_charts.kind_in_words(r, page.language),
+                    str(r["m"]),
+                ]
+                cells += [_speed(r), _figure(r["baseline_tflops"]), _percent(r["ratio"])]
+                made.rows.append([*cells, _percent(library.get(_measured(r))), r["baseline_kernel"]])
+                made.used.append(r)
+        made.note = page.say(
+            "the library: cuBLAS, for Hopper the best library call, as in the tables of the steps",
+            "库：cuBLAS，Hopper 为最快的库调用，与各步骤的表相同",
+        )
+        return made if made.rows else None
+
+    return _by_gpu(page, page.course.steps, of, "no timing beside CUTLASS")
+
+
+def _measured(record: Record) -> tuple[str, int, int, int]:
+    return record["variant"], record["m"], record["n"], record["k"]
 
 
 def _variants(page: Page, step: Step) -> str:
@@ -399,6 +434,107 @@ def _bottlenecks(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
+def _ratio(one: float, other: float) -> str:
+    return f"{one / other:.2f}"
+
+
+def _other_gpus(page: Page) -> str:
+    """Every step's default on each GPU at 4096 and 8192, and what it is there to the first GPU."""
+    course, records = page.course, page.records
+    names = [gpu_tables.short_name(records, gpu) for gpu in gpu_tables.compared(records)]
+    if len(names) < 2:
+        raise Missing("the steps were timed on one GPU alone")
+    made = Table([page.say("step", "步骤")])
+    for size in (4096, 8192):
+        made.head += [f"{name}, {size}³" for name in names] + [f"{name} ÷ {names[0]}" for name in names[1:]]
+    made.head += [page.say(f"{name}, of the library", f"{name}，相对库") for name in names]
+    for step in course.steps:
+        small, large = (gpu_tables.timed(course, records, step, size) for size in (4096, 8192))
+        if not all(small[1:]):
+            continue
+        cells = [page.link(step)]
+        for found in (small, large):
+            first = found[0]
+            cells += map(_speed, found)
+            cells += [_ratio(r["tflops"], first["tflops"]) if r and first else "–" for r in found[1:]]
+        made.rows.append(cells + [_percent(r.get("ratio") if r else None) for r in large])
+        made.used += [r for r in small[1:] + large[1:] if r]
+    note = page.say(
+        "TFLOPS of the defaults; the library: cuBLAS, for Hopper the best library call, at 8192³",
+        "默认变体的 TFLOPS；库：cuBLAS，Hopper 为最快的库调用，8192³",
+    )
+    return f"{note}\n\n{made}"
+
+
+def _other_gpus_power(page: Page) -> str:
+    """Every step's default run alone on each GPU: speed, clock, watts and joules."""
+    records = page.records
+    names = [gpu_tables.short_name(records, gpu) for gpu in gpu_tables.compared(records)]
+    made = Table([page.say("step", "步骤")])
+    for what in ("TFLOPS", "MHz", "W", "pJ/FLOP"):
+        made.head += [f"{name}, {what}" for name in names]
+    for step in page.course.steps:
+        found = gpu_tables.alone(records, step)
+        if len(found) < 2 or not all(found):
+            continue
+        cells = [page.link(step), *map(_speed, found), *(f"{r['sm_mhz']:.0f}" for r in found)]
+        made.rows.append(
+            [*cells, *(f"{r['power_w']:.0f}" for r in found), *(f"{energy.per_flop(r):.3g}" for r in found)]
+        )
+    if not made.rows:
+        raise Missing("no step was run alone on two GPUs: ./gemm record --only power")
+    note = page.say("the defaults alone at 8192³, without a library beside them", "默认变体单独运行，8192³，旁边没有库")
+    return f"{note}\n\n{made}"
+
+
+def _published(page: Page) -> str:
+    """What others published of kernels that resemble a step, on other GPUs."""
+    facts = page.course.published().get("speeds", {})
+    head = [page.say("GPU", "GPU"), page.say("kernel", "kernel"), page.say("resembles", "相近的步骤")]
+    head += ["TFLOPS", page.of("cublas"), page.say("of peak", "相对峰值"), page.say("source", "来源")]
+    made = Table(head, texts=3, remark=True)
+    for r in facts.get("figures", []):
+        step = page.course.step(r["step"])
+        share = r["tflops"] / r["cublas"] if "cublas" in r else None
+        cells = [r["gpu"], f"`{r['kernel']}`", page.link(step) if step else "", _figure(r["tflops"]), _percent(share)]
+        made.rows.append([*cells, _percent(r["tflops"] / r["peak"]), facts["sources"][r["source"]][page.language]])
+    if not made.rows:
+        raise Missing("published.json has no speeds")
+    return str(made)
+
+
+def _several_gpus(page: Page, layout: str) -> str:
+    """One product on several GPUs, a way per row."""
+
+    def of(gpu: str) -> str | None:
+        found = gpu_tables.several(page.records, gpu, layout)
+        head = [page.say("GPUs", "GPU 数"), page.say("way", "方式"), page.say("product", "乘法")]
+        head += [page.say("chunks", "chunk 数"), page.say("ms", "毫秒"), "20–80 %", "TFLOPS"]
+        head += [page.say("speed-up", "加速比"), page.say("arithmetic alone", "只有计算")]
+        head += [page.say("communication alone", "只有通信"), page.say("exposed", "未掩盖")]
+        made = Table([*head, page.say("hidden", "掩盖的比例")], used=found, texts=3)
+        for r in found:
+            of_step = page.course.steps[int(r["product"]) - 1].short if r["product"].isdigit() else "torch.matmul"
+            cells = [str(r["gpus"]), f"`{r['way']}`", of_step, str(r["chunks"]) if r["chunks"] > 1 else "–"]
+            cells += [f"{r['ms']:.2f}", f"{r['ms_p20']:.2f}–{r['ms_p80']:.2f}", _speed(r), f"**{r['speed_up']:.2f}**"]
+            moved = f"{r['communication_ms']:.2f}" if "communication_ms" in r else "–"
+            share = f"{r['hidden']:.0%}" if "hidden" in r else "–"
+            made.rows.append([*cells, f"{r['arithmetic_ms']:.2f}", moved, f"{r['exposed_ms']:.2f}", share])
+        if not found:
+            return None
+        first = found[0]
+        made.note = page.say(
+            f"{first['m']}³ in BF16, PyTorch {first['torch'].partition('+')[0]}, NCCL {first['nccl']}; times in ms",
+            f"BF16，{first['m']}³，PyTorch {first['torch'].partition('+')[0]}，NCCL {first['nccl']}；时间单位为毫秒",
+        )
+        return f"{_where(page, gpu, made)}\n\n{made}"
+
+    parts = [part for gpu in sorted(page.records.several) if (part := of(gpu))]
+    if not parts:
+        raise Missing("no product on several GPUs is recorded: python/examples/tensor_parallel.py")
+    return "\n\n".join(parts)
+
+
 def _glossary(page: Page) -> str:
     names = [step.name for step in page.course.steps]
     return glossary.page(glossary.load(page.course.root), names, page.language)
@@ -422,6 +558,20 @@ def _limits(page: Page) -> str:
         return made if found else None
 
     return _by_gpu(page, page.course.steps, of, "no instruction limit was measured")
+
+
+def _latencies(page: Page) -> str:
+    def of(gpu: str) -> Table | None:
+        found = [(words, latencies.find(page.records, gpu, *which)) for *which, words in latencies.ROWS]
+        head = [page.say("the result of", "等待的结果"), page.say("cycles", "周期"), "20–80 %", "ns"]
+        made = Table(head, used=[r for _, r in found if r])
+        for words, r in found:
+            if r:
+                figures = [latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80", "nanoseconds")]
+                made.rows.append([words(page.language), figures[0], "–".join(figures[1:3]), figures[3]])
+        return made if made.rows else None
+
+    return _by_gpu(page, page.course.steps, of, "no latency was measured: build/lab/latency/latency")
 
 
 def _wgmma_alone(page: Page) -> str:
@@ -474,6 +624,31 @@ def _main_loops(page: Page) -> str:
         return made if made.used else None
 
     return _by_gpu(page, page.course.steps, of, "no main loop was measured: build/lab/main_loop/main_loop")
+
+
+def _stream_k(page: Page) -> str:
+    """Stream-K beside step 27: speeds relative to it in the same pass, and of the best library call."""
+
+    def of(gpu: str) -> Table | None:
+        found = page.records.stream_k.get(gpu, [])
+        names = stream_k.variants(found)
+        default = next((r["variant"] for r in found if r["default"]), "")
+        head = ["M×N×K", page.say("step 27, TFLOPS", "步骤 27，TFLOPS")]
+        head += [page.say(f"`{name}` ÷ step 27", f"`{name}` ÷ 步骤 27") for name in names]
+        head += [page.say(f"{of_what} of the best library call", f"{of_what}相对最快的库调用") for of_what in
+                 (page.say("step 27", "步骤 27"), page.say("best stream-K", "最快的 stream-K "))]  # fmt: skip
+        made = Table(head, used=found)
+        for size in dict.fromkeys(map(stream_k.size_of, found)):
+            name = f"{size[0]}³" if len(set(size)) == 1 else "×".join(map(str, size))
+            speeds = {variant: stream_k.beside_default(found, size, variant) for variant in names}
+            fastest = max(names, key=lambda variant: speeds[variant].median)
+            cells = [name, _figure(stream_k.tflops(found, size))]
+            cells += [f"{one.median:.2f} ({one.least:.2f}–{one.most:.2f})" for one in speeds.values()]
+            cells += [f"{stream_k.beside_library(found, size, one):.3f}" for one in (default, fastest)]
+            made.rows.append(cells)
+        return made if found else None
+
+    return _by_gpu(page, page.course.steps, of, "stream-K was not timed beside step 27")
 
 
 _PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
@@ -625,10 +800,18 @@ MIXED = (
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _glossary,
     "ladders": _ladders,
+    "cutlass": _cutlass,
     "limits": _limits,
+    "latencies": _latencies,
     "wgmma-alone": _wgmma_alone,
     "main-loops": _main_loops,
+    "stream-k": _stream_k,
     "error": _error,
+    "other-gpus": _other_gpus,
+    "other-gpus-power": _other_gpus_power,
+    "published-speeds": _published,
+    "several-gpus-row": partial(_several_gpus, layout="row"),
+    "several-gpus-column": partial(_several_gpus, layout="column"),
     "mix": lambda page: _mix(page, page.course.steps, default_only=True),
 }
 OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {

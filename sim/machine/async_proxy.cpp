@@ -99,6 +99,14 @@ int64_t AsyncProxy::bytes_under_way(const Block& block, uint32_t mbarrier) const
   return bytes;
 }
 
+uint32_t AsyncProxy::stores_under_way(const Block& block) const {
+  return static_cast<uint32_t>(std::count_if(under_way_.begin(), under_way_.end(), [&](const UnderWay& each) {
+    const AsyncTransfer& transfer = each.transfer;
+    return transfer.kind == AsyncKind::bulk && !transfer.signal && !transfer.reads.empty() &&
+           transfer.reads.front().block == &block;
+  }));
+}
+
 void AsyncProxy::land_all() {
   for (UnderWay& each : under_way_) {
     if (!each.landed) each.transfer.move();

@@ -80,6 +80,8 @@ class AsyncProxy {
   void end_block(const Block& block);
   /// Bytes that an mbarrier will be told of.
   int64_t bytes_under_way(const Block& block, uint32_t mbarrier) const;
+  /// Copies out of a block's shared memory into global memory that nobody has waited for.
+  uint32_t stores_under_way(const Block& block) const;
   /// What nobody waited for lands in the end all the same.
   void land_all();
 

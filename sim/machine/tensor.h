@@ -14,6 +14,9 @@ namespace sim {
 /// True when all 32 lanes execute the instruction, as `.sync.aligned` asks. Otherwise some will never come: a report.
 bool whole_warp(Warp& warp);
 
+/// As PTX names it: "m16n8k16".
+std::string name(MmaShape shape);
+
 /// For a warp that is traced: writes down who holds what of an operand of the instruction being executed. `family`: mma
 /// or wmma. C and D are laid out alike, as Role::c.
 void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint32_t element_bits);

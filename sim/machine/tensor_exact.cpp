@@ -1,5 +1,4 @@
-/// Products that need no model of how a tensor core adds: mma of integers and of f64, wmma of integers (PTX
-/// ISA 9.7.14).
+/// Products that need no model of how a tensor core adds: mma and wmma of integers and of f64 (PTX ISA 9.7.14).
 ///
 /// Sums of integers are exact. They wrap around, or with .satfinite are cut off at the ends of s32, once for each
 /// instruction. A sum of f64 begins with c, and is rounded to nearest after each product, in the order of k.
@@ -122,10 +121,10 @@ std::optional<MmaShape> shape_named(const std::string& part) {
   return MmaShape{number(0), number(n), number(k)};
 }
 
-/// The types end the opcode: …A.B.C, and .satfinite behind them or before.
+/// The types end the opcode: …A.B.C, and .satfinite or .rn behind them or before.
 void build(Builder& builder) {
   std::vector<std::string> parts = parts_of(builder.written().opcode);
-  std::erase(parts, "satfinite");
+  std::erase_if(parts, [](const std::string& part) { return part == "satfinite" || part == "rn"; });
   const auto element = [&](const std::string& name) {
     return Element{static_cast<uint8_t>(std::stoul(name.substr(1))), name[0] == 's'};
   };
@@ -160,6 +159,8 @@ void build(Builder& builder) {
   table.add(mma + "{m8n8k32,m16n8k32,m16n8k64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32", integers);
   table.add(mma + "{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col{,.rn}.f64.f64.f64.f64", doubles);
   table.add(wmma + "{m16n16k16,m32n8k16,m8n32k16}.s32.{s8.s8,u8.u8}.s32{,.satfinite}", integers);
+  table.add("wmma.mma.sync.aligned.row.col.m8n8k32.s32.{s4.s4,u4.u4}.s32{,.satfinite}", integers);
+  table.add(wmma + "m8n8k4{,.rn}.f64.f64.f64.f64{,.rn}", doubles);
 }
 
 }  // namespace sim

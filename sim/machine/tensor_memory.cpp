@@ -2,9 +2,11 @@
 ///
 /// What wmma asks of memory PTX does not say. It is modelled as the machine code that ptxas makes for sm_80 to sm_90:
 /// A and B from `.shared` by ldmatrix, up to four matrices of f16 and bf16 at a time, up to two of 8-bit integers;
-/// everything else by loads and stores of 4 bytes per lane, or of 8 where the two elements of a 32-bit accumulator lie
-/// side by side. Matrices of 16-bit elements whose lines lie across memory's are turned over between registers; 8-bit
-/// integers are then loaded one by one.
+/// everything else by loads and stores of 4 bytes per lane (f64: of 8), or of twice as many where the two elements of
+/// an accumulator of 32 or 64 bits lie side by side. Matrices of 16-bit elements whose lines lie across memory's are
+/// turned over between registers; 8-bit integers are then loaded one by one. 4-bit integers have no such layout: they
+/// are loaded as bytes that hold two each.
+#include <algorithm>
 #include <cstring>
 
 #include "machine/access.h"
@@ -17,28 +19,30 @@ namespace {
 
 /// One access to memory by all lanes.
 struct Request {
-  uint8_t bytes;         ///< a lane; 16: rows, by ldmatrix
-  uint8_t first, count;  ///< registers
-  uint8_t byte = 0;      ///< of the register, where a lane has only one
+  uint8_t bytes;             ///< a lane
+  uint8_t first, count;      ///< registers
+  uint8_t width = 4;         ///< bytes of a register
+  uint8_t byte = 0;          ///< of the register, where a lane has only one
+  bool by_ldmatrix = false;  ///< the lanes name rows of 16 bytes
   uint32_t mask = all_lanes;
   std::array<uint8_t, warp_size> line = {}, along = {};  ///< the lane's element: line of memory, and place in it
 };
 
 /// How a fragment goes to and from memory.
 struct Plan {
-  uint8_t element_bytes = 0;
   uint8_t line_elements = 0;  ///< of a line of memory: the stride where none is given
   uint8_t registers = 0;      ///< that differ
   bool turned = false;        ///< 16-bit matrices whose lines lie across memory's
   std::vector<Request> requests;
 };
 
-/// `rows`: memory holds the matrix row by row. `by_rows_of_16`: ldmatrix.
-Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
+/// `rows`: memory holds the matrix row by row. `by_rows_of_16`: ldmatrix. `in_place`: how many elements of the matrix
+/// one of the fragment holds.
+Plan plan(const Fragment& fragment, uint8_t in_place, bool rows, bool by_rows_of_16) {
   Plan result;
-  result.element_bytes = fragment.element_bytes;
-  result.line_elements = rows ? fragment.cols : fragment.rows;
-  result.registers = static_cast<uint8_t>(fragment.registers());
+  const uint8_t width = std::max<uint8_t>(fragment.element_bytes, 4);
+  result.line_elements = static_cast<uint8_t>(in_place * (rows ? fragment.cols : fragment.rows));
+  result.registers = static_cast<uint8_t>(fragment.elements() * fragment.element_bytes / width);
   const bool along_lines = fragment.lines_are_rows == rows;
   result.turned = fragment.element_bytes == 2 && !along_lines;
 
@@ -55,7 +59,7 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
   if (by_rows_of_16) {
     const uint32_t most = fragment.element_bytes == 1 ? 2 : 4;
     for (uint32_t first = 0; first < fragment.matrices; first += most) {
-      Request request{.bytes = 16, .first = static_cast<uint8_t>(first), .count = 0};
+      Request request{.bytes = 16, .first = static_cast<uint8_t>(first), .count = 0, .by_ldmatrix = true};
       request.count = static_cast<uint8_t>(std::min(most, fragment.matrices - first));
       if (request.count < 4) request.mask = (1u << 8 * request.count) - 1;
       for (uint32_t lane = 0; lane < 8u * request.count; ++lane)
@@ -68,7 +72,8 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
     const auto add = [&](uint8_t bytes, uint32_t first, auto cell_of, uint32_t byte = 0) {
       Request request{.bytes = bytes,
                       .first = static_cast<uint8_t>(first),
-                      .count = static_cast<uint8_t>((bytes + 3) / 4),
+                      .count = static_cast<uint8_t>((bytes + width - 1) / width),
+                      .width = width,
                       .byte = static_cast<uint8_t>(byte)};
       for (uint32_t lane = 0; lane < warp_size; ++lane) place(request, lane, cell_of(lane));
       result.requests.push_back(request);
@@ -81,44 +86,55 @@ Plan plan(const Fragment& fragment, bool rows, bool by_rows_of_16) {
     } else if (fragment.element_bytes == 2) {
       add(4, matrix, [&](uint32_t lane) { return in_memory(matrix, lane / 4, lane % 4 * 2); });
     } else if (fragment.per_matrix == 2 && along_lines) {
-      add(8, 2 * matrix, [&](uint32_t lane) { return fragment.cell(lane, 2 * matrix); });
+      add(2 * width, 2 * matrix, [&](uint32_t lane) { return fragment.cell(lane, 2 * matrix); });
     } else {
       for (uint32_t i = 0; i < fragment.per_matrix; ++i) {
         const uint32_t element = matrix * fragment.per_matrix + i;
-        add(4, element, [&](uint32_t lane) { return fragment.cell(lane, element); });
+        add(width, element, [&](uint32_t lane) { return fragment.cell(lane, element); });
       }
     }
   }
   return result;
 }
 
-/// Whether a fragment can be loaded by ldmatrix: A or B, of 16-bit elements or along the lines of memory.
-bool has_rows_of_16(Role role, uint32_t element_bytes, bool rows) {
-  return role != Role::c && (element_bytes == 2 || (element_bytes == 1 && rows == (role == Role::a)));
+/// Whether a fragment can be loaded by ldmatrix: A or B, of 16-bit elements, or of less along the lines of memory.
+bool has_rows_of_16(Role role, uint32_t element_bits, bool rows) {
+  return role != Role::c && (element_bits == 16 || (element_bits < 16 && rows == (role == Role::a)));
 }
 
 /// A plan, and the instructions that it is for.
 struct PlanFor {
   MmaShape shape;
   Role role;
-  uint8_t element_bytes;
+  uint8_t element_bits;
   bool rows, by_rows_of_16;
   Plan plan;
 };
+
+/// The shapes, and the sizes of elements that each has: of A and B, of C.
+struct Shapes {
+  MmaShape shape;
+  std::vector<uint8_t> factor_bits, sum_bits;
+};
+const std::vector<Shapes> every_shape = {{{16, 16, 16}, {8, 16}, {16, 32}}, {{32, 8, 16}, {8, 16}, {16, 32}},
+                                         {{8, 32, 16}, {8, 16}, {16, 32}},  {{16, 16, 8}, {32}, {32}},
+                                         {{8, 8, 4}, {64}, {64}},           {{8, 8, 32}, {4}, {32}}};
 
 /// Every plan; an instruction names its own by its number.
 const std::vector<PlanFor>& plans() {
   static const std::vector<PlanFor> all = [] {
     std::vector<PlanFor> made;
-    for (const MmaShape shape : {MmaShape{16, 16, 16}, {32, 8, 16}, {8, 32, 16}, {16, 16, 8}}) {
+    for (const Shapes& each : every_shape) {
       for (const Role role : {Role::a, Role::b, Role::c}) {
-        for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
-          if (role == Role::c ? bytes == 1 : (bytes == 4) != (shape.k == 8)) continue;
+        for (const uint8_t bits : role == Role::c ? each.sum_bits : each.factor_bits) {
+          const uint8_t in_place = bits == 4 ? 2 : 1;
+          MmaShape held = each.shape;
+          held.k = static_cast<uint8_t>(held.k / in_place);
+          const Fragment fragment = sim::fragment(held, role, static_cast<uint8_t>(in_place * bits / 8));
           for (const bool rows : {true, false}) {
-            const Fragment held = fragment(shape, role, bytes);
-            made.push_back({shape, role, bytes, rows, false, plan(held, rows, false)});
-            if (has_rows_of_16(role, bytes, rows))
-              made.push_back({shape, role, bytes, rows, true, plan(held, rows, true)});
+            made.push_back({each.shape, role, bits, rows, false, plan(fragment, in_place, rows, false)});
+            if (has_rows_of_16(role, bits, rows))
+              made.push_back({each.shape, role, bits, rows, true, plan(fragment, in_place, rows, true)});
           }
         }
       }
@@ -152,7 +168,7 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
   const PlanFor& planned = plans()[access.plan];
   const Plan& plan = planned.plan;
   if (warp.trace != nullptr) [[unlikely]]
-    trace_fragment(warp, "wmma", planned.shape, planned.role, 8u * planned.element_bytes);
+    trace_fragment(warp, "wmma", planned.shape, planned.role, planned.element_bits);
   const uint32_t* const registers = block.program.operand_lists.data() + access.first_register;
 
   Lanes base;
@@ -170,7 +186,7 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
     if (place == Place::shared && reached.block != &block)
       return refuse(warp, Finding::out_of_bounds, "it reaches the block's own shared memory only");
   }
-  const uint64_t stride_bytes = uint64_t{strides[0]} * plan.element_bytes;
+  const uint64_t stride_bytes = uint64_t{strides[0]} * planned.element_bits / 8;
   if (address % 16 != 0 || stride_bytes % 16 != 0) {
     return refuse(warp, Finding::misaligned,
                   "its lines have to begin at multiples of 16 bytes; the address is a multiple of " +
@@ -178,16 +194,17 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
   }
 
   const bool shared = place == Place::shared;
+  const uint32_t place_bytes = std::max(planned.element_bits / 8, 1);
   std::byte* const origin = shared ? block.shared.data() : nullptr;
   for (uint32_t number = 0; number < plan.requests.size(); ++number) {
     const Request& request = plan.requests[number];
     Lanes lanes{.mask = request.mask, .bytes = request.bytes, .address = {}};
     for (uint32_t lane = 0; lane < warp_size; ++lane)
-      lanes.address[lane] = address + request.line[lane] * stride_bytes + request.along[lane] * plan.element_bytes;
+      lanes.address[lane] = address + request.line[lane] * stride_bytes + request.along[lane] * place_bytes;
     if (request.mask != all_lanes) fill_inactive(lanes);
     const uint32_t memo = access.memo + number + (shared ? max_requests : 0);
     const uint32_t* const of_request = registers + request.first;
-    if (request.bytes == 16) {
+    if (request.by_ldmatrix) {
       load_rows(warp, memo, lanes, request.count, of_request, plan.turned);
       continue;
     }
@@ -208,13 +225,18 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
           transpose(*warp.lanes<const Matrix>(of_request[i]), turned);
           from = reinterpret_cast<const std::byte*>(&turned);
         }
-        for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(at(lane) + 4 * i, from + 4 * lane, 4); });
+        if (request.width == 8)
+          for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(at(lane) + 8 * i, from + 8 * lane, 8); });
+        else
+          for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(at(lane) + 4 * i, from + 4 * lane, 4); });
       }
     } else {
       for (uint32_t i = 0; i < request.count; ++i) {
         auto* const to = warp.lanes<std::byte>(of_request[i]);
         if (request.bytes == 1)
           for_lanes(lanes.mask, [&](uint32_t lane) { to[4 * lane + request.byte] = *at(lane); });
+        else if (request.width == 8)
+          for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(to + 8 * lane, at(lane) + 8 * i, 8); });
         else
           for_lanes(lanes.mask, [&](uint32_t lane) { std::memcpy(to + 4 * lane, at(lane) + 4 * i, 4); });
         if (plan.turned) transpose(*warp.lanes<Matrix>(of_request[i]), *warp.lanes<Matrix>(of_request[i]));
@@ -230,17 +252,19 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
 template <bool store>
 void build_access_matrix(Builder& builder) {
   const Role role = builder.has("a") ? Role::a : builder.has("b") ? Role::b : Role::c;
-  const MmaShape shape = builder.has("m16n16k16")  ? MmaShape{16, 16, 16}
-                         : builder.has("m32n8k16") ? MmaShape{32, 8, 16}
-                         : builder.has("m8n32k16") ? MmaShape{8, 32, 16}
-                                                   : MmaShape{16, 16, 8};
-  const bool of_32 = builder.has("f32") || builder.has("tf32") || builder.has("s32");
-  const uint8_t element_bytes = of_32 ? 4 : builder.has("s8") || builder.has("u8") ? 1 : 2;
-  const bool rows = builder.has("row"), shared = builder.has("shared") || builder.has("shared::cta");
-  const bool by_rows_of_16 = shared && has_rows_of_16(role, element_bytes, rows);
+  const auto has_any = [&](std::initializer_list<const char*> types) {
+    return std::any_of(types.begin(), types.end(), [&](const char* type) { return builder.has(type); });
+  };
+  const uint8_t bits = has_any({"f64"})                  ? 64
+                       : has_any({"f32", "tf32", "s32"}) ? 32
+                       : has_any({"f16", "bf16"})        ? 16
+                       : has_any({"s8", "u8"})           ? 8
+                                                         : 4;
+  const bool rows = builder.has("row"), shared = has_any({"shared", "shared::cta"});
+  const bool by_rows_of_16 = shared && has_rows_of_16(role, bits, rows);
   size_t number = 0;
   const auto is_it = [&](const PlanFor& each) {
-    return each.shape == shape && each.role == role && each.element_bytes == element_bytes && each.rows == rows &&
+    return builder.has(name(each.shape)) && each.role == role && each.element_bits == bits && each.rows == rows &&
            each.by_rows_of_16 == by_rows_of_16;
   };
   while (!is_it(plans()[number])) ++number;
@@ -251,7 +275,8 @@ void build_access_matrix(Builder& builder) {
   const auto& operands = builder.operands();
   if (operands.size() < 2 || operands.size() > 3) builder.refuse("registers, an address and a stride are needed");
   auto& made = builder.made<AccessMatrix>();
-  made.first_register = builder.registers(operands[store ? 1 : 0], registers, !store);
+  made.first_register =
+      builder.registers(operands[store ? 1 : 0], registers, !store, bits == 64 ? ptx::Width::b64 : ptx::Width::b32);
   made.register_count = registers;
 
   const auto address = builder.address(operands[store ? 0 : 1]);
@@ -279,8 +304,14 @@ void build_access_matrix(Builder& builder) {
     add("wmma.load.{a,b}", "m16n16k8" + space, ".tf32", loads);
     add("wmma.load.c", shapes + space, ".{f16,f32,s32}", loads);
     add("wmma.load.c", "m16n16k8" + space, ".f32", loads);
+    add("wmma.load.{a,b,c}", "m8n8k4" + space, ".f64", loads);
+    table.add("wmma.load.a.sync.aligned.row.m8n8k32" + space + ".{s4,u4}", loads);
+    table.add("wmma.load.b.sync.aligned.col.m8n8k32" + space + ".{s4,u4}", loads);
+    add("wmma.load.c", "m8n8k32" + space, ".s32", loads);
     add("wmma.store.d", shapes + space, ".{f16,f32,s32}", stores);
     add("wmma.store.d", "m16n16k8" + space, ".f32", stores);
+    add("wmma.store.d", "m8n8k4" + space, ".f64", stores);
+    add("wmma.store.d", "m8n8k32" + space, ".s32", stores);
   };
   add_in("{.shared,.shared::cta}", Class::load_shared, Class::store_shared);
   add_in("{,.global}", Class::load_global, Class::store_global);  // generic: counted where it goes

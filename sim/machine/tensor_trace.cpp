@@ -5,11 +5,12 @@
 #include "watch/trace.h"
 
 namespace sim {
-namespace {
 
-std::string shape_name(MmaShape shape) {
+std::string name(MmaShape shape) {
   return "m" + std::to_string(shape.m) + "n" + std::to_string(shape.n) + "k" + std::to_string(shape.k);
 }
+
+namespace {
 
 /// `cell_of(lane, element)` for every element of every lane.
 template <class CellOf>
@@ -29,11 +30,11 @@ TracedFragment traced(const std::string& name, uint32_t rows, uint32_t cols, uin
 
 void trace_fragment(Warp& warp, const char* family, MmaShape shape, Role role, uint32_t element_bits) {
   const std::string operand(1, "abc"[static_cast<int>(role)]);
-  const std::string name =
-      std::string(family) + "." + shape_name(shape) + "." + operand + "." + std::to_string(element_bits);
-  warp.trace->holds(warp.here(), operand, name, [&] {
+  const std::string layout =
+      std::string(family) + "." + name(shape) + "." + operand + "." + std::to_string(element_bits);
+  warp.trace->holds(warp.here(), operand, layout, [&] {
     const HeldElements held(shape, role, element_bits);
-    return traced(name, held.rows(), held.cols(), element_bits, held.count(),
+    return traced(layout, held.rows(), held.cols(), element_bits, held.count(),
                   [&](uint32_t lane, uint32_t element) { return held.cell(lane, element); });
   });
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "machine/block.h"
+#include "machine/cluster.h"
 #include "machine/wgmma.h"
 #include "watch/trace.h"
 
@@ -37,7 +38,8 @@ void Products::trace(Warp& warp, const Wgmma& wgmma, uint64_t a_descriptor, cons
   std::map<std::string, TracedOperand> operands;
   if (!wgmma.a_in_registers) operands["a"] = traced(a_descriptor, a, 16 / bytes_of(wgmma.a_type));
   operands["b"] = traced(b_descriptor, b, 16 / bytes_of(wgmma.b_type));
-  warp.trace->multiplies(warp.here(), warp.executions(), std::move(operands));
+  warp.trace->multiplies(warp.here(), warp.executions(), std::move(operands),
+                         block_.cluster.async.stores_under_way(block_));
 }
 
 }  // namespace sim

@@ -153,6 +153,7 @@ json instruction_json(const Program& program, uint32_t number, const TracedInstr
     if (request.shared) one["shared"] = shared_json(*request.shared, request.stores_shared);
     if (request.copy) one["copy"] = copy_json(*request.copy, allocations);
     for (const auto& [name, operand] : request.operands) one[name] = operand_json(operand);
+    if (!request.operands.empty()) one["stores_under_way"] = request.stores_under_way;
     requests.push_back(one);
   }
   json made{{"file", file < program.files.size() ? program.files[file] : ""},

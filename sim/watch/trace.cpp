@@ -32,8 +32,12 @@ void Trace::copies(uint32_t site, uint64_t execution, TracedCopy copy) {
   if (TracedRequest* const made = next(site, execution)) made->copy = std::move(copy);
 }
 
-void Trace::multiplies(uint32_t site, uint64_t execution, std::map<std::string, TracedOperand> operands) {
-  if (TracedRequest* const made = next(site, execution)) made->operands = std::move(operands);
+void Trace::multiplies(uint32_t site, uint64_t execution, std::map<std::string, TracedOperand> operands,
+                       uint32_t stores_under_way) {
+  TracedRequest* const made = next(site, execution);
+  if (made == nullptr) return;
+  made->operands = std::move(operands);
+  made->stores_under_way = stores_under_way;
 }
 
 }  // namespace sim

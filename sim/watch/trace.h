@@ -54,6 +54,7 @@ struct TracedRequest {
   std::optional<Lanes> global, shared;
   std::optional<TracedCopy> copy = {};
   std::map<std::string, TracedOperand> operands = {};
+  uint32_t stores_under_way = 0;  ///< at a product: copies to global memory that nobody in the block has waited for
   bool stores_global = false, stores_shared = false;
 };
 
@@ -86,7 +87,8 @@ class Trace {
 
   /// A copy by TMA, and the operands of a wgmma.
   void copies(uint32_t site, uint64_t execution, TracedCopy copy);
-  void multiplies(uint32_t site, uint64_t execution, std::map<std::string, TracedOperand> operands);
+  void multiplies(uint32_t site, uint64_t execution, std::map<std::string, TracedOperand> operands,
+                  uint32_t stores_under_way);
 
   /// The instruction `site` has an operand that is laid out like this. `make` is called where `name` is new.
   template <class Make>

@@ -2,8 +2,12 @@
 //
 // The idea: no tile is the best for every C. Large tiles move the fewest bytes, but C has to have
 // enough of them to fill the multiprocessors, wave after wave. So this step has the kernel of step
-// 25 for four tiles, and the launcher takes the one for which a small model promises the shortest
+// 25 for five tiles, and the launcher takes the one for which a small model promises the shortest
 // time: the number of waves, times what a tile costs per slice of K and once.
+//
+// With a short K, storing a tile takes a large part of its time, and the tensor cores wait for it.
+// Where there are many such tiles, each consumer has one to itself ("ping-pong"): they multiply in
+// turn, and one stores while the other multiplies.
 //
 // A small C with a long K has too few tiles, whatever their size. Then two blocks, a cluster, share
 // one tile: each multiplies one half of K. They meet, and each adds the sums of half the tile that
@@ -13,12 +17,13 @@
 // its kernel. So a launch may begin before the kernel in front of it has ended: it sets up its
 // barriers, and then waits for it.
 //
-// Against step 25: the tile as a template parameter, 64·MMAS_M rows per consumer; the split; the
-// early launch; the last columns of a C whose N is no multiple of 8, which TMA cannot clip. There
-// is no multicast: see step 26 for why it saves nothing here.
+// Against step 25: the tile as a template parameter, 64·MMAS_M rows per consumer; the turns; the
+// split; the early launch; the last columns of a C whose N is no multiple of 8, which TMA cannot
+// clip. There is no multicast: see step 26 for why it saves nothing here.
 //
-// Source: the early launch is "programmatic dependent launch" (CUDA Programming Guide); the split
-// over distributed shared memory and the model are our own.
+// Source: the early launch is "programmatic dependent launch" (CUDA Programming Guide); consumers
+// in turn are the "ping-pong" kernels of CUTLASS, described by the PyTorch team; the split over
+// distributed shared memory and the model are our own.
 
 #include <algorithm>
 
@@ -38,6 +43,7 @@
 
 constexpr int MMA_M = 64, MMA_K = 16, BK = 64;  // of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int MEETING = 1 + CONSUMERS;  // the first named barrier of both consumers; one each has
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
@@ -46,13 +52,14 @@ constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the 
 static_assert(BK == ROW, "a row of A's box is a slice of K");
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
-/// A block tile, its ring, the pieces of C that a consumer has room for, and the blocks that share
-/// K (1 or 2).
-template <int BM_, int BN_, int STAGES_, int ROOM_, int SPLIT_ = 1>
+/// A block tile, its ring, the pieces of C that a consumer has room for, the blocks that share K (1
+/// or 2), and the consumers that share a tile: both, or one, and then they take tiles in turn.
+template <int BM_, int BN_, int STAGES_, int ROOM_, int SPLIT_ = 1, int SHARERS_ = CONSUMERS>
 struct Tile {
   static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, ROOM = ROOM_, SPLIT = SPLIT_;
-  static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M;  // rows of a consumer
-  static constexpr int PIECES = MMAS_M * BN / ROW;                // of C, 64×64, per consumer
+  static constexpr int SHARERS = SHARERS_, TURNS = CONSUMERS / SHARERS;
+  static constexpr int WM = BM / SHARERS, MMAS_M = WM / MMA_M;  // rows of a consumer
+  static constexpr int PIECES = MMAS_M * BN / ROW;              // of C, 64×64, per consumer
   static constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BK * BN * 2;
   static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
   static constexpr int SMEM_BYTES = RING_BYTES + CONSUMERS * ROOM * PIECE_BYTES;
@@ -83,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
-    for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
+    for (Barrier& barrier : empty) barrier_init(&barrier, T::SHARERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
   __syncthreads();           // nobody waits or arrives at a barrier that is not there yet
@@ -114,7 +121,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (SPLIT > 1) cluster_sync();  // the consumers meet those of the other block
   } else {
     take_registers<CONSUMER_REGISTERS>();
-    const uint32_t As_read = shared_address(As) + warpgroup * T::WM * ROW_BYTES;
+    const int sharer = warpgroup % T::SHARERS, turn = warpgroup / T::SHARERS;
+    const uint32_t As_read = shared_address(As) + sharer * T::WM * ROW_BYTES;
     const uint32_t Bs_read = shared_address(Bs);
     char* const Cs = As + T::RING_BYTES + warpgroup * T::ROOM * PIECE_BYTES;
     const auto release = [&](int stage) {
@@ -128,7 +136,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
       for (int piece = 0; piece < T::PIECES; ++piece) {
         if (piece / T::OWN != rank) continue;
-        const int row = (tile.x * CONSUMERS + warpgroup) * T::WM + piece / (BN / ROW) * MMA_M;
+        const int row = (tile.x * T::SHARERS + sharer) * T::WM + piece / (BN / ROW) * MMA_M;
         const int warp_row = row + warp % 4 * 16, col = tile.y * BN + piece % (BN / ROW) * ROW;
         char* const box = Cs + piece % T::ROOM * PIECE_BYTES;
         if (first_thread) tma_store_wait_read<T::ROOM - 1>();  // the engine has read this piece
@@ -146,7 +154,11 @@ __global__ void __launch_bounds__(THREADS, 1)
       }
     };
 
-    for (int index = first_tile; index < tiles; index += step) {
+    place.skip(turn * slices);  // of the tile that the other consumer multiplies first
+    for (int index = first_tile + turn * step; index < tiles; index += T::TURNS * step) {
+      // A wait tells odd phases from even ones, no more: no consumer may be two phases behind.
+      if (T::TURNS > 1 && index > first_tile)
+        named_barrier_sync(MEETING + turn, CONSUMERS * WARPGROUP);
       int stage_before = 0;
       for (int slice = 0; slice < slices; ++slice, place.advance()) {
         barrier_wait(&full[place.stage], place.parity);
@@ -165,8 +177,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (slice > 0) release(stage_before);
         stage_before = place.stage;
       }
+      if (T::TURNS > 1 && index + step < tiles)  // the other may multiply
+        named_barrier_arrive(MEETING + 1 - turn, CONSUMERS * WARPGROUP);
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
+      place.skip((T::TURNS - 1) * slices);
 
       if constexpr (SPLIT > 1) {
         // The ring has served: it takes the sums of the pieces that the other block stores.
@@ -175,7 +190,7 @@ __global__ void __launch_bounds__(THREADS, 1)
           const int at = (piece * QUADS + quad) * CONSUMERS * WARPGROUP + threadIdx.x;
           return reinterpret_cast<float4*>(As) + at;
         };
-        named_barrier_sync(1 + CONSUMERS, CONSUMERS * WARPGROUP);  // both have read their slices
+        named_barrier_sync(MEETING, CONSUMERS * WARPGROUP);  // both have read their slices
 #pragma unroll
         for (int piece = 0; piece < T::PIECES; ++piece)
           if (piece / T::OWN != rank)
@@ -227,7 +242,8 @@ using Wide = Tile<256, 192, 3, 2>;
 using Large = Tile<128, 256, 3, 4>;
 using Square = Tile<128, 128, 6, 2>;
 using Small = Tile<128, 64, 8, 1>;
-using Split = Tile<128, 128, 6, 1, 2>;  // two blocks per tile
+using Turns = Tile<128, 192, 4, 3, 1, 1>;  // a consumer per tile
+using Split = Tile<128, 128, 6, 1, 2>;     // two blocks per tile
 
 /// A way to compute C, and what a block needs for it: time per slice of K, and once per tile, both
 /// in the time that Large needs per slice.
@@ -248,8 +264,8 @@ void launch_by_size(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                     cudaStream_t stream) {
   const Choice<AB> choices[] = {
       choice<AB, B_MAJOR, Large, EARLY>(1.0, 2.4),   choice<AB, B_MAJOR, Wide, EARLY>(1.45, 3.7),
-      choice<AB, B_MAJOR, Square, EARLY>(0.52, 2.4), choice<AB, B_MAJOR, Small, EARLY>(0.305, 1.2),
-      choice<AB, B_MAJOR, Split, EARLY>(0.52, 4.5),
+      choice<AB, B_MAJOR, Square, EARLY>(0.52, 2.4), choice<AB, B_MAJOR, Small, EARLY>(0.325, 1.2),
+      choice<AB, B_MAJOR, Turns, EARLY>(0.78, 0.7),  choice<AB, B_MAJOR, Split, EARLY>(0.52, 4.5),
   };
   const int multiprocessors = multiprocessors_here(), slices = ceil_div(g.k, BK);
   const auto cost = [&](const Choice<AB>& choice) {
@@ -281,6 +297,7 @@ std::vector<Variant> variants() {
       variant<Large>("large").note("block 128×256×64"),
       variant<Square>("square").note("block 128×128×64"),
       variant<Small>("small").note("block 128×64×64"),
+      variant<Turns>("turns").note("block 128×192×64, the consumers take tiles in turn"),
       variant<Split>("split").note("block 128×128×64, two of them share K"),
   };
 }

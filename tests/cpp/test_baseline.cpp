@@ -78,8 +78,9 @@ TEST(Baselines, AreAllThatMultiplyTheSameMatrices) {
   EXPECT_EQ(all(right_variant<__half>()), (Kinds{CUBLAS, CUBLASLT, F32_SUMS}));
   EXPECT_EQ(all(right_variant<__half, float, __half>()), (Kinds{CUBLAS, CUBLASLT, F16_SUMS}));
   EXPECT_EQ(all(right_variant<__nv_bfloat16, float, __nv_bfloat16>()), (Kinds{CUBLAS, CUBLASLT}));
-  EXPECT_FALSE(is_as_precise(F16_SUMS)) << "it is shown beside FP32 sums, and does not count as the best library call";
-  EXPECT_TRUE(is_as_precise(F32_SUMS));
+  EXPECT_FALSE(may_be_best(F16_SUMS)) << "it is shown beside FP32 sums, and does not count as the best library call";
+  EXPECT_FALSE(may_be_best(BaselineKind::cutlass)) << "it is compiled here, and is no library's call";
+  EXPECT_TRUE(may_be_best(F32_SUMS));
 }
 
 TEST(Baselines, WithFP16SumsAreForFP16MatricesSummedInFP32) {
@@ -97,8 +98,15 @@ TEST(Baselines, WithFP16SumsAreForFP16MatricesSummedInFP32) {
 TEST(Baselines, HaveNames) {
   EXPECT_STREQ(name_of(F16_SUMS), "cublas_f16_sums");
   EXPECT_STREQ(name_of(CUBLAS), "cublas");
+  EXPECT_STREQ(name_of(BaselineKind::cutlass), "cutlass");
   EXPECT_STREQ(name_of(CUBLASLT), "cublaslt");
   EXPECT_STREQ(name_of(F32_SUMS), "cublas_f32_sums");
+}
+
+TEST(Baselines, WithCutlassAreRefusedWhereItIsNotBuilt) {  // beside this executable there is no such module
+  EXPECT_EQ(refusal([] { baselines_for(BaselineChoice::cutlass, right_variant(), true); }),
+            "--baseline cutlass: CUTLASS is not built; run: pip install --no-deps nvidia-cutlass, then: "
+            "meson configure build -Dcutlass=package, then: meson compile -C build gemm_cutlass");
 }
 
 TEST(Baseline, IsRefusedInOneLineWhereItsLibraryIsMissing) {

@@ -87,6 +87,7 @@ TEST(CommandLine, TakesSeveralSwizzleStridesInEitherWay) {
 
 TEST(CommandLine, TakesTheOtherBaselinesAndModes) {
   EXPECT_EQ(parsed("--baseline cublaslt")->baseline, BaselineChoice::cublaslt);
+  EXPECT_EQ(parsed("--baseline cutlass")->baseline, BaselineChoice::cutlass);
   EXPECT_EQ(parsed("--baseline both")->baseline, BaselineChoice::both);
   EXPECT_EQ(parsed("--baseline cublas")->baseline, BaselineChoice::cublas);
   EXPECT_EQ(parsed("--verify full")->verify, VerifyMode::full);
@@ -204,7 +205,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"--swizzle-stride 512,x",
                 "--swizzle-stride: 'x' is not a whole number from 1 to 2147483647; --help lists the options"},
         Refusal{"--baseline mkl",
-                "--baseline: 'mkl' is not one of all, both, cublas, cublas_f16_sums, cublas_f32_sums, cublaslt, none; "
+                "--baseline: 'mkl' is not one of all, both, cublas, cublas_f16_sums, cublas_f32_sums, cublaslt, "
+                "cutlass, none; "
                 "--help lists the options"},
         Refusal{"--verify maybe", "--verify: 'maybe' is not one of full, off, sample; --help lists the options"},
         Refusal{"--verify off --json x.jsonl", "--json records only what was verified; leave out --verify off"}));

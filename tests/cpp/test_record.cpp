@@ -126,6 +126,14 @@ TEST(Record, IsOneForEachBaselineWithTheSameFiguresOfTheKernel) {
   EXPECT_EQ(records[0]["ms"], records[1]["ms"]);
 }
 
+TEST(Record, NamesTheKernelThatABaselineChose) {
+  Timing timing = some_timing(true);
+  timing.against.push_back({"cutlass", {0.8, 0.8, 0.8}, {0.4, 0.4, 0.4}, "128x128x8, 2 stages"});
+  const auto records = timing_records("07_step", right_variant(), true, narrow(8, 8, 8), {}, timing, {}, some_gpu());
+  EXPECT_FALSE(records[0].contains("baseline_kernel"));
+  EXPECT_EQ(records[1]["baseline_kernel"], "128x128x8, 2 stages");
+}
+
 TEST(Record, HasTheBestLibraryCallAsABaselineOfItsOwn) {
   Timing timing = some_timing(true);
   timing.against.push_back({"cublaslt", {0.8, 0.8, 0.8}, {0.4, 0.39, 0.41}});

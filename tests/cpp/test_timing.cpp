@@ -99,11 +99,12 @@ TEST(TimingInTurn, LetsTheKernelAndEveryRivalTakeTurnsInEveryRound) {
   TimingPlan three_rounds = plan(0);
   three_rounds.warmup = 0;
   const Timing timing =
-      time_in_turn(three_rounds, side('k'), {{"cublas", side('b')}, {"cublaslt", side('l')}}, nullptr);
+      time_in_turn(three_rounds, side('k'), {{"cublas", side('b')}, {"cutlass", side('l'), false, "128x128"}}, nullptr);
   EXPECT_EQ(order, "kblkblkblkbl") << "calibration, then three rounds";
   ASSERT_EQ(timing.against.size(), 2u);
   EXPECT_EQ(timing.against[0].name, "cublas");
-  EXPECT_EQ(timing.against[1].name, "cublaslt");
+  EXPECT_EQ(timing.against[1].name, "cutlass");
+  EXPECT_EQ(timing.against[1].kernel, "128x128");
   EXPECT_EQ(timing.against[1].ratio.median, 1);
 }
 
@@ -117,8 +118,8 @@ TEST(TimingInTurn, FindsTheFastestByItsMedian) {
   EXPECT_EQ(fastest_of(plan(0.1), {side({7})}, nullptr), 0u);
 }
 
-Rival rival(float milliseconds, bool as_precise = true) {
-  return {"", [=](int, cudaStream_t) { now_ms += milliseconds; }, as_precise};
+Rival rival(float milliseconds, bool may_be_best = true) {
+  return {"", [=](int, cudaStream_t) { now_ms += milliseconds; }, may_be_best};
 }
 
 TEST(TimingInTurn, FindsTheBestLibraryCallAmongThoseThatAreAsPrecise) {

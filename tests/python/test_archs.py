@@ -150,7 +150,7 @@ def test_the_hopper_ladder_is_recorded_against_the_best_library_call(tmp_path):
     by_part = {part: [task.options for task in tasks if task.part == part] for part in recorded_set.PARTS}
     assert by_part["sizes"] == [(f"--size={size}",) for size in (1024, 2048, 4096, 8192, 16384)]
     compared = [("--sweep=hgemm125", f"--part={part}/8", "--baseline=both") for part in range(1, 9)]
-    tiles = ("--variant=large,wide,square,small,split", "--baseline=none")
+    tiles = ("--variant=large,wide,square,small,turns,split", "--baseline=none")
     assert by_part["sweep"] == compared + [(*sweep[:2], *tiles) for sweep in compared]
     assert by_part["variants"] == [(f"--size={size}", "--baseline=all") for size in (4096, 8192)]
     assert not by_part["strides"] and not by_part["bottlenecks"]

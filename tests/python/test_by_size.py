@@ -45,8 +45,8 @@ def loss(size):
     return times[by_size.chosen(*size).name.lower()] / min(times.values()) - 1
 
 
-def test_the_kernel_has_five_choices_and_all_their_constants_are_read():
-    assert list(CHOICES) == ["large", "wide", "square", "small", "split"]
+def test_the_kernel_has_six_choices_and_all_their_constants_are_read():
+    assert list(CHOICES) == ["large", "wide", "square", "small", "turns", "split"]
     assert (CHOICES["large"].per_slice, CHOICES["split"].split) == (1.0, 2)
     assert all(choice.bk == 64 and choice.per_tile > 0 for choice in CHOICES.values())
 
@@ -54,9 +54,10 @@ def test_the_kernel_has_five_choices_and_all_their_constants_are_read():
 @pytest.mark.parametrize(
     ("size", "name", "cost"),
     [
-        ((1024, 1024, 1024), "small", 6.08),
+        ((1024, 1024, 1024), "small", 6.4),
         ((2048, 2048, 2048), "large", 34.4),
         ((4096, 4096, 512), "large", 41.6),
+        ((8192, 8192, 512), "turns", 145.74),
         ((8192, 8192, 8192), "wide", 2082.3),
         ((1024, 1024, 8192), "split", 37.78),
     ],

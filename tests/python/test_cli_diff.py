@@ -2,7 +2,9 @@
 
 import re
 
-from tools import diff
+from tools import diff, registry
+from tools.languages import CHINESE
+from tools.text_table import columns
 
 OLD = ["int a;", "for (int k = 0; k < K; ++k) {", "  acc += A[k] * B[k];", "}", "same", "gone"]
 NEW = ["int a;", "int b;", "for (int k = 0; k < K; k += 8) {", "  acc += A[k] * B[k];", "}", "same"]
@@ -25,6 +27,7 @@ def test_changed_lines_of_code_are_counted_without_comments():
     assert diff.changed(old, new) == {"edited": 1, "removed": 1, "added": 1}
     assert diff.summary(old, new) == "Lines of code, comments aside: 1 edited, 1 removed, 1 added; 3 in all."
     assert diff.summary(old, old + "// a comment more\n") == "The code of the two kernels is the same."
+    assert diff.summary(old, new, CHINESE) == "代码行（不计注释）：改 1 行，删 1 行，加 1 行，共 3 行。"
 
 
 def test_nothing_is_lost():
@@ -66,3 +69,14 @@ def test_colour_changes_nothing_but_colour():
     painted = diff.picture(rows, 40, colour=True)
     assert [re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in painted] == plain
     assert any("\x1b[" in line for line in painted)
+
+
+def test_the_heads_are_told_in_chinese_and_keep_to_their_half(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    old, new = registry.find_many("01-02", registry.steps())
+    diff.print_diff(old, new, None, whole=False, spoken=CHINESE)
+    names, ideas, speeds, changed = capsys.readouterr().out.splitlines()[:4]
+    assert names.split() == ["01_naive", "│", "02_coalesced"]
+    assert ideas.startswith(old.idea(CHINESE)) and ideas.endswith(new.idea(CHINESE))
+    assert len({columns(line.partition("│")[0]) for line in (names, ideas, speeds)}) == 1
+    assert "是 cuBLAS 的" in speeds and changed.startswith("代码行（不计注释）：")

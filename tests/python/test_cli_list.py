@@ -6,7 +6,9 @@ import pytest
 
 from tools import gpu, listing, measured
 from tools.errors import UserError
+from tools.languages import CHINESE
 from tools.registry import Step
+from tools.text_table import columns
 
 STEPS = [
     Step("01_naive", "80", "fp32", "f32"),
@@ -54,6 +56,17 @@ def test_the_table(data, capsys):
     assert "–" in lines[4] and "×" not in lines[4]
     assert "NVIDIA H200" in lines[5]
     assert len({line.index("sm_80") for line in lines[2:5]}) == 1
+
+
+def test_the_table_in_chinese(data, capsys):
+    listing.print_table(STEPS, None, CHINESE)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["步骤", "思路"] and "NVIDIA H200 上的默认变体" in lines[5]
+    assert "×2.50" in lines[3] and len({columns(line.partition("sm_80")[0]) for line in lines[2:5]}) == 1
+    assert (
+        measured.in_words(record("01_naive", 47.1, 0.92), CHINESE)
+        == "47.1 TFLOPS，是 cuBLAS 的 92 %（4096，NVIDIA H200）"
+    )
 
 
 def test_the_best_library_call_has_a_column_where_several_calls_were_timed(data, capsys):

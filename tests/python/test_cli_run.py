@@ -82,7 +82,7 @@ def course(tmp_path, monkeypatch):
     def start_or_draw(command, *others):
         if paths.PLOT not in command:
             return start_program(command, *others)
-        drawn.append(1)
+        drawn.append(command[2:])
         return 0
 
     monkeypatch.setattr(process, "run", start_or_draw)
@@ -106,7 +106,7 @@ def start(*arguments):
 def test_the_whole_ladder_is_recorded_and_drawn(course, capsys):
     start()
     said = capsys.readouterr().out
-    assert course.built == [[]] and course.drawn == [1]
+    assert course.built == [[]] and course.drawn == [["--beside=test"]]
     written = {file.stem for file in (course.data / "test").glob("*.jsonl")}
     assert written == {step.name for step in course.ladder}
     assert "The charts are in" in said and "plots/charts" in said
@@ -120,7 +120,7 @@ def test_a_step_that_fails_does_not_stop_the_ladder_and_is_named(course, capsys)
     said = capsys.readouterr().out
     assert failed.value.code == 1
     assert "2 of" in said and "02_coalesced, 03_smem_tiling" in said
-    assert course.ladder[-1].name in said and course.drawn == [1]
+    assert course.ladder[-1].name in said and len(course.drawn) == 1
 
 
 def test_a_refused_step_is_exit_code_2(course):
@@ -231,7 +231,7 @@ def test_the_recorded_set_of_each_step():
         assert sizes == [(f"--size={1024 << i}",) for i in range(4 if step.number < 5 else 5)]
         assert any("--swizzle-stride=" in title for title in titles) == (step.number in (17, 19, 20, 21)), step.name
         assert any("--sweep=hgemm125" in title for title in titles) == (step.number in (21, 27))
-        assert any("--variant=large,wide,square,small,split" in title for title in titles) == (step.number == 27)
+        assert any("--variant=large,wide,square,small,turns,split" in title for title in titles) == (step.number == 27)
         left_out = {task.file for task in tasks if "--variant=bottlenecks" in task.options}
         assert left_out == ({f"bottlenecks/{step.name}.jsonl"} if left_out or "without" in step.also else set())
 
@@ -303,8 +303,20 @@ def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
     assert {line.split("]")[0] for line in lines if "] on " in line} == {"[GPU 4", "[GPU 6"}
     assert all(line[:6] == f"[GPU {line[-1]}" for line in lines if "] on " in line)
     sizes = [line for line in lines if "── " in line and "--variant" not in line and "--baseline=none" not in line]
-    assert len(sizes) == 16 and all(line.startswith("[GPU 4] ") for line in sizes), "comparable: all on one GPU"
+    assert len(sizes) == 16 and len({line[:7] for line in sizes}) == 1, "of one ladder on one GPU: comparable"
     assert any("s of GPU time in" in line for line in lines)
+
+
+def test_the_defaults_of_one_ladder_are_all_measured_on_one_gpu(course, monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 2))
+    course.make(then=dict.fromkeys(range(10, 15), "sleep 0.05"))
+    recorded(course, "--steps", "10-14", "--only", "sizes", "--only", "power", "--devices", "all")
+    begun = [line.split() for line in capsys.readouterr().out.splitlines() if "── " in line]
+    sizes = [(line[1], line[3]) for line in begun if "--baseline=none" not in line]
+    assert len(begun) == 5 * 5 + 5 and len(sizes) == 5 * 5
+    of_ladder = {step.name: step.ladder for step in course.ladder}
+    gpus = {ladder: {gpu for gpu, step in sizes if of_ladder[step] == ladder} for ladder in ("fp32", "fp16", "wmma")}
+    assert all(len(of) == 1 for of in gpus.values()) and gpus["fp32"] != gpus["fp16"]
 
 
 @pytest.mark.parametrize("devices", ["4", "0,x", "", "0,0", "-1"])
@@ -316,12 +328,12 @@ def test_gpus_that_are_not_there_are_refused(course, devices):
 def test_timing_options_reach_every_step(capsys):
     assert record.plan(cli.parse(["record", "--dry-run", "--min-time", "0.2", "--rounds", "5"])) is None
     titles = capsys.readouterr().out.splitlines()
-    assert titles[-1] == "mma_limit"
+    assert titles[-3:] == ["main_loop", "latency", "mma_limit"]
     alone = [
         title for title in titles if " ".join(recorded_set.ALONE[:2]) in title
     ]  # the sweep of tiles has no library either
-    others = [title for title in titles[:-2] if title not in alone]
-    assert titles[-2] == "main_loop" and len(alone) == len(registry.steps())
+    others = [title for title in titles[:-3] if title not in alone]
+    assert len(alone) == len(registry.steps())
     assert all("--min-time=0.2 --rounds=5" in title for title in others)
     assert all("--min-time=2.2 --rounds=1" in title for title in alone), "for longer than NVML's mean"
 
@@ -334,12 +346,14 @@ def test_the_main_loops_are_recorded_where_there_is_wgmma(course, monkeypatch, c
 
 
 def test_the_limits_are_recorded_without_a_step(course, capsys):
-    program = course.root / "build" / "lab" / "micro" / "mma_limit"
-    program.parent.mkdir(parents=True)
-    program.write_text(step())
-    program.chmod(0o755)
-    assert recorded(course, "--only", "limits") == [("limits", 1)]
-    assert course.built == [["lab/micro/mma_limit"]]
+    programs = ["lab/latency/latency", "lab/micro/mma_limit"]
+    for name in programs:
+        program = course.root / "build" / name
+        program.parent.mkdir(parents=True)
+        program.write_text(step())
+        program.chmod(0o755)
+    assert recorded(course, "--only", "limits") == [("latency", 1), ("limits", 1)]
+    assert course.built == [programs]
 
 
 def test_variants_are_those_that_the_executable_lists(course, capsys):

@@ -236,13 +236,17 @@ def test_a_step_without_any_record_breaks_nothing(tensor_course):
     assert page(tensor_course, "TENSOR.md").count("*Nothing recorded yet.*") == len(plots_course.TENSOR_TABLES)
 
 
-def test_another_gpu_is_shown_beside_the_first(course):
+def test_another_gpu_is_shown_beside_the_first(course, capsys):
     rows = [{**plots_course.timing("09_double_buffer", 60.0), "gpu": "NVIDIA GeForce RTX 4090"}]
     plots_course.write(course / "plots" / "data" / "rtx4090" / "09_double_buffer.jsonl", rows)
     assert run(course) == 0
+    assert "RTX 4090" not in charts(course)["fp32-ladder.svg"] + page(course), "nobody asked for it"
+    assert run(course, "--beside", "rtx4090") == 0
     svg = charts(course)["fp32-ladder.svg"]
     assert "NVIDIA H200" in svg and "NVIDIA GeForce RTX 4090" in svg and "peak 82.6" in svg
     assert "**NVIDIA GeForce RTX 4090**" in page(course)
+    assert run(course, "--beside", "a100") == 2
+    assert "--beside a100: there are no timings of it; there are some of: h200, rtx4090" in capsys.readouterr().err
 
 
 def test_an_instruction_mix_of_an_older_kernel_is_told(tensor_course, capsys):

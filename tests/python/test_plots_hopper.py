@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[1] / "plots"), str(HERE)]
 
 import plots_course  # noqa: E402
-from gemm_plots import catalogue, records, step_charts, style, sweep_charts, tables  # noqa: E402
+from gemm_plots import catalogue, records, step_charts, stream_k, style, sweep_charts, tables  # noqa: E402
 from gemm_plots.course import Course  # noqa: E402
 
 from tools.registry import Step  # noqa: E402
@@ -122,3 +122,25 @@ def test_the_names_of_baselines_are_those_of_the_harness():
     harness = "".join(file.read_text(encoding="utf-8") for file in (HERE.parents[1] / "common" / "harness").glob("*.*"))
     for name in records.BASELINES:
         assert json.dumps(name) in harness, name
+
+
+def test_stream_k_is_compared_with_the_default_of_its_own_pass():
+    """The default takes 10 and 12 ms, stream-K 8 in both passes: 1.25 and 1.5 times as fast, in the middle 1.375."""
+
+    def timed(number, variant, ms, baseline, **others):
+        default = variant == "bf16"
+        size = {"m": 3072, "n": 3072, "k": 3072}
+        tflops = {"tflops": 1000 / ms, "ms": ms, "options": {"pass": number}}
+        return {**size, **tflops, "variant": variant, "default": default, "baseline": baseline, **others}
+
+    found = [
+        timed(1, "bf16", 10.0, "cublas", ratio=1.1),
+        timed(1, "bf16", 10.0, "best_library", ratio=0.9),
+        timed(1, "stream_k", 8.0, "best_library", ratio=1.2),
+        timed(2, "bf16", 12.0, "none"),
+        timed(2, "stream_k", 8.0, "none"),
+    ]
+    assert stream_k.variants(found) == ["stream_k"]
+    assert stream_k.beside_default(found, (3072, 3072, 3072), "stream_k") == stream_k.Speeds(1.375, 1.25, 1.5)
+    assert stream_k.tflops(found, (3072, 3072, 3072)) == pytest.approx((1000 / 10 + 1000 / 12) / 2)
+    assert stream_k.beside_library(found, (3072, 3072, 3072), "bf16") == 0.9

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tools import cuda, practice_goals, practice_grade, practice_tasks
+from tools import cuda, practice_facts, practice_goals, practice_grade, practice_tasks
 from tools.environment import Environment
 from tools.errors import UserError
 from tools.languages import CHINESE, ENGLISH
@@ -39,7 +39,7 @@ def graded(task, step) -> practice_grade.Verdict:
 
 
 def test_every_step_that_changes_another_is_a_task():
-    assert set(NAMED) >= set(range(2, 27))
+    assert set(NAMED) == set(range(2, 28))
     from_skeletons = [task.step.number for task in TASKS if task.before is None]
     assert from_skeletons == [12, 14, 18, 22]
 
@@ -91,7 +91,16 @@ def test_the_step_before_is_graded_and_told_what_it_misses():
 def test_a_kernel_that_takes_fewer_sizes_than_the_step_is_told_so():
     verdict = graded(NAMED[25], NAMED[24].step)
     assert verdict.line.startswith("It does not take 200×136×72: variant bf16 needs m to be")
-    assert [goal.reached for goal in verdict.goals] == [False, False, False]
+    assert [goal.reached for goal in verdict.goals] == [False, False, False, False]
+
+
+def test_stores_under_way_are_told_by_product_in_order():
+    store = {"kind": "cp.async.bulk", "requests": [{"order": 1, "copy": {"direction": "store"}}]}
+    first = {"kind": "wgmma", "requests": [{"order": order, "stores_under_way": n} for order, n in ((0, 0), (4, 2))]}
+    second = {"kind": "wgmma", "requests": [{"order": 3, "stores_under_way": 4}]}
+    trace = {"kernels": [{"instructions": [first, store]}, {"instructions": [second]}]}
+    assert practice_facts.stores_at_products(trace) == [0, 4, 2]
+    assert practice_facts.stores_at_products({"kernels": [{"instructions": [store]}]}) == []
 
 
 def test_a_tenth_is_to_spare_and_zero_is_zero():

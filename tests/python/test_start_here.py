@@ -18,7 +18,7 @@ from gemm_plots.figures.text import LANGUAGES
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)
 COUNTED = [step for step in COURSE.steps if COURSE.load_store_per_instruction(step)]
-ON_CUDA_CORES = [step for step in COUNTED if step.ladder == "fp32"]
+ON_CUDA_CORES = [step for step in COUNTED if step.ladder in ("fp32", "fp16")]
 ON_TENSOR_CORES = [step for step in COUNTED if step.ladder in bounds_charts.TENSOR]
 
 
@@ -68,6 +68,32 @@ def test_wavefronts_per_hmma_are_those_of_the_simulator(step):
     per_hmma = sum(counted["counts"].get(key, 0) for key in keys) / hmmas
     by_hand = COURSE.load_store_per_instruction(step)
     assert by_hand <= per_hmma <= by_hand + 0.25 or (step.number == 14 and per_hmma == 0)  # step 14: look-ups alone
+
+
+@pytest.mark.parametrize("step", COURSE.ladder("hopper"), ids=lambda step: step.name)
+def test_wavefronts_on_hopper_are_those_of_the_simulator(step):
+    """What products read and TMA writes, per 4096 FLOP. 4096³ takes the tile `large` of step 27."""
+    counts = RECORDS.counts_of(step.name, "large" if step.number == 27 else None)["counts"]
+    wavefronts = counts.get("wgmma_wavefronts", 0) + counts["shared_load_wavefronts"]
+    hmmas = counts["tensor_ops"]
+    if (
+        "wgmma_wavefronts" in counts
+    ):  # each of four warps has executed it: 64 rows of A and BN columns of B, 32 bytes each
+        products = counts["tensor_ops"] / 4
+        columns = (counts["wgmma_wavefronts"] / products * 128 - 64 * 32) / 32
+        hmmas = products * 2 * 64 * columns * 16 / 4096
+    counted = (wavefronts + counts["tma"]["shared_bytes"] / 128) / hmmas
+    assert COURSE.load_store_per_instruction(step) == pytest.approx(counted, abs=0.0005)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_has_the_wavefronts_that_the_chart_of_hopper_draws(language):
+    page = (ROOT / "docs" / f"tensor-cores{ENDING[language]}.md").read_text(encoding="utf-8")
+    drawn = {f"{COURSE.load_store_per_instruction(step):g}" for step in COURSE.ladder("hopper")}
+    assert drawn == {"1.375", "1", "0.958"} and all(re.search(rf"(?<![\d.]){one}(?![\d.]\d)", page) for one in drawn)
+    assert bounds_charts.load_store_bound(COURSE, "h200", registry.find("25", COURSE.steps)) == pytest.approx(
+        1071, abs=1
+    )
 
 
 def test_the_bounds_are_those_of_the_chapters():

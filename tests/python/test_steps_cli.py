@@ -91,7 +91,7 @@ def refused(program: Path, *arguments: object, **how) -> str:
         (["--rounds", "0"], "--rounds: '0' is not a whole number from 1 to 1000" + HINT),
         (
             ["--baseline", "mkl"],
-            "--baseline: 'mkl' is not one of all, both, cublas, cublas_f16_sums, cublas_f32_sums, cublaslt, none"
+            "--baseline: 'mkl' is not one of all, both, cublas, cublas_f16_sums, cublas_f32_sums, cublaslt, cutlass, none"
             + HINT,
         ),
         (["--verify", "off", "--json", "x.jsonl"], "--json records only what was verified; leave out --verify off"),
@@ -193,6 +193,13 @@ def test_without_gpu_and_simulator_one_line_says_so(alone):
 
 def test_sim_without_the_simulator_says_how_to_build_it(alone):
     assert refused(alone, "--size", 64, "--sim") == "the simulator is not built; run: meson compile -C build"
+
+
+def test_cutlass_that_is_not_built_is_refused_with_how_to_build_it(alone):
+    assert refused(alone, "--baseline", "cutlass") == (
+        "--baseline cutlass: CUTLASS is not built; run: pip install --no-deps nvidia-cutlass, then: "
+        "meson configure build -Dcutlass=package, then: meson compile -C build gemm_cutlass"
+    )
 
 
 def test_list_and_help_need_neither(alone):

@@ -28,6 +28,8 @@ SIZES_K = 96
 DEEPER = ("--m", "256", "--n", "512", "--k", "128")  # of the variants whose slices of K do not divide 96
 RAGGED = ("--m", "127", "--n", "129", "--k", "131")  # of the variants that take any size
 KEY = ("variant", "m", "n", "k", "a", "acc", "c", "layout", "alpha", "beta")
+# Blocks that wait for one another ask again and again, how often depends on what runs beside them: one at a time.
+ONE_THREAD = {"GEMM_SIM_THREADS": "1"}
 UNRECORDED = ("kernels", "blocks", "threads", "lines")
 COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 
@@ -47,7 +49,8 @@ def counted(executable: Path, folder: Path) -> list[Record]:
 
 def run(command: list) -> None:
     """Runs a step, and ends the program where that fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    alone = {**os.environ, **ONE_THREAD}
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=alone)
     if done.returncode != 0:
         sys.exit(f"{' '.join(str(word) for word in command)}\nfailed: {done.stderr.strip()}")
 

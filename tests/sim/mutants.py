@@ -274,9 +274,18 @@ MUTANTS = (
     Mutant("26_clusters", BARRIER, "  cluster_sync();  // the other block", "  //", EXITED),
     Mutant("27_by_size", FENCE, "        fence_for_async_reads();", "        //", PROXY, "large"),
     Mutant("27_by_size", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "large", RAGGED),
-    Mutant("27_by_size", BARRIER, "        named_barrier_sync(1 + CONSUMERS,", "        (void)(1,", RACE, "split"),
+    Mutant(
+        "27_by_size",
+        BARRIER,
+        "        named_barrier_sync(MEETING, CONSUMERS",
+        "        (void)(1, CONSUMERS",
+        RACE,
+        "split",
+    ),
     Mutant("27_by_size", INDEX, "left(piece, quad), rank ^ 1)", "left(piece, quad), rank)", WRONG, "split"),
     Mutant("27_by_size", BARRIER, "  if (SPLIT > 1) cluster_sync();  // the other block may", "  //", EXITED, "split"),
+    Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
 )
 
 

@@ -300,5 +300,27 @@ TEST(Trace, WhatWgmmaReads) {
   }
 }
 
+TEST(Trace, WhichStoresAreUnderWayAtAProduct) {
+  Bytes shared(8192);
+  std::vector<uint32_t> in(4 * 128), out(5 * 128);
+  WgmmaKernel wgmma{.shared_bytes = 8192, .in = 4, .out = 4};
+  const std::string product = fence_line + "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " + q_list(0, 4) + ", " +
+                              std::to_string(descriptor(1024, 16, 512, 64)) + ", " +
+                              std::to_string(descriptor(6144, 128, 256, 0)) + ", %p9, 1, 1, 0, 1;\n" + commit_line +
+                              wait_line(0);
+  wgmma.lines = product +
+                "setp.ne.u32 %p1, %r1, 0;\n@!%p1 cp.async.bulk.global.shared::cta.bulk_group [%d6+2048], [0], 16;\n"
+                "@!%p1 cp.async.bulk.commit_group;\n" +
+                product + "@!%p1 cp.async.bulk.wait_group.read 0;\nbar.sync 0;\n" + product;
+  Trace trace(0, 8);
+  const Ran ran =
+      run(wgmma.text(), {.block = {128, 1, 1}, .dynamic_shared_bytes = 8192, .trace = &trace}, shared, in, out);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  std::vector<uint32_t> under_way;
+  for (const TracedInstruction& each : traced(ran, trace, "wgmma"))
+    under_way.push_back(each.requests.at(0).stores_under_way);
+  EXPECT_EQ(under_way, (std::vector<uint32_t>{0, 1, 0}));
+}
+
 }  // namespace
 }  // namespace sim::testing

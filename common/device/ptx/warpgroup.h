@@ -21,3 +21,8 @@ __device__ __forceinline__ void take_registers() {
 __device__ __forceinline__ void named_barrier_sync(int number, int threads) {
   asm volatile("bar.sync %0, %1;\n" ::"r"(number), "r"(threads) : "memory");
 }
+
+/// Counts this thread among those `threads`, and goes on without waiting for them.
+__device__ __forceinline__ void named_barrier_arrive(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;\n" ::"r"(number), "r"(threads) : "memory");
+}

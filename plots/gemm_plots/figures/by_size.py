@@ -63,7 +63,7 @@ def of_the_kernel() -> tuple[Choice, ...]:
     shapes = {
         name: (int(bm), int(bn), int(split or 1))
         for name, bm, bn, split in re.findall(
-            r"using (\w+) = Tile<(\d+), (\d+), \d+, \d+(?:, (\d+))?>;",
+            r"using (\w+) = Tile<(\d+), (\d+), \d+, \d+(?:, (\d+))?(?:, \d+)?>;",
             source,
         )
     }

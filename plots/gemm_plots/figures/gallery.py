@@ -16,6 +16,7 @@ from gemm_plots.figures import (
     ring,
     serpentine,
     specialised,
+    stream_k,
     swizzle,
     threads,
     tiling,
@@ -49,6 +50,7 @@ FAMILIES = (
     overlap,
     clusters,
     by_size,
+    stream_k,
 )
 
 

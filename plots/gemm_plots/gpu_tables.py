@@ -1,0 +1,47 @@
+"""What the tables that compare GPUs hold: the same step on each, what others published, one product on several GPUs."""
+
+from __future__ import annotations
+
+from .course import Course, Step
+from .records import REFERENCE_GPU, Record, Records
+
+ALONE_SIZE = 8192  # at which each default is run without a library
+WAYS = ("serial", "chunked", "copied", "stored")  # of python/examples/tensor_parallel.py, as its page explains them
+
+
+def compared(records: Records) -> list[str]:
+    """The GPUs that steps were timed on: the reference first, then by name."""
+    return sorted(records.timings, key=lambda gpu: (gpu != REFERENCE_GPU, gpu))
+
+
+def short_name(records: Records, gpu: str) -> str:
+    """`H200` for `NVIDIA H200`, `H100` for `NVIDIA H100 80GB HBM3`."""
+    words = records.gpu_name(gpu).removeprefix("NVIDIA ").split(" ")
+    return " ".join(word for word in words if not word.endswith("GB") and not word.startswith("HBM"))
+
+
+def timed(course: Course, records: Records, step: Step, size: int) -> list[Record | None]:
+    """The default's timing on each of the GPUs, beside the library that its ladder is measured against."""
+    beside = course.yardstick(step.ladder)
+    return [records.default_beside(gpu, step.name, size, beside) for gpu in compared(records)]
+
+
+def alone(records: Records, step: Step) -> list[Record | None]:
+    """The default's run without a library on each of the GPUs."""
+
+    def of(gpu: str) -> Record | None:
+        rows = [r for r in records.alone.get(gpu, []) if r["step"] == step.name and r.get("default")]
+        return next((r for r in rows if r["m"] == ALONE_SIZE), None)
+
+    return [of(gpu) for gpu in compared(records)]
+
+
+def several(records: Records, gpu: str, layout: str) -> list[Record]:
+    """One product on several GPUs of a kind: by their number, then by way, chunks and product as they were asked for."""
+    rows = [r for r in records.several.get(gpu, []) if r["layout"] == layout]
+    products = list(dict.fromkeys(r["product"] for r in rows))
+
+    def place(r: Record) -> tuple:
+        return r["gpus"], WAYS.index(r["way"]), r["chunks"], products.index(r["product"]), r["nccl_blocks"]
+
+    return sorted(rows, key=place)
