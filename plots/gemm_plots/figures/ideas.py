@@ -310,7 +310,7 @@ def outer(canvas: Canvas, x: float, y: float, rows: int, cols: int, unit: float)
 
 def _figure(canvas: Canvas, x: float, y: float, value: str, words: str, colour: str = INK) -> None:
     width = canvas.text(x, y, value, 24, colour, bold=True)
-    canvas.text(x + width + 9, y - 1, words, 13.5)
+    canvas.text(x + width * 1.14 + 9, y - 1, words, 13.5)
 
 
 def thread_tile_4x4_idea(language: str) -> Canvas:
@@ -600,7 +600,7 @@ def warp_tiling_idea(language: str) -> Canvas:
             right,
             top + 124,
             f"{fmas / reads:.1f}",
-            say(language, "FMAs per float", "次 FMA（每 float）"),
+            say(language, "FMAs per float", "FMA（每 float）"),
             C.ink if square else MUTED,
         )
         thread = kernel.computes[0]

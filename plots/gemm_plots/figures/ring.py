@@ -117,8 +117,8 @@ def _turn(canvas: Canvas, y: float, count: int, read: list[int], written: dict[i
             ),
             (
                 say(language, "the group that may still be open: it", "可能尚未完成的就是这一组："),
-                say(language, "began one slice earlier and must have landed", "它在上一片时发出，"),
-                say(language, f"at the wait before slice {next_one}", f"到切片 {next_one} 之前的等待才必须到达"),
+                say(language, "began one slice earlier and has until", "它在上一片时发出，"),
+                say(language, f"the wait before slice {next_one} to land", f"到切片 {next_one} 之前的等待才必须到达"),
             ),
         ),
         (
