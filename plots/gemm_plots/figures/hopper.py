@@ -65,7 +65,7 @@ def operands(language: str) -> Canvas:
     note = say(
         language,
         "step 23, one slice of 64 k in shared memory, as the simulator traced it; a colour is a wgmma, 16 of k",
-        "步骤 23，共享内存里的一片（64 个 k），取自模拟器的 trace；一种颜色是一条 wgmma，即 16 个 k",
+        "步骤 23，共享内存里的一片（64 个 k），由模拟器跟踪得到；一种颜色是一条 wgmma，即 16 个 k",
     )
     parts.heading(canvas, note)
     _a(canvas, language)
