@@ -29,7 +29,7 @@ PATTERNS = "bank_patterns"  # of lab/micro
 LEADING = 4096  # elements from row to row: the sectors of a request are those of a large matrix
 SIZE = ("--m", "256", "--n", "256", *(word for ld in "abc" for word in (f"--ld{ld}", str(LEADING))))
 A, B = 0, 1  # allocations, numbered as the kernels' parameters name them
-ELEMENT_BYTES = {"f32": 4, "f16": 2}
+ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 
 Trace = dict[str, Any]
 
@@ -44,6 +44,7 @@ class Recording:
     warps: int = 1  # of more than the first, what they compute
     k: int = 128
     every_slice: bool = False  # the first copy and the first read of each slice, not of the first slice alone
+    engines: bool = False  # all that TMA copies and wgmma reads, not what the warp itself accesses
 
     @property
     def name(self) -> str:
@@ -70,6 +71,7 @@ RECORDINGS = (
     Recording("19_mma_stages"),
     Recording("19_mma_stages", "wide_stages3"),
     Recording("20_mma_warp_swizzle"),
+    Recording("23_wgmma", engines=True, k=64),
     Recording(PATTERNS),
 )
 
@@ -107,7 +109,7 @@ def recorded(recording: Recording) -> Trace:
         trace = simulated(recording, warp)
         for kernel in trace["kernels"]:
             kept = [kept_of(each, recording, warp, found) for each in kernel["instructions"]]
-            kernel["instructions"] = slice_by_slice(kept) if recording.every_slice else trimmed(kept, recording.maps)
+            kernel["instructions"] = shown_of(kept, recording)
             found["kernels"].append(kernel)
         found["fragments"] = trace["fragments"]
     return found
@@ -127,7 +129,9 @@ def kept_of(instruction: Trace, recording: Recording, warp: int, found: Trace) -
 
 
 def may_be_drawn(request: Trace, kind: str, recording: Recording, warp: int, found: Trace) -> bool:
-    """Is this an access to shared memory, a copy of the first slice, or a store of results?"""
+    """Is this an access to shared memory, a copy of the first slice, a store of results, or an engine's work?"""
+    if recording.engines:
+        return "copy" in request or "a" in request
     if "global" not in request or not recording.maps:
         return warp == 0 and "shared" in request
     place = request["global"]
@@ -136,6 +140,13 @@ def may_be_drawn(request: Trace, kind: str, recording: Recording, warp: int, fou
     first = min(address for address in place["address"] if address is not None) // found["element_bytes"]
     k = first % LEADING if place["allocation"] == A else first // LEADING
     return warp == 0 and k < found["tile"][2]
+
+
+def shown_of(instructions: list[Trace], recording: Recording) -> list[Trace]:
+    """What the pictures of a recording take from the instructions that are kept."""
+    if recording.engines:
+        return [each for each in instructions if each["requests"]]
+    return slice_by_slice(instructions) if recording.every_slice else trimmed(instructions, recording.maps)
 
 
 def trimmed(instructions: list[Trace], maps: bool) -> list[Trace]:
@@ -191,7 +202,7 @@ def essence(trace: Trace) -> list[str]:
     for kernel in trace["kernels"]:
         for each in kernel["instructions"]:
             for request in each["requests"]:
-                access = {key: request[key] for key in ("global", "shared") if key in request}
+                access = {key: request[key] for key in ("global", "shared", "copy", "a", "b") if key in request}
                 lines.append(f"{kernel['warp']} {each['source']} {each['kind']} {json.dumps(access)}")
     return sorted(lines)
 

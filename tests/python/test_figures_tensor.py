@@ -1,7 +1,7 @@
 """The layouts that the pictures of tensor cores and of the swizzle show: each element once, and no bank conflict."""
 
 import pytest
-from gemm_plots.figures import swizzle, traces
+from gemm_plots.figures import hopper, swizzle, traces
 
 LAYOUTS = [
     *(("18_mma_naive", name) for name in ("ldmatrix", "ldmatrix.trans")),
@@ -50,3 +50,19 @@ def test_the_swizzle_permutes_each_row_and_spreads_every_column(row_bytes):
 def test_without_it_eight_rows_meet(row_bytes, wavefronts):
     rows = traces.shared("bank_patterns", f"ldmatrix_x4(matrices, start + {row_bytes} * row + 16 * chunk)")
     assert rows.wavefronts == wavefronts
+
+
+def test_each_wgmma_of_a_slice_reads_the_two_chunks_of_a_that_hold_its_k():
+    seen = set()
+    for step, read in enumerate(hopper.read_of_a()):
+        assert {hopper.chunk_at(row, place) for row, place in read} == {2 * step, 2 * step + 1}
+        assert not read & seen
+        seen |= read
+    assert seen == {(row, place) for row in range(hopper.ROWS_OF_A) for place in range(hopper.CHUNKS)}
+
+
+def test_each_wgmma_of_a_slice_reads_its_sixteen_rows_of_every_box_of_b():
+    copies, products = traces.engines(hopper.TRACE)
+    assert (len(copies), len(products)) == (5, 4)  # a box of A and four of B
+    for step, boxes in enumerate(hopper.read_of_b()):
+        assert boxes == [set(range(16 * step, 16 * step + 16))] * 4

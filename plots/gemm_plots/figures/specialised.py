@@ -76,7 +76,7 @@ def ring(language: str) -> Canvas:
         parts.MARGIN,
         bottom + 40,
         [
-            (A.middle, say(language, "TMA brings the slice", "TMA 正在搬这一片")),
+            (A.middle, say(language, "TMA loads the slice", "TMA 正在搬这一片")),
             (C.strong, say(language, "consumer 0 multiplies", "消费者 0 在计算")),
             (C.middle, say(language, "consumer 1 multiplies", "消费者 1 在计算")),
         ],

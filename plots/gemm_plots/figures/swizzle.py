@@ -1,4 +1,4 @@
-"""Pictures of docs/swizzle: rows of 64 and 128 bytes, plain, padded and with XOR, and the banks of every lane."""
+"""Pictures of step 20 and docs/swizzle: rows of 64 and 128 bytes, plain, padded and with XOR; every lane's banks."""
 
 from collections.abc import Callable, Iterable
 
@@ -29,6 +29,7 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
     yield "swizzle-chunks", chunks
     yield "swizzle-banks", matrix_banks
     yield "swizzle-copies", copy_banks
+    yield "20_mma_warp_swizzle-banks", step_banks
 
 
 def chunks(language: str) -> Canvas:
@@ -82,15 +83,31 @@ def _sheet(language: str, english: str, chinese: str, accesses: list[SharedAcces
     return bank_maps.sheet(say(language, english, chinese), note, accesses, language)
 
 
-def matrix_banks(language: str) -> Canvas:
-    """The rows that an ldmatrix.x4 reads: chunks 0 and 1 of sixteen rows."""
-    swizzled = traces.shared("20_mma_warp_swizzle", "ldmatrix_x4(a_frag")
-    padded = traces.shared("19_mma_stages", "ldmatrix_x4(a_frag")
-    return _sheet(language, "ldmatrix.x4: sixteen rows, two chunks", "ldmatrix.x4：十六行，两个 chunk", [
+def _plain_and_swizzled() -> list[SharedAccess]:
+    """An ldmatrix.x4 of step 20's A without the XOR, and as the kernel executes it."""
+    return [
         pattern("128-byte rows, as they lie", "每行 128 字节，原样存放", "A", "128·row + 16·chunk",
                 "ldmatrix_x4(matrices, start + 128 * row + 16 * chunk)"),
         SharedAccess(Words("128-byte rows, XOR", "每行 128 字节，XOR"), "A", "128·row + 16·(chunk ^ (row % 8))",
-                     swizzled),
+                     traces.shared("20_mma_warp_swizzle", "ldmatrix_x4(a_frag")),
+    ]  # fmt: skip
+
+
+def step_banks(language: str) -> Canvas:
+    """Step 20's idea: the same sixteen rows of A with and without the XOR."""
+    return _sheet(
+        language,
+        "20 mma warp swizzle: the XOR spreads eight rows over all banks",
+        "20 mma warp swizzle：XOR 把八行分散到全部 bank",
+        _plain_and_swizzled(),
+    )
+
+
+def matrix_banks(language: str) -> Canvas:
+    """The rows that an ldmatrix.x4 reads: chunks 0 and 1 of sixteen rows."""
+    padded = traces.shared("19_mma_stages", "ldmatrix_x4(a_frag")
+    return _sheet(language, "ldmatrix.x4: sixteen rows, two chunks", "ldmatrix.x4：十六行，两个 chunk", [
+        *_plain_and_swizzled(),
         pattern("64-byte rows, as they lie", "每行 64 字节，原样存放", "A", "64·row + 16·chunk",
                 "ldmatrix_x4(matrices, start + 64 * row + 16 * chunk)"),
         pattern("64-byte rows, XOR", "每行 64 字节，XOR", "A", "64·row + 16·(chunk ^ (row / 2 % 4))",

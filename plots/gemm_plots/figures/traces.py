@@ -100,6 +100,12 @@ def fragment(name: str, layout: str) -> dict[Cell, Place]:
     }
 
 
+def engines(name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What TMA copies and what wgmma reads, in their order: each `copy`, and each request with an `a` and a `b`."""
+    found = sorted((request for each in _instructions(name) for request in each["requests"]), key=lambda r: r["order"])
+    return [request["copy"] for request in found if "copy" in request], [one for one in found if "a" in one]
+
+
 def stages(name: str) -> tuple[list[int], list[tuple[int, int]]]:
     """A ring of stages, as traced: by slice, the stage that is read, and (stage, turn) of its copy.
 

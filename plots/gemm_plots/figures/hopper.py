@@ -1,0 +1,127 @@
+"""docs/hopper: where TMA puts a slice of A and B in shared memory, and which of it each wgmma reads, as traced."""
+
+from collections.abc import Callable, Iterable
+
+from gemm_plots.figures import parts, traces
+from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import say
+
+TRACE = "23_wgmma"
+ROW_BYTES, CHUNK = 128, 16  # a row of a box; the bytes that a swizzle keeps together
+CHUNKS = ROW_BYTES // CHUNK
+ROWS_OF_A = 16  # of a warp: what the trace of one warp has
+STEPS = (A.middle, B.middle, C.middle, EDGE)  # the colour of each wgmma of a slice: 16 of k each
+
+Place = tuple[int, int]  # row of 128 bytes from the start of the box, and chunk within it
+
+
+def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+    """File name and drawing function of each picture."""
+    yield "hopper-operands", operands
+
+
+def chunk_at(row: int, place: int) -> int:
+    """The chunk of a row that TMA puts at a place of it: bits 4–6 of the address XOR-ed with bits 7–9."""
+    return place ^ row % 8
+
+
+def places(spans: list[list[int]], start: int) -> set[Place]:
+    """The places of 16 bytes that spans of [address, bytes] cover, for a box that starts at an address."""
+    firsts = (at - start for address, size in spans for at in range(address, address + size, CHUNK))
+    return {(at // ROW_BYTES, at % ROW_BYTES // CHUNK) for at in firsts}
+
+
+def read_of_a() -> list[set[Place]]:
+    """By wgmma of a slice: the places of A's box that warp 0 reads."""
+    copies, products = traces.engines(TRACE)
+    return [places(one["a"]["spans"], copies[0]["shared"]["address"]) for one in products]
+
+
+def read_of_b() -> list[list[set[int]]]:
+    """By wgmma of a slice, and by box of B: the rows that are read. Raises ValueError where a row is read in part."""
+    copies, products = traces.engines(TRACE)
+    found = []
+    for one in products:
+        rows = []
+        for copy in copies[1:]:
+            start, size = copy["shared"]["address"], copy["shared"]["bytes"]
+            read = places([span for span in one["b"]["spans"] if start <= span[0] < start + size], start)
+            rows.append({row for row, _ in read})
+            if len(read) != CHUNKS * len(rows[-1]):
+                raise ValueError("a row of B's box is read in part")
+        found.append(rows)
+    return found
+
+
+def operands(language: str) -> Canvas:
+    """A at the left, chunk by chunk; the four boxes of B at the right, row by row."""
+    heading = say(
+        language,
+        "Each wgmma reads the chunks where TMA has put them",
+        "TMA 把 chunk 放在哪里，wgmma 就到哪里去读",
+    )
+    canvas = Canvas(960, 490, heading)
+    note = say(
+        language,
+        "step 23, one slice of 64 k in shared memory, as the simulator traced it; a colour is a wgmma, 16 of k",
+        "步骤 23，共享内存里的一片（64 个 k），由模拟器跟踪得到；一种颜色是一条 wgmma，即 16 个 k",
+    )
+    parts.heading(canvas, note)
+    _a(canvas, language)
+    _b(canvas, language)
+    names = [
+        say(language, f"k = {16 * step} … {16 * step + 15}", f"k = {16 * step} … {16 * step + 15}") for step in range(4)
+    ]
+    parts.key(canvas, parts.MARGIN, canvas.height - 20, zip(STEPS, names, strict=True), 12.5)
+    return canvas
+
+
+def _a(canvas: Canvas, language: str) -> None:
+    """The 16 rows of A that warp 0 multiplies: the number is the chunk that TMA put there."""
+    x, y, wide, high = 70.0, 128.0, 44.0, 18.0
+    canvas.text(x, y - 42, say(language, "A, K-major: a row of 64 k", "A，K-major：一行 64 个 k"), 14, A.ink, bold=True)
+    canvas.text(
+        x,
+        y - 24,
+        say(language, "number: the row's chunk that TMA put there", "数字：TMA 放在这里的是该行第几个 chunk"),
+        12,
+        MUTED,
+    )
+    canvas.text(x - 10, y - 8, say(language, "row", "行"), 11, MUTED, "end")
+    parts.grid(canvas, x, y, ROWS_OF_A, CHUNKS, high, wide)
+    for colour, read in zip(STEPS, read_of_a(), strict=True):
+        parts.fill(canvas, x, y, read, high, wide, colour)
+    for row in range(ROWS_OF_A):
+        canvas.text(x - 10, y + (row + 0.5) * high + 4, str(row), 11, MUTED, "end")
+        for place in range(CHUNKS):
+            left, top = x + (place + 0.5) * wide, y + (row + 0.5) * high + 4
+            canvas.text(left, top, str(chunk_at(row, place)), 11.5, INK, "middle")
+    parts.frame(canvas, x, y, ROWS_OF_A, CHUNKS, high, wide)
+    below = y + ROWS_OF_A * high + 20
+    canvas.text(x, below, say(language, "each step: two chunks of every row", "每一步：每行的两个 chunk"), 12.5, INK)
+
+
+def _b(canvas: Canvas, language: str) -> None:
+    """The four boxes of B, 64 columns each: a wgmma takes whole rows of all of them."""
+    x, y, wide, gap, high = 540.0, 128.0, 84.0, 12.0, 4.5
+    canvas.text(x, y - 42, say(language, "B, MN-major: a row per k", "B，MN-major：一行一个 k"), 14, B.ink, bold=True)
+    canvas.text(x - 10, y - 10, "k", 11, MUTED, "end")
+    boxes = list(zip(*read_of_b(), strict=True))
+    rows = max(max(read) for read in boxes[0]) + 1
+    for box, steps in enumerate(boxes):
+        left = x + box * (wide + gap)
+        canvas.text(left + wide / 2, y - 10, f"n = {64 * box} …", 12, INK, "middle")
+        for colour, read in zip(STEPS, steps, strict=True):
+            parts.fill(canvas, left, y, [(row, 0) for row in read], high, wide, colour)
+        parts.frame(canvas, left, y, rows, 1, high, wide)
+    for k in range(0, rows + 1, 16):
+        canvas.text(x - 10, y + k * high + 4, str(k), 11, MUTED, "end")
+    below = y + rows * high + 20
+    canvas.text(
+        x,
+        below,
+        say(language, "each step: 16 rows of every box, 2048 bytes", "每一步：每个 box 的 16 行，2048 字节"),
+        12.5,
+        INK,
+    )
