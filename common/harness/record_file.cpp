@@ -14,9 +14,26 @@ namespace fs = std::filesystem;
 constexpr const char* OPTION = "--json";  // that names such files
 
 // Two records with the same values of these are of the same measurement.
-constexpr std::array IDENTITY = {
-    "step",   "variant", "m",    "n",        "k",       "lda",   "ldb",    "ldc",           "a", "acc", "c",
-    "layout", "alpha",   "beta", "baseline", "options", "limit", "metric", "swizzle_stride", "latency"};
+constexpr std::array IDENTITY = {"step",
+                                 "variant",
+                                 "m",
+                                 "n",
+                                 "k",
+                                 "lda",
+                                 "ldb",
+                                 "ldc",
+                                 "a",
+                                 "acc",
+                                 "c",
+                                 "layout",
+                                 "alpha",
+                                 "beta",
+                                 "baseline",
+                                 "options",
+                                 "limit",
+                                 "metric",
+                                 "swizzle_stride",
+                                 "latency"};
 
 bool same_measurement(const ordered_json& x, const ordered_json& y) {
   return std::all_of(IDENTITY.begin(), IDENTITY.end(),
