@@ -59,6 +59,8 @@ WRONG, COUNTS = "wrong result", "counts"
 RAGGED = ("--m", "70", "--n", "67", "--k", "69")
 RECORDED = ("--size", "256")
 TILES = ("--m", "1536", "--n", "768", "--k", "128")  # 144 tiles of 128×64: more than multiprocessors
+TURNS = ("--m", "1536", "--n", "2304", "--k", "256")  # 144 tiles of 128×192: some blocks have two, one per consumer
+MORE_TURNS = ("--m", "1536", "--n", "4416", "--k", "64")  # 276: some consumers have a second one
 DEEP = ("--m", "256", "--n", "256", "--k", "512")  # more slices than stages: every buffer is filled again
 
 
@@ -282,6 +284,16 @@ MUTANTS = (
         RACE,
         "split",
     ),
+    Mutant(
+        "27_by_size",
+        BARRIER,
+        "named_barrier_sync(MEETING + turn, CONSUMERS",
+        "(void)(1, CONSUMERS",
+        UNWAITED,
+        "turns",
+        TURNS,
+    ),
+    Mutant("27_by_size", PHASE, "      if (T::TURNS > 1) place.skip(slices);", "", UNWAITED, "turns", MORE_TURNS),
     Mutant("27_by_size", INDEX, "left(piece, quad), rank ^ 1)", "left(piece, quad), rank)", WRONG, "split"),
     Mutant("27_by_size", BARRIER, "  if (SPLIT > 1) cluster_sync();  // the other block may", "  //", EXITED, "split"),
     Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
