@@ -23,6 +23,7 @@ from gemm_plots.figures import (
     tiling,
     timelines,
     tma,
+    turns,
     waves,
     wgmma,
     wmma,
@@ -52,6 +53,7 @@ FAMILIES = (
     overlap,
     clusters,
     by_size,
+    turns,
     stream_k,
 )
 

@@ -1,0 +1,135 @@
+"""Step 27's consumers in turn: the same piece of C in shared tiles and in tiles of their own, as two time lines."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gemm_plots.figures import by_size, parts
+from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, WARPS, B, C
+from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.text import Words, say
+
+SLICES = 8  # K = 512
+SHARED, OWN = 3, 4  # tiles that cover the same columns of C
+PRODUCTS_PER_CYCLE = 2048  # of a multiprocessor, dense BF16
+STORE_CYCLES = 2650  # of a shared tile, a half of it per consumer: the chapter's trial with and without the store
+LEFT, RIGHT, TRACK = 168.0, 936.0, 34.0
+CONSUMERS = Words("consumer 0", "消费者 0"), Words("consumer 1", "消费者 1")
+OF_TILE = (WARPS[0], WARPS[6], WARPS[5], WARPS[7])  # none like the colour of a store
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a consumer does with one tile; times in cycles."""
+
+    consumer: int
+    tile: int
+    start: float
+    stored_from: float
+    end: float
+
+
+def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+    """File name and drawing function of each picture."""
+    yield "27_by_size-turns", turns
+
+
+def tile_of(name: str) -> by_size.Choice:
+    """One of the launcher's choices."""
+    return next(choice for choice in by_size.of_the_kernel() if choice.name == name)
+
+
+def multiply_cycles(tile: by_size.Choice) -> float:
+    """What the tensor cores need for a tile."""
+    return tile.bm * tile.bn * tile.bk * SLICES / PRODUCTS_PER_CYCLE
+
+
+def in_shared_tiles() -> list[Work]:
+    """Both consumers multiply and store each tile together."""
+    products = multiply_cycles(tile_of("Large"))
+    found = []
+    for tile in range(SHARED):
+        start = tile * (products + STORE_CYCLES)
+        end = start + products
+        found += [Work(consumer, tile, start, end, end + STORE_CYCLES) for consumer in range(2)]
+    return found
+
+
+def in_turn() -> list[Work]:
+    """A tile per consumer: one multiplies as soon as the other has done so. A store is as long as its part of C asks."""
+    large, own = tile_of("Large"), tile_of("Turns")
+    products = multiply_cycles(own)
+    store = STORE_CYCLES * (own.bm * own.bn) / (large.bm * large.bn / 2)
+    starts = [tile * products for tile in range(OWN)]
+    return [Work(tile % 2, tile, at, at + products, at + products + store) for tile, at in enumerate(starts)]
+
+
+def turns(language: str) -> Canvas:
+    """Both ways on one scale, with the tensor cores' own line."""
+    large, own = tile_of("Large"), tile_of("Turns")
+    shared, turned = in_shared_tiles(), in_turn()
+    ways = (
+        (
+            Words(
+                f"together: {SHARED} tiles of {large.bm}×{large.bn}, a half for each consumer",
+                f"一起算：{SHARED} 个 {large.bm}×{large.bn} 的分块，两个消费者各算一半",
+            ),
+            shared,
+        ),
+        (
+            Words(
+                f"in turn: {OWN} tiles of {own.bm}×{own.bn}, each of one consumer",
+                f"轮流：{OWN} 个 {own.bm}×{own.bn} 的分块，各归一个消费者",
+            ),
+            turned,
+        ),
+    )
+    canvas = parts.of_step(
+        by_size.STEP,
+        422,
+        language,
+        ("in turn, one consumer stores while the other multiplies", "轮流时，一个消费者写回，另一个在做乘法"),
+        (
+            f"the same {large.bm}×{SHARED * large.bn} of C, K = {SLICES * own.bk}; the number is that of the tile",
+            f"同样的 {large.bm}×{SHARED * large.bn} 的 C，K = {SLICES * own.bk}；数字是分块的编号",
+        ),
+    )
+    scale = (RIGHT - LEFT) / max(work.end for work in shared)
+    for (words, way), top in zip(ways, (102.0, 248.0), strict=True):
+        canvas.text(parts.MARGIN, top - 10, words(language), 13.5, bold=True)
+        _way(canvas, way, top, scale, language)
+    end = max(work.end for work in turned)
+    canvas.line(LEFT + end * scale, 245, LEFT + end * scale, 251 + 3 * TRACK, RED, 2)
+    saved = 1 - end / max(work.end for work in shared)
+    words = f"{saved * 100:.0f} % less", f"少 {saved:.0%}"
+    canvas.text(LEFT + end * scale + 8, 248 + 1.5 * TRACK + 4, say(language, *words), 13, RED, bold=True)
+    entries = (
+        (OF_TILE[0], say(language, "multiplies (a colour per tile)", "做乘法（每个分块一种颜色）")),
+        (B.strong, say(language, "writes its sums to shared memory", "把累加结果写到共享内存")),
+        (C.strong, say(language, "tensor cores at work", "Tensor Core 在工作")),
+        (PALE_RED, say(language, "no work", "没有工作")),
+    )
+    parts.key(canvas, parts.MARGIN, canvas.height - 38, entries, 13)
+    note = (
+        f"schematic: products at the tensor cores' full rate, a store of {STORE_CYCLES:,} cycles per {large.bm}×{large.bn} tile, "
+        "in turn as long per element",
+        f"示意图：乘法按 Tensor Core 的全速，{large.bm}×{large.bn} 分块的写回是 {STORE_CYCLES:,} 个周期，轮流时每个元素用时相同",
+    )
+    canvas.text(parts.MARGIN, canvas.height - 14, say(language, *note), 12, MUTED)
+    return canvas
+
+
+def _way(canvas: Canvas, way: list[Work], top: float, scale: float, language: str) -> None:
+    """A line per consumer, and one for the tensor cores."""
+    length = max(work.end for work in way) * scale
+    for track, name in enumerate((*CONSUMERS, Words("tensor cores", "Tensor Core"))):
+        y = top + track * TRACK
+        canvas.rect(LEFT, y + 3, length, TRACK - 6, PALE_RED)
+        canvas.text(LEFT - 12, y + TRACK / 2 + 4.5, name(language), 12.5, INK, "end")
+    for work in way:
+        y = top + work.consumer * TRACK + 3
+        products = (work.stored_from - work.start) * scale
+        canvas.rect(LEFT + work.start * scale, y, products, TRACK - 6, OF_TILE[work.tile], "#ffffff", 1.2)
+        canvas.rect(LEFT + work.stored_from * scale, y, (work.end - work.stored_from) * scale, TRACK - 6, B.strong)
+        middle = LEFT + work.start * scale + products / 2
+        canvas.text(middle, y + TRACK / 2 + 1.5, str(work.tile), 13, INK, "middle", bold=True)
+        canvas.rect(LEFT + work.start * scale, top + 2 * TRACK + 3, products, TRACK - 6, C.strong)
