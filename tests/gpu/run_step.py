@@ -1,13 +1,14 @@
 """Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU that
 can run it.
 
-With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes, on which persistent
-blocks have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of its warps
-and copies, too. One process checks all sizes (`--check`): it says what became of each variant, and every case that failed
-as it can be run by hand.
+With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes, on which
+persistent blocks have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of
+its warps and copies, too, on these few. No run may take more than MOST_MEMORY. One process checks all sizes (`--check`):
+it says what became of each variant, and every case that failed as it can be run by hand.
 """
 
 import argparse
+import resource
 import sys
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from step import Step, require_gpu
 
 SEEDS = range(1, 6)  # of the orders in which warps take turns and copies land
 SEEDED_SLICES = 6  # enough for every stage of a ring to be filled again
+# Besides the default variant: step 27's other orders of waits, of consumers that take turns and blocks that share K.
+SEEDED_TOO = {"27_by_size": ("turns", "split")}
+MOST_MEMORY = 2 << 30  # bytes that a simulated run may hold at its highest
 ASYNCHRONOUS = ("cp_async", "tma_load")
 STEPS = Path(__file__).resolve().parents[2] / "steps"
 CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pairs of blocks, which take two
@@ -32,6 +36,16 @@ def copies_asynchronously(step: Step) -> bool:
     return any(word in kernel for word in ASYNCHRONOUS)
 
 
+def seeded_variants(step: Step):
+    """Those whose waits are tried in several orders."""
+    return [variant for variant in step.variants if variant.default or variant.name in SEEDED_TOO.get(step.name, ())]
+
+
+def most_memory() -> int:
+    """Bytes that the largest process held which this one has started."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
 def main() -> int:
     """Runs the step named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -45,14 +59,17 @@ def main() -> int:
     default = next(variant for variant in step.variants if variant.default)
     cases = [case for variant in step.variants for case in simulated_cases(variant, default)]
     code = step.check(cases, ["--sim"]).returncode
-    few = few_multiprocessors(step)
-    print(f"with multiprocessors: {few}", flush=True)
+    on_few = {"GEMM_SIM_MULTIPROCESSORS": few_multiprocessors(step)}
+    print(f"with multiprocessors: {few_multiprocessors(step)}", flush=True)
     cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
-    code = code or step.check(cases, ["--sim"], environment={"GEMM_SIM_MULTIPROCESSORS": few}).returncode
+    code = code or step.check(cases, ["--sim"], environment=on_few).returncode
     for seed in SEEDS if copies_asynchronously(step) else ():
         print(f"with seed: {seed}", flush=True)
-        cases = sanitized_cases(step.variants[0], SEEDED_SLICES)
-        code = code or step.check(cases, ["--sim"], environment={"GEMM_SIM_SEED": str(seed)}).returncode
+        cases = [case for variant in seeded_variants(step) for case in sanitized_cases(variant, SEEDED_SLICES)]
+        code = code or step.check(cases, ["--sim"], environment={**on_few, "GEMM_SIM_SEED": str(seed)}).returncode
+    if most_memory() > MOST_MEMORY:
+        print(f"{step.name} takes {most_memory() >> 20} MiB in the simulator, more than {MOST_MEMORY >> 20}")
+        code = code or 1
     return code
 
 
