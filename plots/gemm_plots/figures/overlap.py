@@ -1,4 +1,4 @@
-"""Step 25: one multiprocessor over two tiles, with a block for each (step 24) and with a block that stays."""
+"""Step 25: one SM over two tiles, with a block for each (step 24) and with a block that stays."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def block_per_tile() -> Line:
             at += START
     return Line(
         "24_warp_specialised",
-        Words("a block per tile: nothing runs behind the store", "每个分块一个线程块：写回时没有别的工作"),
+        Words("a block per tile: nothing runs during the store", "每个分块一个线程块：写回时没有别的工作"),
         (COPIES, MULTIPLY, Words("registers → C", "寄存器 → C")),
         tuple(bars),
         tuple(idle),
@@ -103,7 +103,7 @@ def block_that_stays() -> Line:
     return Line(
         "25_overlapped_store",
         Words(
-            "a block that stays: the engine stores behind the next products",
+            "a block that stays: the engine stores during the next products",
             "线程块常驻：引擎写回时，下一个分块已在计算",
         ),
         (
@@ -136,7 +136,7 @@ def timeline(language: str) -> Canvas:
         canvas,
         say(
             language,
-            f"BM = {BM}, BN = {BN}, BK = {BK}; one multiprocessor computes two tiles; the same lengths of loads, products "
+            f"BM = {BM}, BN = {BN}, BK = {BK}; one SM computes two tiles; the same lengths of loads, products "
             "and stores",
             f"BM = {BM}，BN = {BN}，BK = {BK}；一个 SM 计算两个分块；两者的搬运、计算、写回取相同的长度",
         ),

@@ -11,7 +11,7 @@ from gemm_plots.figures.text import say
 NAME = "24_warp_specialised"
 BM, BN, BK, STAGES = 128, 256, 64, 4
 WARPGROUP, LAUNCHED, PRODUCER, CONSUMER = 128, 168, 40, 232  # threads; registers per thread
-REGISTERS = 65536  # of a multiprocessor
+REGISTERS = 65536  # of an SM
 
 SLICES = 8  # shown
 LATENCY, LAG = 1.6, 0.7  # of a copy, of consumer 1 behind consumer 0; in the time of a slice's products
@@ -110,7 +110,7 @@ def _slice(canvas: Canvas, number: int, each: Slice, y: float, right: float) -> 
 
 
 def registers(language: str) -> Canvas:
-    """The register file of a multiprocessor, as launched and after setmaxnreg."""
+    """The register file of an SM, as launched and after setmaxnreg."""
     canvas = parts.of_step(
         NAME,
         254,
@@ -120,7 +120,7 @@ def registers(language: str) -> Canvas:
             f"setmaxnreg 把生产者每线程 {LAUNCHED - PRODUCER} 个寄存器转给消费者",
         ),
         (
-            f"the {REGISTERS:,} registers of a multiprocessor; {WARPGROUP} threads per warpgroup",
+            f"the {REGISTERS:,} registers of an SM; {WARPGROUP} threads per warpgroup",
             f"一个 SM 的 {REGISTERS:,} 个寄存器；每个 warpgroup {WARPGROUP} 个线程",
         ),
     )

@@ -258,7 +258,7 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
         bottom,
         say(
             language,
-            "schematic; lengths are not to scale, other blocks of the multiprocessor left out",
+            "schematic; lengths are not to scale, other blocks of the SM left out",
             "示意图：长度不按比例，未画同一 SM 上的其他线程块",
         ),
         11.5,
