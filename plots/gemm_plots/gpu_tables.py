@@ -5,7 +5,6 @@ from __future__ import annotations
 from .course import Course, Step
 from .records import REFERENCE_GPU, Record, Records
 
-ALONE_SIZE = 8192  # at which each default is run without a library
 WAYS = (
     "serial",
     "chunked",
@@ -30,16 +29,6 @@ def timed(course: Course, records: Records, step: Step, size: int) -> list[Recor
     """The default's timing on each of the GPUs, beside the library that its ladder is measured against."""
     beside = course.yardstick(step.ladder)
     return [records.default_beside(gpu, step.name, size, beside) for gpu in compared(records)]
-
-
-def alone(records: Records, step: Step) -> list[Record | None]:
-    """The default's run without a library on each of the GPUs."""
-
-    def of(gpu: str) -> Record | None:
-        rows = [r for r in records.alone.get(gpu, []) if r["step"] == step.name and r.get("default")]
-        return next((r for r in rows if r["m"] == ALONE_SIZE), None)
-
-    return [of(gpu) for gpu in compared(records)]
 
 
 def several(records: Records, gpu: str, layout: str) -> list[Record]:

@@ -13,6 +13,7 @@ from .style import Missing, say
 
 LOAD = "global load"
 KB_OF_LEVELS = {"L1": 64, "L2": 8192, "DRAM": 1 << 20}  # rings that a level holds: well within it, or far beyond L2
+KB_COMPARED = (64, 8192, 16384, 32768, 65536, 131072, 1 << 20)  # rings that a table of several GPUs shows
 LEVELS = {"L1": Words("L1", "L1"), "L2": Words("L2", "L2"), "DRAM": Words("DRAM", "显存")}
 ROWS = (  # of the table: what is recorded under which options, in words
     ("FP32 FMA", {}, Words("FP32 FMA", "FP32 FMA")),
@@ -43,8 +44,9 @@ def figure(cycles: float) -> str:
 
 
 def measured(records: Records) -> str:
-    """The GPU with most latencies. Raises Missing where there is none."""
-    gpu = max(sorted(records.latencies), key=lambda gpu: len(records.latencies[gpu]), default=None)
+    """The GPU with most latencies, of those that pages show. Raises Missing where there is none."""
+    shown = filter(records.shows, sorted(records.latencies))
+    gpu = max(shown, key=lambda gpu: len(records.latencies[gpu]), default=None)
     if gpu is None:
         raise Missing("no latency was measured: build/lab/latency/latency")
     return gpu
@@ -72,7 +74,7 @@ def over_bytes(course: Course, records: Records, language: str) -> Figure:
                     fontweight="bold", color=style.INKS[style.BLUE])  # fmt: skip
     ticks = sorted(rings)[::2]
     panels.size_axis(ax, ticks, say(language, "bytes that the loads go round in", "这些读依次访问的总字节数"))
-    ax.set_xticks(ticks, [_bytes(kb) for kb in ticks])
+    ax.set_xticks(ticks, [in_bytes(kb) for kb in ticks])
     ax.set_xlim(min(rings) / 1.3, max(rings) * 1.3)
     ax.set_ylim(0, 1.15 * max(r["cycles_p80"] for r in rings.values()))
     ax.set_ylabel(say(language, "cycles", "周期"))
@@ -92,7 +94,7 @@ def over_bytes(course: Course, records: Records, language: str) -> Figure:
     return drawn
 
 
-def _bytes(kb: int) -> str:
+def in_bytes(kb: int) -> str:
     """16 KB, 4 MB, 1 GB."""
     unit = min(2, (kb.bit_length() - 1) // 10)
     return f"{kb >> 10 * unit} {('KB', 'MB', 'GB')[unit]}"

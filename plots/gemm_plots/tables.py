@@ -435,8 +435,21 @@ def _bottlenecks(page: Page, step: Step) -> str:
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
 
 
-def _ratio(one: float, other: float) -> str:
-    return f"{one / other:.2f}"
+def _with_spread(record: Record | None) -> str:
+    """Its TFLOPS, and those of its 80th and 20th percentile of time: `461 (353–483)`."""
+    if not record:
+        return "–"
+    ends = (record["tflops"] * record["ms"] / record[key] for key in ("ms_p80", "ms_p20"))
+    return f"{_speed(record)} ({'–'.join(map(_figure, ends))})"
+
+
+def _beside_the_first(record: Record | None, first: Record | None) -> str:
+    """How many times as fast as on the first GPU; bold where the spreads of the two do not overlap and it is not 1.00."""
+    if not record or not first:
+        return "–"
+    ratio = f"{record['tflops'] / first['tflops']:.2f}"
+    overlap = record["ms_p20"] <= first["ms_p80"] and first["ms_p20"] <= record["ms_p80"]
+    return ratio if overlap or ratio == "1.00" else f"**{ratio}**"
 
 
 def _other_gpus(page: Page) -> str:
@@ -448,44 +461,40 @@ def _other_gpus(page: Page) -> str:
     made = Table([page.say("step", "步骤")])
     for size in (4096, 8192):
         made.head += [f"{name}, {size}³" for name in names] + [f"{name} ÷ {names[0]}" for name in names[1:]]
-    made.head += [page.say(f"{name}, of the library", f"{name}，相对库") for name in names]
     for step in course.steps:
         small, large = (gpu_tables.timed(course, records, step, size) for size in (4096, 8192))
         if not all(small[1:]):
             continue
         cells = [page.link(step)]
         for found in (small, large):
-            first = found[0]
-            cells += map(_speed, found)
-            cells += [_ratio(r["tflops"], first["tflops"]) if r and first else "–" for r in found[1:]]
-        made.rows.append(cells + [_percent(r.get("ratio") if r else None) for r in large])
-        made.used += [r for r in small[1:] + large[1:] if r]
+            cells += [_with_spread(r) for r in found] + [_beside_the_first(r, found[0]) for r in found[1:]]
+        made.rows.append(cells)
     note = page.say(
-        "TFLOPS of the defaults; the library: cuBLAS, for Hopper the best library call, at 8192³",
-        "默认变体的 TFLOPS；库：cuBLAS，Hopper 为最快的库调用，8192³",
+        "TFLOPS of the defaults (in brackets: 20–80 %); a ratio other than 1.00 is bold where the two spreads do not overlap",
+        "默认变体的 TFLOPS（括号内为 20–80 %）；两块 GPU 的范围不重叠且比值不是 1.00 时，比值用粗体",
     )
     return f"{note}\n\n{made}"
 
 
-def _other_gpus_power(page: Page) -> str:
-    """Every step's default run alone on each GPU: speed, clock, watts and joules."""
+def _other_gpus_latencies(page: Page) -> str:
+    """The latency of a load on each GPU, by the bytes that the loads go round in."""
     records = page.records
-    names = [gpu_tables.short_name(records, gpu) for gpu in gpu_tables.compared(records)]
-    made = Table([page.say("step", "步骤")])
-    for what in ("TFLOPS", "MHz", "W", "pJ/FLOP"):
-        made.head += [f"{name}, {what}" for name in names]
-    for step in page.course.steps:
-        found = gpu_tables.alone(records, step)
-        if len(found) < 2 or not all(found):
+    gpus = [gpu for gpu in gpu_tables.compared(records) if records.latencies.get(gpu)]
+    if len(gpus) < 2:
+        raise Missing("latencies were measured on one GPU alone")
+    made = Table([page.say("the loads go round in", "依次访问的总字节数")])
+    for name in (gpu_tables.short_name(records, gpu) for gpu in gpus):
+        made.head += [page.say(f"{name}, cycles", f"{name}，周期"), "20–80 %"]
+    for kb in latencies.KB_COMPARED:
+        found = [latencies.find(records, gpu, latencies.LOAD, {"ring_kb": kb}) for gpu in gpus]
+        if not all(found):
             continue
-        cells = [page.link(step), *map(_speed, found), *(f"{r['sm_mhz']:.0f}" for r in found)]
-        made.rows.append(
-            [*cells, *(f"{r['power_w']:.0f}" for r in found), *(f"{energy.per_flop(r):.3g}" for r in found)]
-        )
-    if not made.rows:
-        raise Missing("no step was run alone on two GPUs: ./gemm record --only power")
-    note = page.say("the defaults alone at 8192³, without a library beside them", "默认变体单独运行，8192³，旁边没有库")
-    return f"{note}\n\n{made}"
+        cells = [latencies.in_bytes(kb)]
+        for r in found:
+            middle, *ends = (latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80"))
+            cells += [middle, "–".join(ends)]
+        made.rows.append(cells)
+    return str(made)
 
 
 def _published(page: Page) -> str:
@@ -809,7 +818,7 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "stream-k": _stream_k,
     "error": _error,
     "other-gpus": _other_gpus,
-    "other-gpus-power": _other_gpus_power,
+    "other-gpus-latencies": _other_gpus_latencies,
     "published-speeds": _published,
     "several-gpus-row": partial(_several_gpus, layout="row"),
     "several-gpus-column": partial(_several_gpus, layout="column"),

@@ -10,7 +10,7 @@ from tools.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "plots"))
 
-from gemm_plots import energy_charts, gpu_tables, records, tables
+from gemm_plots import energy_charts, gpu_tables, latencies, records, tables
 from gemm_plots.course import Course
 from gemm_plots.style import Missing
 
@@ -26,8 +26,8 @@ SEVERAL = {
 
 def of_gpu(name, tflops, watts):
     """Timings at 4096 and 8192 of one step on one GPU, and its run alone."""
-    sizes = ((size,) * 3 for size in (4096, 8192))
-    timed = [{**plots_course.timing(STEP, tflops, size), "gpu": name} for size in sizes]
+    timed = [plots_course.timing(STEP, tflops, (size,) * 3, gpu=name) for size in (4096, 8192)]
+    timed = [{**r, "ms_p20": r["ms"] / 1.03, "ms_p80": r["ms"] / 0.97} for r in timed]
     return timed, [{**timed[1], "baseline": "none", "power_w": watts, "sm_mhz": 1980}]
 
 
@@ -53,9 +53,23 @@ def rows(table):
 def test_every_gpu_is_compared_with_the_first(two, language):
     made = tables.table(COURSE, two, "other-gpus", language)
     (row,) = rows(made)
-    assert row[1:7] == ["50.0", "49.0", "0.98", "50.0", "49.0", "0.98"] and "H100 ÷ H200" in made
-    (row,) = rows(tables.table(COURSE, two, "other-gpus-power", language))
-    assert row[1:] == ["50.0", "49.0", "1980", "1980", "650", "640", "13", "13.1"]
+    at_one_size = ["50.0 (48.5–51.5)", "49.0 (47.5–50.5)", "0.98"]
+    assert row[1:] == at_one_size * 2 and "H100 ÷ H200" in made
+    for gpu, found in two.timings.items():
+        two.timings[gpu] = [{**r, "ms_p20": r["ms"], "ms_p80": r["ms"]} for r in found]
+    (row,) = rows(tables.table(COURSE, two, "other-gpus", language))
+    assert row[3] == "**0.98**"
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_loads_on_each_gpu_by_the_bytes_that_they_go_round_in(two, language):
+    for gpu, cycles in (("h100", 690.0), ("h200", 667.4)):
+        of = {"latency": latencies.LOAD, "cycles": cycles, "cycles_p20": cycles - 5, "cycles_p80": cycles + 5}
+        two.latencies[gpu] = [{**of, "options": {"ring_kb": kb}} for kb in (1 << 20, 16)]
+    assert rows(tables.table(COURSE, two, "other-gpus-latencies", language)) == [
+        ["1 GB", "667", "662–672", "690", "685–695"]
+    ]
+    assert latencies.measured(two) == "h200"
 
 
 def test_other_pages_show_the_first_alone(two):
@@ -66,7 +80,7 @@ def test_other_pages_show_the_first_alone(two):
     assert "H100" in tables.table(COURSE, two, f"step:{STEP}", "en")
 
 
-@pytest.mark.parametrize("name", ["other-gpus", "other-gpus-power", "several-gpus-row"])
+@pytest.mark.parametrize("name", ["other-gpus", "other-gpus-latencies", "several-gpus-row"])
 def test_one_gpu_is_compared_with_nothing(two, name):
     del two.timings["h100"], two.alone["h100"]
     with pytest.raises(Missing):
