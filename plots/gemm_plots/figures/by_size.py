@@ -94,7 +94,7 @@ def tiles(language: str) -> Canvas:
             f"{best.count(m, n)} 个 {best.bm}×{best.bn} 的分块一波就能跑完，用时最短",
         ),
         (
-            f"C of {m}×{n}, K = {k}: {k // best.bk} slices of BK = {best.bk}; {MULTIPROCESSORS} multiprocessors, "
+            f"C of {m}×{n}, K = {k}: {k // best.bk} slices of BK = {best.bk}; {MULTIPROCESSORS} SMs, "
             "one block on each; times by the launcher's model",
             f"C 为 {m}×{n}，K = {k}，即 {k // best.bk} 片（BK = {best.bk}）；{MULTIPROCESSORS} 个 SM，"
             "各放一个线程块；时间由启动函数的模型给出",

@@ -79,7 +79,7 @@ def shares(language: str) -> Canvas:
         language,
         ("equal shares of all slices leave no block idle", "按片平均分，没有线程块闲着"),
         (
-            f"{TILES} tiles of {SLICES} slices on {BLOCKS} multiprocessors; each rectangle is a slice, the number that of its tile",
+            f"{TILES} tiles of {SLICES} slices on {BLOCKS} SMs; each rectangle is a slice, the number that of its tile",
             f"{TILES} 个分块，每个 {SLICES} 片，{BLOCKS} 个 SM；一个小格是一片，数字是分块的编号",
         ),
     )
