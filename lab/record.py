@@ -24,6 +24,7 @@ from tools.progress import Bar, Meter, meter, say
 
 PARTIAL = BUILD / "recording"  # each run's own records, until it has ended
 SOURCES = {".cu", ".h", ".cpp"}
+WAKE = 0.2  # seconds: a signal may come just before a wait, which it then does not end
 CUT_OFF = 124  # the exit code of `timeout` where the time was over
 
 
@@ -124,7 +125,8 @@ def run(chosen: Plan, setup: bool) -> None:
             worker.start()
         try:
             for worker in workers:
-                worker.join()
+                while worker.is_alive():
+                    worker.join(WAKE)
         finally:
             recording.stop()
             signal.signal(signal.SIGTERM, before)
