@@ -27,7 +27,7 @@ def core():
     except ImportError as error:
         raise RuntimeError(f"the compiled part of gemm_steps cannot be loaded: {error}") from None
     for step in STEPS:
-        module.add_step(step.name, str(HERE / f"{step.name}.so"))
+        module.add_step(step.name, str(HERE / f"step_{step.name}.so"))
     return module
 
 

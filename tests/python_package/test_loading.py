@@ -1,5 +1,7 @@
 """What is loaded when: a program in a process of its own."""
 
+import collections
+import json
 import os
 import shutil
 import subprocess
@@ -61,7 +63,7 @@ def test_the_simulator_may_be_loaded_already():
 
 def test_without_a_gpu_and_without_the_simulator_one_line_says_so(tmp_path):
     shutil.copytree(
-        _load.HERE, tmp_path / "gemm_steps", ignore=shutil.ignore_patterns("*.p", "*.a", "[0-9]*.so", _load.RUNTIME)
+        _load.HERE, tmp_path / "gemm_steps", ignore=shutil.ignore_patterns("*.p", "*.a", "step_*.so", _load.RUNTIME)
     )
     assert last_line(run(PRODUCT, tmp_path, **SIMULATED)) == (
         "RuntimeError: GEMM_STEPS_SIMULATOR is set, and this package was built without the simulator; run on a machine"
@@ -70,7 +72,7 @@ def test_without_a_gpu_and_without_the_simulator_one_line_says_so(tmp_path):
 
 
 def test_a_step_whose_module_is_missing_is_named(tmp_path):
-    shutil.copytree(_load.HERE, tmp_path / "gemm_steps", ignore=shutil.ignore_patterns("*.p", "*.a", "[0-9]*.so"))
+    shutil.copytree(_load.HERE, tmp_path / "gemm_steps", ignore=shutil.ignore_patterns("*.p", "*.a", "step_*.so"))
     assert last_line(run(PRODUCT, tmp_path, **SIMULATED)).startswith(
         "ValueError: the module of step 01_naive cannot be loaded: "
     )
@@ -86,14 +88,21 @@ def test_importing_the_package_loads_no_framework_and_no_cuda():
 def test_a_product_loads_one_step_and_no_other_framework():
     done = run(f"{PRODUCT}; import sys; print(*sys.modules); print(open('/proc/self/maps').read())", **SIMULATED)
     assert not {"torch", "cupy", "jax"} & set(done.stdout.split())
-    loaded = {step.name for step in gemm_steps.steps() if f"{step.name}.so" in done.stdout}
+    loaded = {step.name for step in gemm_steps.steps() if f"step_{step.name}.so" in done.stdout}
     assert loaded == {"01_naive"}
+
+
+def test_a_steps_name_is_one_target_of_the_build():
+    """So that `meson compile -C build 07_thread_tile_8x8` knows what is meant."""
+    targets = json.loads((_load.HERE.parents[1] / "meson-info" / "intro-targets.json").read_text(encoding="utf-8"))
+    names = collections.Counter(target["name"] for target in targets)
+    assert {names[step.name] for step in gemm_steps.steps()} == {1}
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm")
 @pytest.mark.parametrize("step", gemm_steps.steps(), ids=lambda step: step.name)
 def test_a_steps_module_shows_one_symbol(step):
     listed = subprocess.run(
-        ["nm", "-D", "--defined-only", _load.HERE / f"{step.name}.so"], capture_output=True, text=True, check=True
+        ["nm", "-D", "--defined-only", _load.HERE / f"step_{step.name}.so"], capture_output=True, text=True, check=True
     )
     assert [line.split()[-1] for line in listed.stdout.splitlines()] == ["gemm_step_module"]
