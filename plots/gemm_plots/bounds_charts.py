@@ -161,10 +161,10 @@ def _drawn(
     """The bars with their marks, under a title and a note, over a foot."""
     inches, left, right = 6.05, 2.15, 0.75
     top = 1.12 * panels.axis_top(lines, [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)])
-    height = 1.75 + 0.36 * len(rows)
+    height = 1.9 + 0.36 * len(rows)
     drawn, (ax,) = style.figure(left + inches + right, height)
     width = drawn.get_figwidth()
-    drawn.subplots_adjust(left=left / width, right=1 - right / width, top=1 - 1.12 / height, bottom=0.63 / height)
+    drawn.subplots_adjust(left=left / width, right=1 - right / width, top=1 - 1.12 / height, bottom=0.78 / height)
     for place, row in enumerate(rows):
         speed = row.record["tflops"]
         ax.barh(place, speed, 0.66, color=style.BLUE, zorder=2)

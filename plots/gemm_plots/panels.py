@@ -165,7 +165,8 @@ def vertical_references(ax: Axes, references: Sequence[Reference], top: float, i
 
 
 def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False, ink: str = "white") -> None:
-    """The figure of a horizontal bar, before its end or after it."""
+    """The figure of a horizontal bar, before its end or after it; after it on a ground of its own, over the lines."""
+    ground = None if inside else {"boxstyle": "square,pad=0.1", "facecolor": style.PANEL, "edgecolor": "none"}
     ax.annotate(
         text,
         (value, row),
@@ -175,6 +176,7 @@ def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False
         ha="right" if inside else "left",
         fontsize=9,
         color=ink if inside else style.INK,
+        bbox=ground,
         zorder=4,
     )
 

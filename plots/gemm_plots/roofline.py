@@ -159,7 +159,8 @@ def _flat_lines(ax: Axes, xs: Bounds, ys: Bounds, lines: Sequence[tuple[float, s
             ax.axhline(value, color=colour, ls=dashes, lw=1.4, zorder=1)
         ax.annotate(text, (xs[1], value), (1.04, min(place, inches - 0.08) / inches), xycoords="data",
                     textcoords="axes fraction", va="center", fontsize=9, color=colour, annotation_clip=False,
-                    arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+                    arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "relpos": (0, 0.5),
+                                "shrinkA": 0, "shrinkB": 0})  # fmt: skip
 
 
 def _labelled_points(ax: Axes, points: Sequence[Point], xs: Bounds, ys: Bounds, levels: Sequence[float]) -> None:

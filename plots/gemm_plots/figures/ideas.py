@@ -579,7 +579,7 @@ def warp_tiling_idea(language: str) -> Canvas:
         parts.card(canvas, x, 62, 440, 344, heading)
         cells = [cell for t in range(WARP) for cell in kernel.computes[t]]
         rows, cols = sorted({r for r, _ in cells}), sorted({c for _, c in cells})
-        unit = 198 / max(kernel.bm, kernel.bn)
+        unit = 172 / max(kernel.bm, kernel.bn)
         left, top = x + 56, 128.0
         parts.grid(canvas, left, top, kernel.bm, kernel.bn, unit, unit, 16)
         parts.fill(canvas, left, top, cells, unit, unit, C.middle)
