@@ -107,8 +107,8 @@ def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> s
 
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
     """A kernel's speed beside a library: the mean over the sizes of a sweep."""
-    return say(language, f"{name}: ×{mean:.2f} beside {library}, mean of {count} sizes",
-               f"{name}：与{_spaced(library)}之比为 {mean:.2f}（{count} 种尺寸的平均）")  # fmt: skip
+    return say(language, f"{name}: ×{mean:.3f} beside {library}, mean of {count} sizes",
+               f"{name}：与{_spaced(library)}之比为 {mean:.3f}（{count} 种尺寸的平均）")  # fmt: skip
 
 
 def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str) -> str:

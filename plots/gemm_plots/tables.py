@@ -646,7 +646,7 @@ def _stream_k(page: Page) -> str:
         head = ["M×N×K", page.say("step 27, TFLOPS", "步骤 27，TFLOPS")]
         head += [page.say(f"`{name}` ÷ step 27", f"`{name}` ÷ 步骤 27") for name in names]
         head += [page.say(f"{of_what} of the best library call", f"{of_what}相对最快的库调用") for of_what in
-                 (page.say("step 27", "步骤 27"), page.say("best stream-K", "最快的 stream-K "))]  # fmt: skip
+                 (page.say("step 27", "步骤 27 "), page.say("best stream-K", "最快的 stream-K "))]  # fmt: skip
         made = Table(head, used=found)
         for size in dict.fromkeys(map(stream_k.size_of, found)):
             name = f"{size[0]}³" if len(set(size)) == 1 else "×".join(map(str, size))

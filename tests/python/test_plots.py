@@ -83,7 +83,7 @@ def test_every_chart_in_both_languages(drawn):
         ("fp32-ladder", ["40.0  (80.0%)", "52.0  (104.0%)", "cuBLAS 50.0", "peak 66.9", "09 double buffer"]),
         ("fp32-ladder.zh-CN", ["峰值 66.9", "FP32：3 步，从 cuBLAS 的 1% 到 104%"]),
         ("fp32-bank-conflicts", ["(33%)"]),
-        ("fp32-sweep27", ["1.020", "09 double buffer: mean 1.021", "×1.02 beside cuBLAS, mean of 27 sizes"]),
+        ("fp32-sweep27", ["1.020", "09 double buffer: mean 1.021", "×1.021 beside cuBLAS, mean of 27 sizes"]),
         ("fp32-roofline", ["FP32 peak 66.9 TFLOPS", "DRAM: 4.8 TB/s"]),
         ("instruction-mix", ["512/580 = 88.3%", "FP32 on CUDA cores"]),
         ("09_double_buffer-counts", ["(33%)", "(56%)", "other"]),
