@@ -17,7 +17,7 @@ constexpr int CANDIDATES = 16;
 // Timed as the kernel is: on inputs that the L2 cache has forgotten, in rounds, so that a clock that drifts favours
 // none.
 constexpr int TRIAL_WARMUP = 1, TRIAL_ROUNDS = 3;
-constexpr double TRIAL_SECONDS = 0.02;  // a candidate, a round
+constexpr double TRIAL_SECONDS = 0.02;  // per candidate and round
 
 void check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)

@@ -15,7 +15,7 @@ namespace {
 // Timed as cublasLt's algorithms are (baseline_cublaslt.cpp), but for longer: at the power limit, on the H200, trials
 // of 20 ms chose another kernel of the same 16 in each of two runs at 8192^3, and one was 5 % slower than the other.
 constexpr int TRIAL_WARMUP = 1, TRIAL_ROUNDS = 3;
-constexpr double TRIAL_SECONDS = 0.1;  // a kernel, a round
+constexpr double TRIAL_SECONDS = 0.1;  // per kernel and round
 
 // Beside the folder of this executable, as Meson builds it.
 std::filesystem::path module_file() {

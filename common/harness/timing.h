@@ -21,7 +21,7 @@ Spread spread_of(std::vector<double> figures);
 /// How long and how often to measure.
 struct TimingPlan {
   int warmup = 2;            // untimed calls of each side before the first round
-  double min_seconds = 0.1;  // a side, a round
+  double min_seconds = 0.1;  // per side and round
   int rounds = 3;
   int input_sets = 1;  // calls that use inputs of their own before the first set comes round again
 };
