@@ -165,8 +165,7 @@ def vertical_references(ax: Axes, references: Sequence[Reference], top: float, i
 
 
 def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False, ink: str = "white") -> None:
-    """The figure of a horizontal bar, before its end or after it; after it on a ground of its own, over the lines."""
-    ground = None if inside else {"boxstyle": "square,pad=0.1", "facecolor": style.PANEL, "edgecolor": "none"}
+    """The figure of a horizontal bar, before its end or after it."""
     ax.annotate(
         text,
         (value, row),
@@ -176,7 +175,7 @@ def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False
         ha="right" if inside else "left",
         fontsize=9,
         color=ink if inside else style.INK,
-        bbox=ground,
+        bbox=None if inside else {"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.5},  # over reference lines
         zorder=4,
     )
 
