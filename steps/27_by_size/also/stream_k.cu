@@ -14,9 +14,9 @@
 // to share in L2. So `stream_k_rest` shares out only as many tiles as whole waves leave over, and
 // one wave more; the others are computed whole, as in step 27.
 //
-// Against step 27: the parts of a block's work, the sums in global memory, the grid. The choice of a
-// tile, the turns and the split go. Registers, the warpgroup's number and the descriptors are as in
-// step 25. The place for sums belongs to the kernel, so there may be one launch at a time.
+// Against step 27: the parts of a block's work, the sums in global memory, the grid. The choice of
+// a tile, the turns and the split go. Registers, the warpgroup's number and the descriptors are as
+// in step 25. The place for sums belongs to the kernel, so there may be one launch at a time.
 //
 // It is slower than step 27 at almost every size that we timed: docs/stream-k.md says why.
 //
