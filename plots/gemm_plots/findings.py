@@ -49,10 +49,10 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
     if best is default:
         return say(language, f"{step.short}: no variant is faster than the default",
                    f"{step.short}：没有比默认更快的变体")  # fmt: skip
-    if panels.spread(best)[0] <= panels.spread(default)[1]:
+    if not panels.apart(best, default):
         return say(language, f"{step.short}: no variant is faster than the default beyond the spread",
                    f"{step.short}：没有变体比默认快出波动范围")  # fmt: skip
-    more = f"{100 * (best['tflops'] / default['tflops'] - 1):.0f}"
+    more = _faster(best, default)
     return say(language, f"{step.short}: {best['variant']} is {more} % faster than the default",
                f"{step.short}：{best['variant']} 比默认变体快 {more}%")  # fmt: skip
 
@@ -116,10 +116,10 @@ def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str
     size = max(timed)
     given = sorted((r for stride, r in timed[size].items() if stride), key=lambda r: r["tflops"])
     worst, best = given[0], given[-1]
-    if panels.spread(best)[0] <= panels.spread(worst)[1]:
+    if not panels.apart(best, worst):
         return say(language, f"{step.short}: at {size}³ no stride differs by more than the spread",
                    f"{step.short}：{size}³ 时各步长的差别不超出波动范围")  # fmt: skip
-    more = f"{100 * (best['tflops'] / worst['tflops'] - 1):.0f}"
+    more = _faster(best, worst)
     return say(language, f"{step.short}: at {size}³ the best stride is {more} % faster than the worst",
                f"{step.short}：{size}³ 时最好的步长比最差的快 {more}%")  # fmt: skip
 
@@ -130,10 +130,10 @@ def stages(step: Step, families: Mapping[str, Mapping[tuple[int, int], Record]],
     cells.sort(key=lambda cell: cell[0]["tflops"])
     best, depth = cells[-1]
     other = next((record for record, stages in reversed(cells) if stages != depth), best)
-    if panels.spread(best)[0] <= panels.spread(other)[1]:
+    if not panels.apart(best, other):
         return say(language, f"{step.short}: stages matter less than the spread",
                    f"{step.short}：stage 数的影响小于波动范围")  # fmt: skip
-    more = f"{100 * (best['tflops'] / other['tflops'] - 1):.0f}"
+    more = _faster(best, other)
     return say(language, f"{step.short}: {depth} stages are the fastest, by {more} %",
                f"{step.short}：{depth} 个 stage 最快，领先 {more}%")  # fmt: skip
 
@@ -196,6 +196,11 @@ def shares(rows: Sequence[tuple[Step, float]], language: str) -> str:
         f"FMAs or mma are {least:.0%} of the inner loop in step {low.number:02d}, {most:.0%} in step {high.number:02d}",
         f"内层循环里 FMA 或 mma 的比例：步骤 {low.number:02d} 是 {least:.0%}，步骤 {high.number:02d} 是 {most:.0%}",
     )
+
+
+def _faster(one: Record, other: Record) -> str:
+    """By how many per cent one timing is faster than another."""
+    return f"{100 * (one['tflops'] / other['tflops'] - 1):.0f}"
 
 
 def _spaced(name: str) -> str:
