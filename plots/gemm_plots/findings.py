@@ -24,7 +24,7 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
             return step.short
         share = f"{record['ratio']:.0%}"
         return say(language, f"{step.short}: {share} of {library} at {size}³",
-                   f"{step.short}：{size}³ 时是{_spaced(library)}的 {share}")  # fmt: skip
+                   f"{step.short}：{size}³ 时是{style.spaced(library)}的 {share}")  # fmt: skip
     ratios = {
         size: record["tflops"] / other["tflops"]
         for size, record in timed.items()
@@ -108,7 +108,7 @@ def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> s
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
     """A kernel's speed beside a library: the mean over the sizes of a sweep."""
     return say(language, f"{name}: ×{mean:.2f} beside {library}, mean of {count} sizes",
-               f"{name}：与{_spaced(library)}之比为 {mean:.2f}（{count} 种尺寸的平均）")  # fmt: skip
+               f"{name}：与{style.spaced(library)}之比为 {mean:.2f}（{count} 种尺寸的平均）")  # fmt: skip
 
 
 def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str) -> str:
@@ -146,7 +146,7 @@ def ladder(name: str, records: Sequence[Record], library: str, language: str) ->
     return say(
         language,
         f"{name}: from {shares[0]:.0%} to {max(shares):.0%} of {library} in {len(records)} steps",
-        f"{name}：{len(records)} 步，从{_spaced(library)}的 {shares[0]:.0%} 到 {max(shares):.0%}",
+        f"{name}：{len(records)} 步，从{style.spaced(library)}的 {shares[0]:.0%} 到 {max(shares):.0%}",
     )
 
 
@@ -201,8 +201,3 @@ def shares(rows: Sequence[tuple[Step, float]], language: str) -> str:
 def _faster(one: Record, other: Record) -> str:
     """By how many per cent one timing is faster than another."""
     return f"{100 * (one['tflops'] / other['tflops'] - 1):.0f}"
-
-
-def _spaced(name: str) -> str:
-    """A library's name inside a Chinese sentence: with spaces around it where it is Latin."""
-    return f" {name} " if name.isascii() else name

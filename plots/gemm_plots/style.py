@@ -115,6 +115,11 @@ def to_svg(drawn: Figure) -> str:
     return re.sub(r"[ \t]+$", "", svg, flags=re.M)
 
 
+def spaced(name: str) -> str:
+    """A library's name inside a Chinese sentence: with spaces around it where it is Latin."""
+    return f" {name} " if name.isascii() else name
+
+
 def em(text: str) -> float:
     """A text's width in font sizes: 1 for a Chinese character, 0.58 for others."""
     return sum(1.0 if ord(char) > 0x2E7F else 0.58 for char in text)
