@@ -73,8 +73,8 @@ class RecordError(Exception):
 @dataclass
 class Records:
     """Everything recorded: by GPU timings, those beside CUTLASS apart from the others, limits, latencies, profiles,
-    bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and products on several GPUs; counts, instruction
-    mixes, what is covered."""
+    bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and
+    products on several GPUs; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     beside_cutlass: dict[str, list[Record]] = field(default_factory=dict)  # few, and from a run of their own
@@ -101,6 +101,10 @@ class Records:
     def shows(self, gpu: str) -> bool:
         """Do charts and tables show this GPU's records? Those that compare GPUs show them all."""
         return self.shown is None or gpu in self.shown
+
+    def most(self, by_gpu: Mapping[str, list[Record]]) -> str | None:
+        """Of the GPUs that are shown, the one with most of these records; the first by name where several have."""
+        return max(filter(self.shows, sorted(by_gpu)), key=lambda gpu: len(by_gpu[gpu]), default=None)
 
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""

@@ -489,8 +489,7 @@ def _other_gpus_latencies(page: Page) -> str:
             continue
         cells = [latencies.in_bytes(kb)]
         for r in found:
-            middle, *ends = (latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80"))
-            cells += [middle, "–".join(ends)]
+            cells += latencies.in_cycles(r)
         made.rows.append(cells)
     return str(made)
 
@@ -498,7 +497,7 @@ def _other_gpus_latencies(page: Page) -> str:
 def _published(page: Page) -> str:
     """What others published of kernels that resemble a step, on other GPUs."""
     facts = page.course.published().get("speeds", {})
-    head = [page.say("GPU", "GPU"), page.say("kernel", "kernel"), page.say("resembles", "相近的步骤")]
+    head = ["GPU", "kernel", page.say("resembles", "相近的步骤")]
     head += ["TFLOPS", page.of("cublas"), page.say("of peak", "相对峰值"), page.say("source", "来源")]
     made = Table(head, texts=3, remark=True)
     for r in facts.get("figures", []):
@@ -575,8 +574,7 @@ def _latencies(page: Page) -> str:
         made = Table(head, used=[r for _, r in found if r])
         for words, r in found:
             if r:
-                figures = [latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80", "nanoseconds")]
-                made.rows.append([words(page.language), figures[0], "–".join(figures[1:3]), figures[3]])
+                made.rows.append([words(page.language), *latencies.in_cycles(r), latencies.figure(r["nanoseconds"])])
         return made if made.rows else None
 
     return _by_gpu(page, page.course.steps, of, "no latency was measured: build/lab/latency/latency")
