@@ -41,17 +41,19 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
 
 
 def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], language: str) -> str:
-    """Whether a variant of the default's types is faster than the default by more than their rounds spread."""
+    """Whether a variant of the default's types and layout is faster than it by more than their rounds spread."""
     default = next((r for r in rows if r.get("default")), None)
     if default is None:
         return say(language, f"Variants of {step.short}", f"{step.short} 的各变体")
+    if len(alike) == 1:
+        return say(language, f"{step.short}: its types and layouts", f"{step.short} 的各种类型与布局")
     best = max(alike, key=lambda r: r["tflops"])
     if best is default:
-        return say(language, f"{step.short}: no variant is faster than the default",
-                   f"{step.short}：没有比默认更快的变体")  # fmt: skip
+        return say(language, f"{step.short}: none of the default's types and layout is faster",
+                   f"{step.short}：同类型、同布局中，默认变体最快")  # fmt: skip
     if not panels.apart(best, default):
-        return say(language, f"{step.short}: no variant is faster than the default beyond the spread",
-                   f"{step.short}：没有变体比默认快出波动范围")  # fmt: skip
+        return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
+                   f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
     more = _faster(best, default)
     return say(language, f"{step.short}: {best['variant']} is {more} % faster than the default",
                f"{step.short}：{best['variant']} 比默认变体快 {more}%")  # fmt: skip

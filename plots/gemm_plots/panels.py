@@ -175,6 +175,7 @@ def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False
         ha="right" if inside else "left",
         fontsize=9,
         color=ink if inside else style.INK,
+        bbox=None if inside else {"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.5},  # over reference lines
         zorder=4,
     )
 

@@ -91,8 +91,8 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         drawn,
         say(
             language,
-            f"Intensity from the simulator's sectors, speed measured at {SIZE}³. Peaks: {facts['source'][language]}.",
-            f"强度取自模拟器的扇区计数，速度为 {SIZE}³ 的实测。峰值来源：{facts['source'][language]}。",
+            f"Intensity: the simulator's sectors; speed: {SIZE}³; peaks: {facts['source'][language]}.",
+            f"强度：模拟器的扇区计数；速度：{SIZE}³；峰值：{facts['source'][language]}。",
         ),
     )
     return drawn

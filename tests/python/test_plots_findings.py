@@ -23,10 +23,10 @@ def timed(tflops, spread=0.01, **others):
 @pytest.mark.parametrize(
     ("best", "spread", "says"),
     [
-        (90, 0.01, "no variant is faster than the default"),
-        (101, 0.01, "no variant is faster than the default beyond the spread"),
+        (90, 0.01, "none of the default's types and layout is faster"),
+        (101, 0.01, "none of its types and layout is faster beyond the spread"),
         (110, 0.01, "other is 10 % faster than the default"),
-        (110, 0.10, "no variant is faster than the default beyond the spread"),
+        (110, 0.10, "none of its types and layout is faster beyond the spread"),
     ],
 )
 def test_a_variant_is_faster_only_beyond_the_spread(best, spread, says):
@@ -36,7 +36,10 @@ def test_a_variant_is_faster_only_beyond_the_spread(best, spread, says):
 
 def test_a_variant_of_other_types_is_not_compared():
     rows = [timed(100, variant="own", default=True), timed(200, variant="fp8")]
-    assert findings.among_variants(STEP, rows, rows[:1], "en").endswith("no variant is faster than the default")
+    alike = [*rows[:1], timed(90, variant="other")]
+    said = findings.among_variants(STEP, [*rows, *alike[1:]], alike, "en")
+    assert said.endswith("none of the default's types and layout is faster")
+    assert "faster" not in findings.among_variants(STEP, rows, rows[:1], "en"), "there is nothing to compare with"
 
 
 def test_the_number_of_stages_matters_only_beyond_the_spread():

@@ -579,8 +579,8 @@ def warp_tiling_idea(language: str) -> Canvas:
         parts.card(canvas, x, 62, 440, 344, heading)
         cells = [cell for t in range(WARP) for cell in kernel.computes[t]]
         rows, cols = sorted({r for r, _ in cells}), sorted({c for _, c in cells})
-        unit = 198 / max(kernel.bm, kernel.bn)
-        left, top = x + 56, 128.0
+        unit = 184 / max(kernel.bm, kernel.bn)
+        left, top = x + 48, 128.0
         parts.grid(canvas, left, top, kernel.bm, kernel.bn, unit, unit, 16)
         parts.fill(canvas, left, top, cells, unit, unit, C.middle)
         parts.fill(canvas, left, top, kernel.computes[0], unit, unit, C.strong)
@@ -591,7 +591,7 @@ def warp_tiling_idea(language: str) -> Canvas:
         parts.frame(canvas, left, top - 22, 1, kernel.bn, 14, unit)
         reads, fmas = len(rows) + len(cols), len(cells)
         right = left + kernel.bn * unit + 16
-        canvas.lines(right, top + 12, [say(language, "a warp, per k:", "一个 warp，每个 k：")], 13, fill=MUTED)
+        canvas.lines(right, top + 12, [say(language, "per warp and k:", "一个 warp，每个 k：")], 13, fill=MUTED)
         _figure(canvas, right, top + 46, f"{len(rows)} + {len(cols)}", say(language, "floats", "个 float"))
         _figure(canvas, right, top + 82, f"{fmas}", "FMA")
         square = kernel.name.startswith("11")
@@ -609,7 +609,7 @@ def warp_tiling_idea(language: str) -> Canvas:
             right,
             top + 160,
             [
-                say(language, f"a thread: {thread_rows}×{thread_cols}", f"每线程 {thread_rows}×{thread_cols}"),
+                say(language, f"per thread: {thread_rows}×{thread_cols}", f"每线程 {thread_rows}×{thread_cols}"),
                 say(language, f"{thread_rows * thread_cols} accumulators", f"{thread_rows * thread_cols} 个累加器"),
             ],
             13,
