@@ -2,7 +2,6 @@
 
 #include <cublasLt.h>
 
-#include <algorithm>
 #include <array>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // The fastest of the CUTLASS kernels that multiply as a variant does: all are timed in turn, the best one stays. The
 // module that holds them is loaded when it is asked for; an executable neither needs it nor knows CUTLASS's headers.
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 

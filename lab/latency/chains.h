@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <numeric>
 
 #include "common/device/ptx/mma.h"
 #include "common/device/ptx/shared_address.h"
@@ -42,7 +43,8 @@ struct BarrierChain {
 /// A load of 4 bytes from shared memory: what it loads is the address of the next.
 struct SharedChain {
   static constexpr int THREADS = 32;
-  static constexpr int WORDS = 512, STEP = 33;  // STEP is odd, so that every word is visited before the first again
+  static constexpr int WORDS = 512, STEP = 33;
+  static_assert(std::gcd(WORDS, STEP) == 1, "every word is visited before the first again");
   uint32_t address;
 
   __device__ SharedChain() {

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "common/device/check.h"
+#include "common/device/tiles.h"
 #include "common/harness/memory.h"
 #include "lab/latency/chains.h"
 #include "lab/latency/latencies.h"
@@ -22,19 +23,13 @@ constexpr std::size_t LEAST_RING_KB = 16, MOST_RING_KB = 1024 * 1024;
 // A ring is walked once before it is timed, so that the caches hold of it what they can; a larger one not to its end.
 constexpr std::size_t MOST_LOADS_BEFORE = std::size_t{1} << 18;
 constexpr int LOADS = 1 << 13, INSTRUCTIONS = 1 << 19;
-
-int multiprocessors() {
-  int device = 0, count = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
+static_assert(LEAST_RING_KB * KB / LINE_BYTES % UNROLLED == 0, "chase counts loads in whole runs");
 
 // Waits for the launch before, and reads what its block has left.
 Elapsed left_by(const DeviceBuffer& buffer) {
   CUDA_CHECK(cudaGetLastError());
   Elapsed elapsed{};
-  CUDA_CHECK(cudaMemcpy(&elapsed, buffer.get(), sizeof elapsed, cudaMemcpyDeviceToHost));
+  buffer.download(&elapsed);
   return elapsed;
 }
 
@@ -61,7 +56,7 @@ __global__ void chain_kernel(int worker, int repetitions, Elapsed* out) {
 template <class Chain>
 Latency chain(const char* name, const std::shared_ptr<DeviceBuffer>& out, std::map<std::string, int> options = {}) {
   const auto measure = [=](int worker) {
-    chain_kernel<Chain><<<multiprocessors(), Chain::THREADS>>>(worker, INSTRUCTIONS, out->as<Elapsed>());
+    chain_kernel<Chain><<<multiprocessors_here(), Chain::THREADS>>>(worker, INSTRUCTIONS, out->as<Elapsed>());
     return one_of(left_by(*out), INSTRUCTIONS);
   };
   return {name, std::move(options), INSTRUCTIONS, measure};
@@ -113,8 +108,8 @@ class Ring {
 
   /// Throws CudaError where the loads did not end at the line that so many lead to.
   Repetition walk(int worker, const DeviceBuffer& out) const {
-    const int before = static_cast<int>(std::max<std::size_t>(UNROLLED, std::min(order_.size(), MOST_LOADS_BEFORE)));
-    chase_kernel<<<multiprocessors(), 1>>>(worker, line(0), before, LOADS, out.as<Elapsed>());
+    const int before = static_cast<int>(std::min(order_.size(), MOST_LOADS_BEFORE));
+    chase_kernel<<<multiprocessors_here(), 1>>>(worker, line(0), before, LOADS, out.as<Elapsed>());
     const Elapsed elapsed = left_by(out);
     if (elapsed.end != reinterpret_cast<uint64_t>(line(before + LOADS)))
       throw CudaError("the chase through " + std::to_string(order_.size()) + " lines ended at a wrong one");

@@ -1,7 +1,6 @@
 // Measures the latencies on the GPU that is present, prints them and, if asked, records them. Exit code 77 without a
 // GPU.
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -12,12 +11,12 @@
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"
 #include "lab/latency/latencies.h"
+#include "lab/program.h"
 
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77;
 constexpr int WARM_UP = 200;  // launches of the first chain, a millisecond each: the clock has risen by then
 
 // Launches on blocks that are spread evenly over the SMs, and what they took.
@@ -78,20 +77,5 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 99));
   app.add_option("--json", file, "merge the records into this JSON Lines file");
-  try {
-    app.parse(argc, argv);
-    return run(launches, file);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::cerr << "latency: " << error.what() << "; --help lists the options\n";
-    return EXIT_BAD_INPUT;
-  } catch (const BadInput& error) {
-    std::cerr << "latency: " << error.what() << "\n";
-    return EXIT_BAD_INPUT;
-  } catch (const std::exception& error) {
-    std::cerr << "latency: " << error.what() << "\n";
-    return EXIT_FAILED;
-  }
+  return run_program("latency", app, argc, argv, [&] { return run(launches, file); });
 }

@@ -1,7 +1,6 @@
 // Measures the main loops on the GPU that is present, prints them and, if asked, records them. Exit code 77 without a
 // GPU that has wgmma. In the simulator it checks that the loops do what their records say.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 
@@ -14,12 +13,12 @@
 #include "lab/main_loop/options.h"
 #include "lab/main_loop/settled.h"
 #include "lab/micro/limits.h"
+#include "lab/program.h"
 
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77;
 constexpr int SLICES = 16000;  // about 11 ms
 constexpr int HOPPER = 90;
 constexpr std::size_t MB = 1 << 20;
@@ -121,20 +120,5 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
   app.add_option("--json", file, "merge the records into this JSON Lines file");
-  try {
-    app.parse(argc, argv);
-    return run(plan, file);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::cerr << "main_loop: " << error.what() << "; --help lists the options\n";
-    return EXIT_BAD_INPUT;
-  } catch (const BadInput& error) {
-    std::cerr << "main_loop: " << error.what() << "\n";
-    return EXIT_BAD_INPUT;
-  } catch (const std::exception& error) {
-    std::cerr << "main_loop: " << error.what() << "\n";
-    return EXIT_FAILED;
-  }
+  return run_program("main_loop", app, argc, argv, [&] { return run(plan, file); });
 }

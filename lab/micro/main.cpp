@@ -1,6 +1,5 @@
 // Measures the limits on the GPU that is present, prints them and, if asked, records them. Exit code 77 without a GPU.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 
@@ -8,10 +7,10 @@
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"
 #include "lab/micro/limits.h"
+#include "lab/program.h"
 
 namespace {
 
-constexpr int EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77;
 constexpr int ROUNDS = 3;
 
 // Runs it until clock and power have settled, then times it.
@@ -61,20 +60,5 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", seconds_each, "seconds to settle, and of each of three rounds (default 1)")
       ->check(no_seconds);
   app.add_option("--json", file, "merge the records into this JSON Lines file")->check(no_name);
-  try {
-    app.parse(argc, argv);
-    return run(seconds_each, file);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::cerr << "mma_limit: " << error.what() << "; --help lists the options\n";
-    return EXIT_BAD_INPUT;
-  } catch (const BadInput& error) {
-    std::cerr << "mma_limit: " << error.what() << "\n";
-    return EXIT_BAD_INPUT;
-  } catch (const std::exception& error) {
-    std::cerr << "mma_limit: " << error.what() << "\n";
-    return EXIT_FAILED;
-  }
+  return run_program("mma_limit", app, argc, argv, [&] { return run(seconds_each, file); });
 }

@@ -7,6 +7,7 @@
 
 #include "common/device/check.h"
 #include "common/device/ptx/mma.h"
+#include "common/device/tiles.h"
 #include "common/harness/matrix.h"
 #include "lab/micro/limits.h"
 
@@ -104,9 +105,7 @@ using Kernel = void (*)(const uint32_t*, uint32_t*, int);
 
 /// flop: of one warp and round (mma) or one thread and round (FMA), times the `workers` of a block.
 Limit limit(const char* name, DType ab, DType acc, Kernel kernel, int rounds, double flop, int workers) {
-  int device = 0, multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const int multiprocessors = multiprocessors_here();
   const auto data = std::make_shared<Matrix>(ab, DATA_WORDS / 256, 256 * 4 / static_cast<int>(bytes_of(ab)),
                                              256 * 4 / static_cast<int>(bytes_of(ab)));
   data->fill({InputKind::normal, 1, 1, 1.0});

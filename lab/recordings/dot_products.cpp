@@ -156,9 +156,7 @@ recorder::Lines again(const recorder::Lines& recorded) {
   recorder::Lines lines = {recorded.at(0)};
   for (DotProduct& each : products) {
     if (each.cells[WGMMA] == each.cells[MMA]) each.cells[WGMMA] = "=";
-    std::string line;
-    for (const std::string& cell : each.cells) line += (line.empty() ? "" : ",") + cell;
-    lines.push_back(line);
+    lines.push_back(recorder::joined(each.cells, ','));
   }
   return lines;
 }

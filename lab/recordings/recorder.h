@@ -32,6 +32,12 @@ inline std::vector<std::string> split(const std::string& text, char by) {
   return parts;
 }
 
+inline std::string joined(const std::vector<std::string>& parts, char by) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : std::string(1, by)) + parts[i];
+  return text;
+}
+
 // A number as `digits` hexadecimal ones.
 inline std::string hex(uint64_t number, int digits) {
   std::string text(static_cast<size_t>(digits), '0');

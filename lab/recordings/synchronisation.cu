@@ -18,11 +18,7 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-std::string joined(const Cells& cells, char by = ',') {
-  std::string text;
-  for (size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : std::string(1, by)) + cells[i];
-  return text;
-}
+std::string line_of(const Cells& cells) { return recorder::joined(cells, ','); }
 
 // --- mbarriers ---
 
@@ -53,7 +49,7 @@ void add_steps(const std::vector<Cells>& rows, recorder::Lines& lines) {
     cells.push_back(recorder::hex(all[i].state, 16));
     for (const uint32_t number : {all[i].pending, all[i].over[0], all[i].over[1]})
       cells.push_back(std::to_string(number));
-    lines.push_back(joined(cells));
+    lines.push_back(line_of(cells));
   }
 }
 
@@ -69,7 +65,7 @@ void add_election(const Cells& row, recorder::Lines& lines) {
     if (mask >> lane & 1) leader = all[lane].leader;
     lanes |= all[lane].is_leader << lane;
   }
-  lines.push_back(joined({row[0], row[1], std::to_string(leader), recorder::hex(lanes, 8)}));
+  lines.push_back(line_of({row[0], row[1], std::to_string(leader), recorder::hex(lanes, 8)}));
 }
 
 // --- clusters ---
@@ -99,38 +95,34 @@ void add_cluster(const Cells& first, recorder::Lines& lines) {
     cells.push_back(std::to_string(each.got));
     cells.push_back(recorder::hex(each.own_generic, 16));
     for (uint32_t rank = 0; rank < each.ranks; ++rank)
-      cells.push_back(joined({std::to_string(rank), recorder::hex(each.of_rank[rank].address, 8),
-                              std::to_string(each.of_rank[rank].rank), recorder::hex(each.of_rank[rank].generic, 16)},
-                             ':'));
-    lines.push_back(joined(cells));
+      cells.push_back(
+          recorder::joined({std::to_string(rank), recorder::hex(each.of_rank[rank].address, 8),
+                            std::to_string(each.of_rank[rank].rank), recorder::hex(each.of_rank[rank].generic, 16)},
+                           ':'));
+    lines.push_back(line_of(cells));
   }
 }
 
 // --- the recording ---
 
 recorder::Lines again(const recorder::Lines& recorded) {
-  recorder::Lines lines;
-  for (size_t i = 0; i < recorded.size();) {
-    const Cells row = recorder::split(recorded[i], ',');
-    std::vector<Cells> rows = {row};
-    if (row[0] == "mbarrier")
-      for (Cells next; i + rows.size() < recorded.size(); rows.push_back(next)) {
-        next = recorder::split(recorded[i + rows.size()], ',');
+  recorder::Lines lines;  // each recorded one as it is here, so that the next is the recording's of the same number
+  while (lines.size() < recorded.size()) {
+    const size_t first = lines.size();
+    const Cells row = recorder::split(recorded[first], ',');
+    if (row[0] == "mbarrier") {
+      std::vector<Cells> rows = {row};
+      for (Cells next; first + rows.size() < recorded.size(); rows.push_back(next)) {
+        next = recorder::split(recorded[first + rows.size()], ',');
         if (next[0] != "mbarrier" || next[2] == "0") break;
       }
-    if (row[0] == "mbarrier")
       add_steps(rows, lines);
-    else if (row[0] == "elect.sync")
+    } else if (row[0] == "elect.sync") {
       add_election(row, lines);
-    else if (row[0] == "cluster")
+    } else if (row[0] == "cluster") {
       add_cluster(row, lines);
-    else
-      throw BadInput("line " + std::to_string(i + 1) + " is neither mbarrier, elect.sync nor cluster");
-    if (row[0] == "cluster") {
-      const dim3 grid = dimensions(row.at(1));
-      i += grid.x * grid.y;
     } else {
-      i += rows.size();
+      throw BadInput("line " + std::to_string(first + 1) + " is neither mbarrier, elect.sync nor cluster");
     }
   }
   return lines;
@@ -148,10 +140,10 @@ std::string comparable(const std::string& line) {
       Cells parts = recorder::split(cells[i], ':');
       parts.at(1).resize(2);  // the rank in the address
       parts.at(3).clear();
-      cells[i] = joined(parts, ':');
+      cells[i] = recorder::joined(parts, ':');
     }
   }
-  return joined(cells);
+  return line_of(cells);
 }
 
 }  // namespace

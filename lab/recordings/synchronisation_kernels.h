@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/device/ptx/cluster.h"
 #include "common/device/ptx/shared_address.h"
 
 // --- mbarriers ---
@@ -111,10 +112,6 @@ struct Member {
   OfRank of_rank[MOST_RANKS];
 };
 
-__device__ inline void all_meet() {
-  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-}
-
 __global__ void meet(Member* members) {
   __shared__ alignas(16) uint32_t cell;
   extern __shared__ unsigned char dynamic[];
@@ -135,7 +132,7 @@ __global__ void meet(Member* members) {
   me.own = shared_address(&cell), me.dynamic = shared_address(dynamic);
   me.own_generic = reinterpret_cast<uint64_t>(&cell);
   if (threadIdx.x == 0) cell = 0;
-  all_meet();
+  cluster_sync();
   for (uint32_t rank = 0; rank < me.ranks; ++rank) {
     Member::OfRank& of = me.of_rank[rank];
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(of.address) : "r"(me.own), "r"(rank));
@@ -146,7 +143,7 @@ __global__ void meet(Member* members) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(me.of_rank[(me.rank + 1) % me.ranks].address),
                  "r"(100 + me.rank)
                  : "memory");
-  all_meet();
+  cluster_sync();
   me.got = cell;
   if (threadIdx.x == 0) members[blockIdx.y * gridDim.x + blockIdx.x] = me;
 }

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "common/device/ptx/shared_address.h"
+#include "common/device/ptx/tma.h"
+#include "common/device/ptx/wgmma.h"
 #include "lab/recordings/tensor_instructions.h"
 
 // --- types and shapes, by their names in PTX ---
@@ -150,12 +153,12 @@ __global__ void wgmma_kernel(const uint32_t* a_words, const uint32_t* b_words, c
   uint32_t a[OF_A], d[4] = {};
   for (int i = 0; i < OF_A; ++i) a[i] = a_words[(blockIdx.x * OF_A + i) * WGMMA_THREADS + thread];
   for (int i = 0; i < OF_D; ++i) d[i] = c_words[(blockIdx.x * OF_D + i) * WGMMA_THREADS + thread];
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // what threads stored, before wgmma reads it
+  fence_for_async_reads();  // what threads stored, before wgmma reads it
   __syncthreads();
   // Two core matrices of 128 bytes, one behind the other along k.
   const uint64_t descriptor =
-      (__cvta_generic_to_shared(shared) & 0x3ffff) >> 4 | uint64_t{128 >> 4} << 16 | uint64_t{256 >> 4} << 32;
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+      (shared_address(shared) & 0x3ffff) >> 4 | uint64_t{128 >> 4} << 16 | uint64_t{256 >> 4} << 32;
+  wgmma_fence();
 #define WGMMA_OPCODE "wgmma.mma_async.sync.aligned.%4.%5.%6.%7%8 "
 #define WGMMA_INPUTS                                                                                         \
   "C"(Shape::name), "C"(Sum::name), "C"(A::name), "C"(B::name), "C"(Saturation::name), "r"(a[0]), "r"(a[1]), \
@@ -172,7 +175,8 @@ __global__ void wgmma_kernel(const uint32_t* a_words, const uint32_t* b_words, c
   else
     asm volatile(WGMMA_OPCODE "{%0, %1, %2, %3}, {%9, %10, %11, %12}, %13, 1, 1, 1;" : SUMS : WGMMA_INPUTS);
 #undef SUMS
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  wgmma_commit();
+  wgmma_wait<0>();
   for (int i = 0; i < OF_D; ++i) d_words[(blockIdx.x * OF_D + i) * WGMMA_THREADS + thread] = d[i];
 }
 

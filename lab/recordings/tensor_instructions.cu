@@ -8,36 +8,29 @@ namespace {
 
 constexpr unsigned WARP = 32;
 
+template <class Shape, class A, class B, class C, class D>
+TensorInstruction instruction(const std::string& opcode, TensorInstruction::Run run) {
+  return {opcode, Shape::m, Shape::n, Shape::k, A::number, B::number, C::number, D::number, run};
+}
+
 template <class Shape, class Sum, class A, class B = A, class Saturation = Wraps>
 TensorInstruction by_mma() {
   const std::string types = std::string(".") + Sum::name + "." + A::name + "." + B::name + "." + Sum::name;
-  return {std::string("mma.sync.aligned.") + Shape::name + ".row.col" + Saturation::name + types,
-          Shape::m,
-          Shape::n,
-          Shape::k,
-          A::number,
-          B::number,
-          Sum::number,
-          Sum::number,
-          [](unsigned blocks, const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* d) {
-            mma_kernel<Shape, Sum, A, B, Saturation><<<blocks, WARP>>>(a, b, c, d);
-          }};
+  return instruction<Shape, A, B, Sum, Sum>(
+      std::string("mma.sync.aligned.") + Shape::name + ".row.col" + Saturation::name + types,
+      [](unsigned blocks, const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* d) {
+        mma_kernel<Shape, Sum, A, B, Saturation><<<blocks, WARP>>>(a, b, c, d);
+      });
 }
 
 template <class Shape, class Sum, class A, class B = A, class Saturation = Wraps>
 TensorInstruction by_wgmma() {
   const std::string types = std::string(".") + Sum::name + "." + A::name + "." + B::name + Saturation::name;
-  return {std::string("wgmma.mma_async.sync.aligned.") + Shape::name + types,
-          Shape::m,
-          Shape::n,
-          Shape::k,
-          A::number,
-          B::number,
-          Sum::number,
-          Sum::number,
-          [](unsigned blocks, const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* d) {
-            wgmma_kernel<Shape, Sum, A, B, Saturation><<<blocks, WGMMA_THREADS>>>(a, b, c, d);
-          }};
+  return instruction<Shape, A, B, Sum, Sum>(
+      std::string("wgmma.mma_async.sync.aligned.") + Shape::name + types,
+      [](unsigned blocks, const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* d) {
+        wgmma_kernel<Shape, Sum, A, B, Saturation><<<blocks, WGMMA_THREADS>>>(a, b, c, d);
+      });
 }
 
 template <class Shape, class D, class Factor, class C, class LayoutA = ByRows, class LayoutB = ByColumns,
@@ -45,19 +38,13 @@ template <class Shape, class D, class Factor, class C, class LayoutA = ByRows, c
 TensorInstruction by_wmma() {
   // PTX names the factors' type only where it is not f16.
   const std::string factors = std::is_same_v<Factor, F16> ? "" : std::string(".") + Factor::name + "." + Factor::name;
-  return {std::string("wmma.mma.sync.aligned.") + LayoutA::name + "." + LayoutB::name + "." + Shape::name + "." +
-              D::name + factors + "." + C::name + Saturation::name,
-          Shape::m,
-          Shape::n,
-          Shape::k,
-          Factor::number,
-          Factor::number,
-          C::number,
-          D::number,
-          [](unsigned blocks, const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* d) {
-            wmma_kernel<Shape, D, Factor, C, LayoutA, LayoutB, std::is_same_v<Saturation, Saturates>>
-                <<<blocks, WARP>>>(a, b, c, d);
-          }};
+  return instruction<Shape, Factor, Factor, C, D>(
+      std::string("wmma.mma.sync.aligned.") + LayoutA::name + "." + LayoutB::name + "." + Shape::name + "." + D::name +
+          factors + "." + C::name + Saturation::name,
+      [](unsigned blocks, const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* d) {
+        wmma_kernel<Shape, D, Factor, C, LayoutA, LayoutB, std::is_same_v<Saturation, Saturates>>
+            <<<blocks, WARP>>>(a, b, c, d);
+      });
 }
 
 using List = std::vector<TensorInstruction>;

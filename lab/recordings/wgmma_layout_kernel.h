@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/device/ptx/shared_address.h"
+#include "common/device/ptx/tma.h"
 #include "common/device/ptx/wgmma.h"
 
 constexpr int ROWS = 64, COLUMNS = 128, THREADS = 128;
@@ -108,7 +109,7 @@ __global__ void read_operand(Descriptor probed, int pass, Digits digits, float* 
     for (int j = 0; j < PER_WORD; ++j) identity[i] |= k + j == row ? digits.of[1] << BITS * j : 0;
   }
   float d[64];
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // what threads stored, before wgmma reads it
+  fence_for_async_reads();  // what threads stored, before wgmma reads it
   __syncthreads();
   // The compiler must not compute these behind the fence.
   asm volatile("" : "+r"(identity[0]), "+r"(identity[1]), "+r"(identity[2]), "+r"(identity[3]));

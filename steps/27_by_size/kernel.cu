@@ -64,7 +64,7 @@ struct Tile {
   static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
   static constexpr int SMEM_BYTES = RING_BYTES + CONSUMERS * ROOM * PIECE_BYTES;
   static constexpr int OWN = PIECES / SPLIT;  // pieces that a block of the cluster stores
-  static_assert(PIECES % SPLIT == 0 && (SPLIT == 1 || BM * BN * 4 <= RING_BYTES));
+  static_assert(PIECES % SPLIT == 0 && (SPLIT == 1 || (TURNS == 1 && BM * BN * 4 <= RING_BYTES)));
 };
 
 /// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per

@@ -206,8 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--swizzle-stride: 'x' is not a whole number from 1 to 2147483647; --help lists the options"},
         Refusal{"--baseline mkl",
                 "--baseline: 'mkl' is not one of all, both, cublas, cublas_f16_sums, cublas_f32_sums, cublaslt, "
-                "cutlass, none; "
-                "--help lists the options"},
+                "cutlass, none; --help lists the options"},
         Refusal{"--verify maybe", "--verify: 'maybe' is not one of full, off, sample; --help lists the options"},
         Refusal{"--verify off --json x.jsonl", "--json records only what was verified; leave out --verify off"}));
 

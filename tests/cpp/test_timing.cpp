@@ -122,7 +122,7 @@ Rival rival(float milliseconds, bool may_be_best = true) {
   return {"", [=](int, cudaStream_t) { now_ms += milliseconds; }, may_be_best};
 }
 
-TEST(TimingInTurn, FindsTheBestLibraryCallAmongThoseThatAreAsPrecise) {
+TEST(TimingInTurn, FindsTheBestLibraryCallAmongThoseThatMayBeIt) {
   const auto best = [](const std::vector<Rival>& rivals) {
     return time_in_turn(plan(0.1), rival(40).enqueue, rivals, nullptr).best;
   };

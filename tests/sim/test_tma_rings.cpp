@@ -2,16 +2,12 @@
 // full and which is empty. Alone, and with the tiles shared between the two blocks of a cluster.
 #include <optional>
 
-#include "machine.h"
-#include "machine/tensor_map.h"
+#include "stored_map.h"
 
 namespace sim::testing {
 namespace {
 
 using Words = std::vector<uint32_t>;
-struct alignas(64) Line {
-  uint32_t at[16];
-};
 
 constexpr uint32_t tiles = 7, slots = 2;
 constexpr uint32_t columns = 16, rows_per_tile = 8;  // of 32 bits: rows of 64 bytes, tiles of 512
@@ -84,20 +80,16 @@ struct Result : Ran {
 };
 
 Result ran(const Ring& ring, uint64_t seed) {
-  std::vector<Line> tensor(tiles * rows_per_tile);
-  for (uint32_t i = 0; i < tensor.size() * columns; ++i) tensor[i / columns].at[i % columns] = i + 1;
-  struct alignas(64) Map {
-    TensorMap map;
-  };
-  std::vector<Map> map(1);
-  EXPECT_FALSE(encode({.type = TensorType::u32,
-                       .rank = 2,
-                       .address = reinterpret_cast<uint64_t>(tensor.data()),
-                       .size = {columns, tensor.size()},
-                       .stride = {64},
-                       .box = {columns, rows_per_tile / ring.blocks},
-                       .element_stride = {1, 1}},
-                      map[0].map));
+  constexpr uint32_t rows = tiles * rows_per_tile;
+  Tensor<uint32_t> tensor(rows * columns);
+  for (uint32_t i = 0; i < rows * columns; ++i) tensor.at(i) = i + 1;
+  Maps map = stored({.type = TensorType::u32,
+                     .rank = 2,
+                     .address = reinterpret_cast<uint64_t>(tensor.data()),
+                     .size = {columns, rows},
+                     .stride = {64},
+                     .box = {columns, rows_per_tile / ring.blocks},
+                     .element_stride = {1, 1}});
   Words out(32 * ring.blocks);
   LaunchShape shape{.grid = {ring.blocks, 1, 1}, .block = {64, 1, 1}, .seed = seed};
   shape.cluster = {ring.blocks, 1, 1};

@@ -1,7 +1,7 @@
 // wgmma on tiles that TMA has written: the swizzle of both, each checked against the other.
 #include <random>
 
-#include "machine/tensor_box.h"
+#include "stored_map.h"
 #include "wgmma_kernel.h"
 
 namespace sim::testing {
@@ -9,37 +9,17 @@ namespace {
 
 constexpr uint32_t rows = 64, columns = 8, depth = 64, pitch = 2 * depth, base_b = rows * pitch;
 
-struct alignas(64) StoredMap {
-  TensorMap map;
-};
-
-// Row-major f16 of so many lines, at an address that TMA takes.
-struct Operand {
-  struct alignas(64) Line {
-    uint16_t at[depth];
-  };
-  std::vector<Line> lines;
-  explicit Operand(uint32_t count) : lines(count) {}
-  Line* data() { return lines.data(); }
-  size_t size() const { return lines.size(); }
-  const Line& operator[](size_t i) const { return lines[i]; }
-
-  std::vector<StoredMap> map(Swizzle swizzle) {
-    std::vector<StoredMap> maps(1);
-    const auto count = static_cast<uint32_t>(lines.size());
-    const auto refused = encode({.type = TensorType::f16,
-                                 .rank = 2,
-                                 .address = reinterpret_cast<uint64_t>(lines.data()),
-                                 .size = {depth, count},
-                                 .stride = {pitch},
-                                 .box = {swizzle == Swizzle::by_64 ? depth / 2 : depth, count},
-                                 .element_stride = {1, 1},
-                                 .swizzle = swizzle},
-                                maps[0].map);
-    EXPECT_FALSE(refused) << refused->why;
-    return maps;
-  }
-};
+// The map of a row-major tensor of f16 with so many lines, all of them in one box.
+Maps map_of(Tensor<uint16_t>& tensor, uint32_t lines, Swizzle swizzle) {
+  return stored({.type = TensorType::f16,
+                 .rank = 2,
+                 .address = reinterpret_cast<uint64_t>(tensor.data()),
+                 .size = {depth, lines},
+                 .stride = {pitch},
+                 .box = {swizzle == Swizzle::by_64 ? depth / 2 : depth, lines},
+                 .element_stride = {1, 1},
+                 .swizzle = swizzle});
+}
 
 uint16_t f16_of(int value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
@@ -56,15 +36,15 @@ struct Setup {
 
 Ran multiply(const Setup& setup, uint64_t seed, std::vector<uint32_t>& d, std::vector<uint32_t>& wanted) {
   std::mt19937 random(1);
-  Operand a(rows), b(columns);
+  Tensor<uint16_t> a(rows * depth), b(columns * depth);
   std::vector<std::vector<int>> values(rows + columns, std::vector<int>(depth));
   for (uint32_t line = 0; line < rows + columns; ++line) {
     for (uint32_t k = 0; k < depth; ++k) {
       values[line][k] = static_cast<int>(random() % 9) - 4;
-      (line < rows ? a.lines[line] : b.lines[line - rows]).at[k] = f16_of(values[line][k]);
+      (line < rows ? a.at(line * depth + k) : b.at((line - rows) * depth + k)) = f16_of(values[line][k]);
     }
   }
-  auto map_a = a.map(setup.written), map_b = b.map(setup.written);
+  auto map_a = map_of(a, rows, setup.written), map_b = map_of(b, columns, setup.written);
   wanted.assign(4 * 128, 0);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t col = 0; col < columns; ++col) {

@@ -34,6 +34,8 @@ constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_B
 constexpr int PIECES = 4, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, so many per consumer
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
 constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
+static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// What a kernel does of its work.
 struct Complete {

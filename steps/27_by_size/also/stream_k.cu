@@ -14,8 +14,9 @@
 // to share in L2. So `stream_k_rest` shares out only as many tiles as whole waves leave over, and
 // one wave more; the others are computed whole, as in step 27.
 //
-// Against step 27: the parts of a block's work, the sums in global memory, the grid. The split
-// goes. The place for sums belongs to the kernel, so there may be one launch at a time.
+// Against step 27: the parts of a block's work, the sums in global memory, the grid. The choice of
+// a tile, the turns and the split go. Registers, the warpgroup's number and the descriptors are as
+// in step 25. The place for sums belongs to the kernel, so there may be one launch at a time.
 //
 // It is slower than step 27 at almost every size that we timed: docs/stream-k.md says why.
 //
@@ -49,6 +50,8 @@ constexpr int DEFAULT_BAND = 2048;                                // rows of C i
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
 constexpr int MOST_BLOCKS = 144;      // a whole GH100; no GPU that is sold has more multiprocessors
 constexpr int MOST_SUMS = 256 * 192;  // of a tile
+static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// A block tile, its ring, and the pieces of C that a consumer has room for.
 template <int BM_, int BN_, int STAGES_, int ROOM_>
