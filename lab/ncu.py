@@ -26,9 +26,9 @@ class Failed(Exception):
     """A program that is needed did not do its part: one line that says what."""
 
 
-def run(command: list, limit: float = LIMIT_SECONDS) -> str:
+def run(words: Iterable[object], limit: float = LIMIT_SECONDS) -> str:
     """Runs a program and returns its output."""
-    words = [str(word) for word in command]
+    words = [str(word) for word in words]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
     except OSError as error:
@@ -80,14 +80,12 @@ def parse(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
         raise Failed(
             "ncu saw no launch of a step's kernel; may it read counters here? (run as root, or allow profiling)"
         )
-    launches = []
+    found = []
     for row in rows[2:]:
         shown_as = dict(zip(rows[0], row, strict=False))
         numbers = {metric: shown_as.get(metric, "").replace(",", "") for metric in metrics}
-        launches.append(
-            {name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text)}
-        )
-    return launches
+        found.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text)})
+    return found
 
 
 def known_metrics(ncu: str, limit: float = LIMIT_SECONDS) -> set[str]:

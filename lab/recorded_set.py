@@ -68,14 +68,15 @@ def tasks_of(step: Step) -> list[Task]:
 
     against_the_best = step.ladder == MEASURED_AGAINST_THE_BEST
     swept_beside, variants_beside = (BOTH, ALL) if against_the_best else (CUBLAS, CUBLAS)
+    swept = [[swept_beside]]
+    if step.number in CHOSEN_FROM:
+        swept.append([f"--variant={CHOSEN_FROM[step.number]}", "--baseline=none"])
     tasks = [
-        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), swept_beside)
+        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), *options)
+        for options in swept
         for sweep, parts in SWEEPS.get(step.number, {}).items()
         for part in range(1, parts + 1)
     ]
-    if step.number in CHOSEN_FROM:
-        alone = (f"--variant={CHOSEN_FROM[step.number]}", "--baseline=none")
-        tasks += [replace(sweep, options=(*sweep.options[:-1], *alone)) for sweep in tasks]
     for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
         tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):

@@ -112,11 +112,11 @@ def hopper_bounds(course: Course, records: Records, language: str) -> Figure:
                     f"步骤 {'、'.join(lower)} 的较低上界是共享内存，其余各步是指令")  # fmt: skip
     note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower one",
                f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低者的比例")  # fmt: skip
-    ghz = f"{course.gpu(gpu)['clock_mhz'] / 1000:g}"
+    clock = _clock(course, gpu)
     foot = say(
         language,
-        f"shared memory at {ghz} GHz: the wavefronts that products read and TMA writes; the limit: at the power limit, random data",
-        f"共享内存（{ghz} GHz）：乘法读取和 TMA 写入的波前；指令的上限：随机数据，处于功耗上限",
+        f"shared memory at {clock}: the wavefronts that products read and TMA writes; the limit: at the power limit, random data",
+        f"共享内存（{clock}）：乘法读取和 TMA 写入的波前；指令的上限：随机数据，处于功耗上限",
     )
     peak = [line for line in panels.roofs(course, records, gpu, steps, language) if line.peak]
     return _drawn(rows, peak, (title, note, foot), language, _WORDS_OF_HOPPER)
@@ -142,13 +142,18 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
     )
     note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound; mma.sync: measured",
                f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例；mma.sync 为实测")  # fmt: skip
-    ghz = f"{course.gpu(gpu)['clock_mhz'] / 1000:g}"
+    clock = _clock(course, gpu)
     foot = say(
         language,
-        f"the load/store unit at {ghz} GHz: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere",
-        f"访存单元（{ghz} GHz）：共享内存的波前；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入",
+        f"the load/store unit at {clock}: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere",
+        f"访存单元（{clock}）：共享内存的波前；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入",
     )
     return _drawn(rows, limit, (title, note, foot), language)
+
+
+def _clock(course: Course, gpu: str) -> str:
+    """The clock that the bounds are worked out for: `1.98 GHz`."""
+    return f"{course.gpu(gpu)['clock_mhz'] / 1000:g} GHz"
 
 
 def _drawn(

@@ -62,12 +62,11 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
 
 def _measured(course: Course, records: Records) -> tuple[str, list[tuple[str, list[tuple[Step, Record]]]]]:
     """The GPU with most steps that were run alone, and by ladder these steps with their records."""
-    shown = filter(records.shows, sorted(records.alone))
-    gpu = max(shown, key=lambda gpu: len(records.alone[gpu]), default="")
+    gpu = records.most(records.alone)
     found = {r["step"]: r for r in records.alone.get(gpu, []) if r.get("default") and r["m"] == SIZE}
     groups = [(name, [(s, found[s.name]) for s in course.ladder(name) if s.name in found]) for name in course.ladders]
     groups = [(name, rows) for name, rows in groups if rows]
-    if not groups:
+    if gpu is None or not groups:
         raise Missing(f"no step was run alone at {SIZE}: ./gemm record --only power")
     return gpu, groups
 
@@ -134,7 +133,7 @@ def _lines(loops: list[Record], language: str) -> list[panels.Reference]:
 
 def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
     """Microjoules per 128×256×64 of products over the KB that they take from L2, and the line that fits them."""
-    gpu = next(filter(records.shows, sorted(records.main_loops)), None)
+    gpu = records.most(records.main_loops)
     model = energy.fit(records.main_loops.get(gpu, []))
     if gpu is None or model is None:
         raise Missing("no main loops that determine what a KB costs: build/lab/main_loop/main_loop")

@@ -24,7 +24,7 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
             return step.short
         share = f"{record['ratio']:.0%}"
         return say(language, f"{step.short}: {share} of {library} at {size}³",
-                   f"{step.short}：{size}³ 时是{_spaced(library)}的 {share}")  # fmt: skip
+                   f"{step.short}：{size}³ 时是{style.spaced(library)}的 {share}")  # fmt: skip
     ratios = {
         size: record["tflops"] / other["tflops"]
         for size, record in timed.items()
@@ -51,10 +51,10 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
     if best is default:
         return say(language, f"{step.short}: none of the default's types and layout is faster",
                    f"{step.short}：同类型、同布局中，默认变体最快")  # fmt: skip
-    if panels.spread(best)[0] <= panels.spread(default)[1]:
+    if not panels.apart(best, default):
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
-    more = f"{100 * (best['tflops'] / default['tflops'] - 1):.0f}"
+    more = _faster(best, default)
     return say(language, f"{step.short}: {best['variant']} is {more} % faster than the default",
                f"{step.short}：{best['variant']} 比默认变体快 {more}%")  # fmt: skip
 
@@ -110,7 +110,7 @@ def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> s
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
     """A kernel's speed beside a library: the mean over the sizes of a sweep."""
     return say(language, f"{name}: ×{mean:.3f} beside {library}, mean of {count} sizes",
-               f"{name}：与{_spaced(library)}之比为 {mean:.3f}（{count} 种尺寸的平均）")  # fmt: skip
+               f"{name}：与{style.spaced(library)}之比为 {mean:.3f}（{count} 种尺寸的平均）")  # fmt: skip
 
 
 def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str) -> str:
@@ -118,10 +118,10 @@ def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str
     size = max(timed)
     given = sorted((r for stride, r in timed[size].items() if stride), key=lambda r: r["tflops"])
     worst, best = given[0], given[-1]
-    if panels.spread(best)[0] <= panels.spread(worst)[1]:
+    if not panels.apart(best, worst):
         return say(language, f"{step.short}: at {size}³ no stride differs by more than the spread",
                    f"{step.short}：{size}³ 时各步长的差别不超出波动范围")  # fmt: skip
-    more = f"{100 * (best['tflops'] / worst['tflops'] - 1):.0f}"
+    more = _faster(best, worst)
     return say(language, f"{step.short}: at {size}³ the best stride is {more} % faster than the worst",
                f"{step.short}：{size}³ 时最好的步长比最差的快 {more}%")  # fmt: skip
 
@@ -132,10 +132,10 @@ def stages(step: Step, families: Mapping[str, Mapping[tuple[int, int], Record]],
     cells.sort(key=lambda cell: cell[0]["tflops"])
     best, depth = cells[-1]
     other = next((record for record, stages in reversed(cells) if stages != depth), best)
-    if panels.spread(best)[0] <= panels.spread(other)[1]:
+    if not panels.apart(best, other):
         return say(language, f"{step.short}: stages matter less than the spread",
                    f"{step.short}：stage 数的影响小于波动范围")  # fmt: skip
-    more = f"{100 * (best['tflops'] / other['tflops'] - 1):.0f}"
+    more = _faster(best, other)
     return say(language, f"{step.short}: {depth} stages are the fastest, by {more} %",
                f"{step.short}：{depth} 个 stage 最快，领先 {more}%")  # fmt: skip
 
@@ -148,7 +148,7 @@ def ladder(name: str, records: Sequence[Record], library: str, language: str) ->
     return say(
         language,
         f"{name}: from {shares[0]:.0%} to {max(shares):.0%} of {library} in {len(records)} steps",
-        f"{name}：{len(records)} 步，从{_spaced(library)}的 {shares[0]:.0%} 到 {max(shares):.0%}",
+        f"{name}：{len(records)} 步，从{style.spaced(library)}的 {shares[0]:.0%} 到 {max(shares):.0%}",
     )
 
 
@@ -200,6 +200,6 @@ def shares(rows: Sequence[tuple[Step, float]], language: str) -> str:
     )
 
 
-def _spaced(name: str) -> str:
-    """A library's name inside a Chinese sentence: with spaces around it where it is Latin."""
-    return f" {name} " if name.isascii() else name
+def _faster(one: Record, other: Record) -> str:
+    """By how many per cent one timing is faster than another."""
+    return f"{100 * (one['tflops'] / other['tflops'] - 1):.0f}"

@@ -5,14 +5,6 @@ from __future__ import annotations
 from .course import Course, Step
 from .records import REFERENCE_GPU, Record, Records
 
-WAYS = (
-    "serial",
-    "chunked",
-    "copied",
-    "summed",
-    "stored",
-)  # of python/examples/tensor_parallel.py, as its page explains them
-
 
 def compared(records: Records) -> list[str]:
     """The GPUs that steps were timed on: the reference first, then by name."""
@@ -32,11 +24,5 @@ def timed(course: Course, records: Records, step: Step, size: int) -> list[Recor
 
 
 def several(records: Records, gpu: str, layout: str) -> list[Record]:
-    """One product on several GPUs of a kind: by their number, then by way, chunks and product as they were asked for."""
-    rows = [r for r in records.several.get(gpu, []) if r["layout"] == layout]
-    products = list(dict.fromkeys(r["product"] for r in rows))
-
-    def place(r: Record) -> tuple:
-        return r["gpus"], WAYS.index(r["way"]), r["chunks"], products.index(r["product"]), r["nccl_blocks"]
-
-    return sorted(rows, key=place)
+    """One product on several GPUs of a kind: by their number, then in the order in which the program wrote them."""
+    return sorted((r for r in records.several.get(gpu, []) if r["layout"] == layout), key=lambda r: r["gpus"])

@@ -49,6 +49,7 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
         panels.bar_rows(ax, [s.short for s in shown])
         ax.set_xlabel("TFLOPS")
     where = panels.on_gpus(records, gpus, language)
+    library = style.spaced(BASELINES[beside]("zh-CN"))
     style.heading(
         drawn,
         findings.ladder(name.upper(), [r for r in found[gpus[0]].values() if r], BASELINES[beside](language), language),
@@ -56,17 +57,11 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
             language,
             f"{SIZE}³, {where}; each step's default variant; in brackets: share of {BASELINES[beside]('en')} in the same run "
             "(green: ahead of it)",
-            f"{SIZE}³，{where}；每一步的默认变体；括号内为同一次运行中相对{_spaced(beside)}的比例（绿色：超过{_spaced(beside, '')}）",
+            f"{SIZE}³，{where}；每一步的默认变体；括号内为同一次运行中相对{library}的比例（绿色：超过{library.rstrip()}）",
         ),
     )
     style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn
-
-
-def _spaced(baseline: str, after: str = " ") -> str:
-    """A baseline's name inside a Chinese sentence: with spaces around it where it is Latin."""
-    name = BASELINES[baseline]("zh-CN")
-    return f" {name}{after}" if name.isascii() else name
 
 
 def all_ladders(course: Course, records: Records, language: str) -> Figure:

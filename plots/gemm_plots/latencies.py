@@ -43,10 +43,15 @@ def figure(cycles: float) -> str:
     return f"{cycles:.1f}" if cycles < 10 else f"{cycles:.0f}"
 
 
+def in_cycles(record: Record) -> list[str]:
+    """The median, and the 20th and the 80th percentile: `280` and `276–282`."""
+    middle, *ends = (figure(record[key]) for key in ("cycles", "cycles_p20", "cycles_p80"))
+    return [middle, "–".join(ends)]
+
+
 def measured(records: Records) -> str:
     """The GPU with most latencies, of those that pages show. Raises Missing where there is none."""
-    shown = filter(records.shows, sorted(records.latencies))
-    gpu = max(shown, key=lambda gpu: len(records.latencies[gpu]), default=None)
+    gpu = records.most(records.latencies)
     if gpu is None:
         raise Missing("no latency was measured: build/lab/latency/latency")
     return gpu

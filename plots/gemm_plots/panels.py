@@ -187,6 +187,12 @@ def spread(record: Record) -> tuple[float, float]:
     return slow, fast
 
 
+def apart(one: Record, other: Record) -> bool:
+    """Do the spreads of two timings not overlap?"""
+    (slow, fast), (others_slow, others_fast) = spread(one), spread(other)
+    return slow > others_fast or others_slow > fast
+
+
 def timed_bar(ax: Axes, row: float, record: Record, colour: str, top: float, ink: str = "white") -> None:
     """A timing as a bar with its speed and share of the baseline; a whisker spans the middle 60 % of its rounds."""
     value, (slow, fast) = record["tflops"], spread(record)

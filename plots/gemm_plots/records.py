@@ -73,8 +73,8 @@ class RecordError(Exception):
 @dataclass
 class Records:
     """Everything recorded: by GPU timings, those beside CUTLASS apart from the others, limits, latencies, profiles,
-    bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and products on several GPUs; counts, instruction
-    mixes, what is covered."""
+    bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and
+    products on several GPUs; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     beside_cutlass: dict[str, list[Record]] = field(default_factory=dict)  # few, and from a run of their own
@@ -102,10 +102,13 @@ class Records:
         """Do charts and tables show this GPU's records? Those that compare GPUs show them all."""
         return self.shown is None or gpu in self.shown
 
+    def most(self, by_gpu: Mapping[str, list[Record]]) -> str | None:
+        """Of the GPUs that are shown, the one with most of these records; the first by name where several have."""
+        return max(filter(self.shows, sorted(by_gpu)), key=lambda gpu: len(by_gpu[gpu]), default=None)
+
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""
-        rows = [r for r in self.timings.get(gpu, []) if r["step"] == step]
-        return [r for r in rows if r.get("alpha", 1) == 1 and r.get("beta", 0) == 0]
+        return [r for r in self.timings.get(gpu, []) if r["step"] == step and _product_alone(r)]
 
     def default_at(
         self, gpu: str, step: str, m: int, n: int | None = None, k: int | None = None, baseline: str | None = None
@@ -248,7 +251,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
             into[folder.name] = read_lines(path, root, fields)
         else:
             timings += read_lines(path, root, _TIMING_FIELDS)
-    if beside := [r for r in timings if r.get("baseline") == CUTLASS and _plain(r)]:
+    if beside := [r for r in timings if r.get("baseline") == CUTLASS and _product_alone(r) and not r.get("options")]:
         records.beside_cutlass[folder.name] = beside
     if timings := [r for r in timings if r.get("baseline") != CUTLASS]:
         records.timings[folder.name] = timings
@@ -256,9 +259,9 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         records.bottlenecks[folder.name] = bottlenecks
 
 
-def _plain(record: Record) -> bool:
-    """Without options, alpha = 1, beta = 0."""
-    return not record.get("options") and record.get("alpha", 1) == 1 and record.get("beta", 0) == 0
+def _product_alone(record: Record) -> bool:
+    """Is it C = A·B that was computed, with alpha = 1 and beta = 0?"""
+    return record.get("alpha", 1) == 1 and record.get("beta", 0) == 0
 
 
 def _read_folder(folder: Path, root: Path, fields: dict[str, type]) -> list[Record]:

@@ -8,7 +8,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from xml.sax.saxutils import escape
 
 import matplotlib
 
@@ -106,19 +105,19 @@ def figure(width: float, height: float, columns: int = 1, rows: int = 1, **kwarg
 def to_svg(drawn: Figure) -> str:
     """The figure as SVG text, without date or version, and closes it. Screen readers read its heading."""
     buffer = io.StringIO()
-    drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Title": drawn.get_label()})
     plt.close(drawn)
     svg = buffer.getvalue()
     svg = re.sub(r"'DejaVu Sans'", FONT, svg)
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
-    svg = re.sub(
-        r"(<svg\b[^>]*)>",
-        lambda root: f'{root[1]} role="img">\n<title>{escape(drawn.get_label())}</title>',
-        svg,
-        count=1,
-    )
+    svg = re.sub(r"(<svg\b[^>]*)>", r'\1 role="img">', svg, count=1)
     svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)
     return re.sub(r"[ \t]+$", "", svg, flags=re.M)
+
+
+def spaced(name: str) -> str:
+    """A library's name inside a Chinese sentence: with spaces around it where it is Latin."""
+    return f" {name} " if name.isascii() else name
 
 
 def em(text: str) -> float:

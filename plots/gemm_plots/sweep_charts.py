@@ -55,9 +55,9 @@ def sgemm27(course: Course, records: Records, name: str, language: str) -> Figur
     for gpu in records.gpus([s.name for s in steps]):
         swept = {s.short: r for s in steps if (r := sweep_rows(records, gpu, s.name, SGEMM27))}
         if swept:
-            last = list(swept)[-1]
-            mean, library = geometric_mean(swept[last].values()), BASELINES[CUBLAS](language)
-            title = findings.beside(last, mean, len(swept[last]), library, language)
+            last, rows = list(swept.items())[-1]
+            mean, library = geometric_mean(rows.values()), BASELINES[CUBLAS](language)
+            title = findings.beside(last, mean, len(rows), library, language)
             return _heat_maps(swept, SGEMM27, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of a step of the {name} ladder over the 27 sizes")
 
@@ -65,19 +65,15 @@ def sgemm27(course: Course, records: Records, name: str, language: str) -> Figur
 def hgemm125(course: Course, records: Records, step: Step, language: str) -> Figure:
     """The 125 sizes: a panel per baseline, or that of the best library call alone."""
     for gpu in records.gpus([step.name]):
-        swept = {
-            f"÷ {BASELINES[b](language)}": rows
-            for b in BASELINES
-            if (rows := sweep_rows(records, gpu, step.name, HGEMM125, b))
-        }
-        best = f"÷ {BASELINES[BEST_LIBRARY](language)}"
-        if best in swept:
-            swept = {best: swept[best]}
+        swept = {b: rows for b in BASELINES if (rows := sweep_rows(records, gpu, step.name, HGEMM125, b))}
+        if BEST_LIBRARY in swept:
+            swept = {BEST_LIBRARY: swept[BEST_LIBRARY]}
         if swept:
-            library = list(swept)[-1].removeprefix("÷ ")
-            rows = list(swept.values())[-1]
-            title = findings.beside(step.short, geometric_mean(rows.values()), len(rows), library, language)
-            return _heat_maps(swept, HGEMM125, title, records.gpu_name(gpu), language)
+            last, rows = list(swept.items())[-1]
+            mean, library = geometric_mean(rows.values()), BASELINES[last](language)
+            title = findings.beside(step.short, mean, len(rows), library, language)
+            named = {f"÷ {BASELINES[b](language)}": rows for b, rows in swept.items()}
+            return _heat_maps(named, HGEMM125, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of {step.name} over the 125 sizes")
 
 

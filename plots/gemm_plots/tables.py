@@ -17,6 +17,7 @@ from . import (
     glossary,
     gpu_tables,
     latencies,
+    panels,
     step_charts,
     stream_k,
     sweep_charts,
@@ -24,7 +25,6 @@ from . import (
     traffic,
 )
 from .course import Course, Step
-from .panels import LOOKS
 from .records import BASELINES, BEST_LIBRARY, CUBLASLT, CUTLASS, Record, Records
 from .style import Missing, number, say
 
@@ -175,7 +175,7 @@ def _ladder(page: Page, name: str) -> str:
             cells += [_speed(large), *_ratios(page, gpu, large, baselines)]
             made.rows.append([*cells, f"×{speed / best:.2f}" if speed and best else "–"])
             best = max(best, speed)
-        for base in LOOKS:
+        for base in panels.LOOKS:
             speeds = [records.baseline_at(gpu, names, size, baseline=base) for size in (4096, 8192)]
             peak = page.course.peak(gpu, steps[-1])
             share = speeds[0] / peak if speeds[0] and peak else None
@@ -439,8 +439,7 @@ def _with_spread(record: Record | None) -> str:
     """Its TFLOPS, and those of its 80th and 20th percentile of time: `461 (353–483)`."""
     if not record:
         return "–"
-    ends = (record["tflops"] * record["ms"] / record[key] for key in ("ms_p80", "ms_p20"))
-    return f"{_speed(record)} ({'–'.join(map(_figure, ends))})"
+    return f"{_speed(record)} ({'–'.join(map(_figure, panels.spread(record)))})"
 
 
 def _beside_the_first(record: Record | None, first: Record | None) -> str:
@@ -448,8 +447,7 @@ def _beside_the_first(record: Record | None, first: Record | None) -> str:
     if not record or not first:
         return "–"
     ratio = f"{record['tflops'] / first['tflops']:.2f}"
-    overlap = record["ms_p20"] <= first["ms_p80"] and first["ms_p20"] <= record["ms_p80"]
-    return ratio if overlap or ratio == "1.00" else f"**{ratio}**"
+    return f"**{ratio}**" if panels.apart(record, first) and ratio != "1.00" else ratio
 
 
 def _other_gpus(page: Page) -> str:
@@ -491,8 +489,7 @@ def _other_gpus_latencies(page: Page) -> str:
             continue
         cells = [latencies.in_bytes(kb)]
         for r in found:
-            middle, *ends = (latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80"))
-            cells += [middle, "–".join(ends)]
+            cells += latencies.in_cycles(r)
         made.rows.append(cells)
     return str(made)
 
@@ -500,7 +497,7 @@ def _other_gpus_latencies(page: Page) -> str:
 def _published(page: Page) -> str:
     """What others published of kernels that resemble a step, on other GPUs."""
     facts = page.course.published().get("speeds", {})
-    head = [page.say("GPU", "GPU"), page.say("kernel", "kernel"), page.say("resembles", "相近的步骤")]
+    head = ["GPU", "kernel", page.say("resembles", "相近的步骤")]
     head += ["TFLOPS", page.of("cublas"), page.say("of peak", "相对峰值"), page.say("source", "来源")]
     made = Table(head, texts=3, remark=True)
     for r in facts.get("figures", []):
@@ -577,8 +574,7 @@ def _latencies(page: Page) -> str:
         made = Table(head, used=[r for _, r in found if r])
         for words, r in found:
             if r:
-                figures = [latencies.figure(r[key]) for key in ("cycles", "cycles_p20", "cycles_p80", "nanoseconds")]
-                made.rows.append([words(page.language), figures[0], "–".join(figures[1:3]), figures[3]])
+                made.rows.append([words(page.language), *latencies.in_cycles(r), latencies.figure(r["nanoseconds"])])
         return made if made.rows else None
 
     return _by_gpu(page, page.course.steps, of, "no latency was measured: build/lab/latency/latency")

@@ -68,7 +68,7 @@ def record(way, rounds: dict[tuple, list[float]], problem) -> dict:
     made |= {"nccl_blocks": case.nccl_blocks, "m": split.m, "n": split.n, "k": split.k, "a": "bf16", "acc": "f32"}
     made |= {"ms": ms[0], "ms_p20": ms[1], "ms_p80": ms[2], "one_gpu_ms": statistics.median(one)}
     made |= {"speed_up": ratios[0], "speed_up_p20": ratios[1], "speed_up_p80": ratios[2]}
-    made |= {"tflops": 2 * split.m * split.n * split.k / ms[0] / 1e9, "arithmetic_ms": arithmetic}
+    made |= {"tflops": split.flops() / ms[0] / 1e9, "arithmetic_ms": arithmetic}
     made |= {"exposed_ms": products.exposed(ms[0], arithmetic), "bytes_sent": split.bytes_sent(case.layout)}
     if way.moves_apart:
         communication = statistics.median(rounds[case.moves, "communication"])
@@ -99,7 +99,7 @@ def show(ways: list, rounds: dict, problem, options) -> None:
     print(f"{split.m}x{split.n}x{split.k} in BF16 on {split.gpus} of {torch.cuda.get_device_name()}")
     for product in options.product:
         ms = statistics.median(rounds[product, "one GPU"])
-        print(f"one GPU, {product}: {ms:.3f} ms, {2 * split.m * split.n * split.k / ms / 1e9:.0f} TFLOPS")
+        print(f"one GPU, {product}: {ms:.3f} ms, {split.flops() / ms / 1e9:.0f} TFLOPS")
     print(HEAD)
     records = [record(way, rounds, problem) for way in ways]
     for way, made in zip(ways, records, strict=True):

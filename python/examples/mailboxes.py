@@ -1,7 +1,7 @@
 """Memory that the other GPUs of one machine write into, with a flag per piece that says when it is complete.
 
 PyTorch's symmetric memory maps each GPU's boxes into the address space of every process. Two operations of the CUDA driver
-on streams do without a kernel, so that neither has to wait for a free multiprocessor: one writes a flag after all work
+on streams do without a kernel, so that neither has to wait for a free SM: one writes a flag after all work
 before it on the stream, also one in another GPU's memory; the other lets a stream wait until a flag has a value.
 """
 

@@ -53,8 +53,8 @@ class Split:
         return self.m // self.gpus * width * element_bytes * (self.gpus - 1)
 
     def flops(self) -> int:
-        """Of each GPU."""
-        return 2 * self.m * self.n * self.k // self.gpus
+        """Of the whole product."""
+        return 2 * self.m * self.n * self.k
 
 
 def exposed(together: float, arithmetic: float) -> float:

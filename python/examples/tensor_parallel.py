@@ -41,7 +41,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--chunks", nargs="+", type=int, default=[4], help="per GPU, where there are chunks (default 4)"
     )
-    text = "multiprocessors that NCCL may use at most; 0: as many as it likes (default 0)"
+    text = "SMs that NCCL may use at most; 0: as many as it likes (default 0)"
     parser.add_argument("--nccl-blocks", nargs="+", type=int, default=[0], help=text)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each side of a round (default 0.2)")
     text = "of the same before that, so that the clock settles (default 0.3)"

@@ -59,8 +59,9 @@ def main() -> int:
     default = next(variant for variant in step.variants if variant.default)
     cases = [case for variant in step.variants for case in simulated_cases(variant, default)]
     code = step.check(cases, ["--sim"]).returncode
-    on_few = {"GEMM_SIM_MULTIPROCESSORS": few_multiprocessors(step)}
-    print(f"with multiprocessors: {few_multiprocessors(step)}", flush=True)
+    few = few_multiprocessors(step)
+    on_few = {"GEMM_SIM_MULTIPROCESSORS": few}
+    print(f"with multiprocessors: {few}", flush=True)
     cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
     code = code or step.check(cases, ["--sim"], environment=on_few).returncode
     for seed in SEEDS if copies_asynchronously(step) else ():

@@ -113,6 +113,15 @@ def test_the_whole_ladder_is_recorded_and_drawn(course, capsys):
     assert said.index("01_naive --json") < said.index("02_coalesced --json")
 
 
+@pytest.mark.parametrize(
+    ("here", "options"), [(HERE, ["--sim"]), (gpu.Gpu("NVIDIA H200", 1), []), (gpu.NoGpu("there is none"), [])]
+)
+def test_a_gpu_without_records_or_the_courses_own_is_not_drawn_beside_it(course, monkeypatch, here, options):
+    monkeypatch.setattr(gpu, "detect", lambda: here)
+    start("--ladder", "fp16", *options)
+    assert course.drawn == [[]]
+
+
 def test_a_step_that_fails_does_not_stop_the_ladder_and_is_named(course, capsys):
     course.make({2: 1, 3: 2})
     with pytest.raises(Failure) as failed:

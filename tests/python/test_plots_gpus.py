@@ -1,7 +1,9 @@
 """The tables that compare GPUs, made from made-up records."""
 
-import json
+import importlib
 import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import plots_course
 import pytest
@@ -16,12 +18,6 @@ from gemm_plots.style import Missing
 
 COURSE = Course(ROOT, ROOT / "plots" / "data")
 STEP = "11_warp_tiling"
-SEVERAL = {
-    **{"layout": "row", "way": "copied", "product": "27", "gpus": 2, "chunks": 4, "nccl_blocks": 0, "m": 16384},
-    **{"n": 16384, "k": 16384, "bytes_sent": 268435456, "ms": 6.5, "ms_p20": 6.4, "ms_p80": 6.625, "tflops": 1353.0},
-    **{"one_gpu_ms": 12.5, "speed_up": 1.923, "arithmetic_ms": 6.25, "communication_ms": 1.0, "exposed_ms": 0.25},
-    **{"hidden": 0.75, "torch": "2.11.0+cu130", "nccl": "2.28.9", "gpu": "NVIDIA H200", "date": "2026-11-22"},
-}
 
 
 def of_gpu(name, tflops, watts):
@@ -80,25 +76,63 @@ def test_other_pages_show_the_first_alone(two):
     assert "H100" in tables.table(COURSE, two, f"step:{STEP}", "en")
 
 
-@pytest.mark.parametrize("name", ["other-gpus", "other-gpus-latencies", "several-gpus-row"])
-def test_one_gpu_is_compared_with_nothing(two, name):
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("other-gpus", "timed on one GPU alone"),
+        ("other-gpus-latencies", "measured on one GPU alone"),
+        ("several-gpus-row", "no product on several GPUs is recorded"),
+    ],
+)
+def test_one_gpu_is_compared_with_nothing(two, name, says):
     del two.timings["h100"], two.alone["h100"]
-    with pytest.raises(Missing):
+    of = {"latency": latencies.LOAD, "cycles": 667.0, "cycles_p20": 662.0, "cycles_p80": 672.0}
+    two.latencies["h200"] = [{**of, "options": {"ring_kb": 1 << 20}}]
+    with pytest.raises(Missing, match=says):
         tables.table(COURSE, two, name, "en")
 
 
-def test_a_product_on_several_gpus_a_way_per_row(tmp_path):
-    """By the number of GPUs, then by way; the kernel that stores by itself has no communication of its own."""
-    stored = {key: value for key, value in SEVERAL.items() if key not in ("communication_ms", "hidden")}
-    lines = [{**SEVERAL, "gpus": 4}, {**stored, "way": "stored"}, {**SEVERAL, "product": "torch", "way": "serial"}]
-    folder = tmp_path / "h200"
-    folder.mkdir()
-    text = "".join(json.dumps(one) + "\n" for one in [*lines, {**SEVERAL, "layout": "column"}, SEVERAL])
-    (folder / "several_gpus.jsonl").write_text(text)
+@pytest.fixture
+def example(monkeypatch):
+    """python/examples/tensor_parallel.py, with something in place of PyTorch that only tells versions."""
+    versions = {"cuda.get_device_name.return_value": "NVIDIA H200", "cuda.nccl.version.return_value": (2, 28, 9)}
+    torch = MagicMock(__version__="2.11.0+cu130", **versions, **{"version.cuda": "13.0"})
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
+    monkeypatch.syspath_prepend(ROOT / "python" / "examples")
+    monkeypatch.setenv("GEMM_COMMIT", "0123abc")
+    yield importlib.import_module("tensor_parallel")
+    for name in ("tensor_parallel", "in_turn", "mailboxes"):  # they have kept what stands in for PyTorch
+        del sys.modules[name]
+
+
+def write(example, file, gpus, *cases):
+    """What the example writes of some ways, each of 6.5 ms, with 1 ms of communication of which 0.25 is not hidden."""
+    ways = [SimpleNamespace(case=case, moves_apart=case.way != "stored") for case in cases]
+    split = example.products.Split(16384, 16384, 16384, gpus, 1)
+    rounds = {}
+    for case in cases:
+        rounds[case, "together"] = [6.3, 6.4, 6.5, 6.5, 6.625, 6.7]
+        rounds |= {(case, "arithmetic"): [6.25] * 6, (case.moves, "communication"): [1.0] * 6}
+        rounds[case.product, "one GPU"] = [12.5] * 6
+    options = SimpleNamespace(json=file, product=list(dict.fromkeys(case.product for case in cases)))
+    example.in_turn.show(ways, rounds, SimpleNamespace(split=split), options)
+
+
+def test_a_product_on_several_gpus_a_way_per_row(tmp_path, example, capsys):
+    """As the example writes it, by the number of GPUs; the kernel that stores has no communication of its own."""
+    (tmp_path / "h200").mkdir()
+    file = tmp_path / "h200" / "several_gpus.jsonl"
+    copied = example.Case("row", "copied", "27", 4)
+    write(example, file, 4, copied)
+    stored, column = example.Case("row", "stored", "27", 4), example.Case("column", "copied", "27", 4)
+    write(example, file, 2, example.Case("row", "serial", "torch"), copied, stored, column)
+    assert "row-parallel copied in 4, 27" in capsys.readouterr().out
     found = records.load(tmp_path, tmp_path)
     assert [(r["gpus"], r["way"]) for r in gpu_tables.several(found, "h200", "row")] == [
         (2, "serial"), (2, "copied"), (2, "stored"), (4, "copied"),
     ]  # fmt: skip
+    assert len(gpu_tables.several(found, "h200", "column")) == 1
     made = rows(tables.table(COURSE, found, "several-gpus-row", "en"))
     assert made[0][1:3] == ["`serial`", "torch.matmul"]
     assert made[1][2:] == ["27 by size", "4", "6.50", "6.40–6.62", "1353", "**1.92**", "6.25", "1.00", "0.25", "75%"]

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import parts, traces
+from gemm_plots.figures import parts, swizzle, traces
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
 
 TRACE = "23_wgmma"
-ROW_BYTES, CHUNK = 128, 16  # a row of a box; the bytes that a swizzle keeps together
-CHUNKS = ROW_BYTES // CHUNK
+ROW_BYTES = 128  # of a box
+CHUNKS = ROW_BYTES // swizzle.CHUNK
 ROWS_OF_A = 16  # of a warp: what the trace of one warp has
 STEPS = (A.middle, B.middle, C.middle, EDGE)  # the colour of each wgmma of a slice: 16 of k each
 
@@ -22,14 +22,14 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
 
 
 def chunk_at(row: int, place: int) -> int:
-    """The chunk of a row that TMA puts at a place of it: bits 4–6 of the address XOR-ed with bits 7–9."""
-    return place ^ row % 8
+    """The chunk of a row that TMA puts at a place of it: the swizzle of 128-byte rows, which undoes itself."""
+    return swizzle.place(row, place, ROW_BYTES)
 
 
 def places(spans: list[list[int]], start: int) -> set[Place]:
     """The places of 16 bytes that spans of [address, bytes] cover, for a box that starts at an address."""
-    firsts = (at - start for address, size in spans for at in range(address, address + size, CHUNK))
-    return {(at // ROW_BYTES, at % ROW_BYTES // CHUNK) for at in firsts}
+    firsts = (at - start for address, size in spans for at in range(address, address + size, swizzle.CHUNK))
+    return {(at // ROW_BYTES, at % ROW_BYTES // swizzle.CHUNK) for at in firsts}
 
 
 def read_of_a() -> list[set[Place]]:
@@ -70,9 +70,7 @@ def operands(language: str) -> Canvas:
     parts.heading(canvas, note)
     _a(canvas, language)
     _b(canvas, language)
-    names = [
-        say(language, f"k = {16 * step} … {16 * step + 15}", f"k = {16 * step} … {16 * step + 15}") for step in range(4)
-    ]
+    names = [f"k = {16 * step} … {16 * step + 15}" for step in range(len(STEPS))]
     parts.key(canvas, parts.MARGIN, canvas.height - 20, zip(STEPS, names, strict=True), 12.5)
     return canvas
 

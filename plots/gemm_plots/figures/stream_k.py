@@ -1,4 +1,4 @@
-"""Stream-K beside step 27: five tiles on four multiprocessors, in whole tiles and in equal shares of their slices."""
+"""Stream-K beside step 27: five tiles on four SMs, in whole tiles and in equal shares of their slices."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say
 
 STEP = "27_by_size"
-BLOCKS, TILES, SLICES = 4, 5, 8  # one block per multiprocessor; slices of a tile
+BLOCKS, TILES, SLICES = 4, 5, 8  # one block per SM; slices of a tile
 LEAVE, ADD = 0.9, 0.9  # in slices: to leave the sums of a tile in global memory, to fetch and add them
 LEFT, RIGHT, TRACK = 150.0, 936.0, 34.0
 OF_TILE = (*WARPS[:4], WARPS[5])  # without the one that is close to PALE_RED

@@ -10,7 +10,7 @@ from gemm_plots.figures.text import Words, say
 
 SLICES = 8  # K = 512
 SHARED, OWN = 3, 4  # tiles that cover the same columns of C
-PRODUCTS_PER_CYCLE = 2048  # of a multiprocessor, dense BF16
+PRODUCTS_PER_CYCLE = 2048  # of an SM, dense BF16
 STORE_CYCLES = 2650  # of a shared tile, a half of it per consumer: the chapter's trial with and without the store
 LEFT, RIGHT, TRACK = 168.0, 936.0, 34.0
 CONSUMERS = Words("consumer 0", "消费者 0"), Words("consumer 1", "消费者 1")
