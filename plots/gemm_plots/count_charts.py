@@ -140,15 +140,6 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
     return _wavefronts(rows, title, language, chosen(found, language), one_scale=True)
 
 
-def step_counts(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """The same for the variants of one step."""
-    rows = [(r["variant"], r) for r in records.counted_variants(step.name) if sum(shared_parts(r))]
-    if len(rows) < 2:
-        raise Missing(f"fewer than two variants of {step.name} with shared memory counted")
-    title = findings.conflicts([(name, r, _conflicts(r)) for name, r in rows], language)
-    return _wavefronts(rows, title, language, name=step.short)
-
-
 def _conflicts(record: Record) -> float:
     """Bank conflicts per 1000 multiply-adds, of loads and stores."""
     return sum(shared_parts(record)[1::2])
