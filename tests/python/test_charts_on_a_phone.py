@@ -1,0 +1,98 @@
+"""Every chart at 380 px, the width of a phone: letters of at least 7 px, none outside the chart or over another."""
+
+import re
+import sys
+from itertools import combinations
+from math import cos, radians, sin
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
+
+from gemm_plots.figures.svg import TextBox, text_width  # noqa: E402
+
+PHONE = 380  # px
+LEAST = 7.0  # px of the smallest letters there
+ASCENT, DESCENT = 0.72, 0.2  # of a letter's size, above and below its baseline
+CHARTS = sorted((ROOT / "plots" / "charts").glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def declared(element, name):
+    """A property of a text's style."""
+    found = re.search(rf"(?:^|;)\s*{name}:\s*([^;]+)", element.get("style", ""))
+    return found[1] if found else ""
+
+
+def size_of(text):
+    """The size of a text's letters in units of the picture; none of the charts scales a text."""
+    assert "scale" not in text.get("transform", ""), "a text is scaled: its size is not what its style says"
+    return float(declared(text, "font-size").removesuffix("px"))
+
+
+def box_of(text):
+    """Where a text lies; a turned one with the box around it."""
+    words, size = "".join(text.itertext()), size_of(text)
+    wide = text_width(words, size, bold=declared(text, "font-weight") == "700")
+    x, y = float(text.get("x")), float(text.get("y"))
+    left = {"start": 0.0, "middle": -wide / 2, "end": -wide}[declared(text, "text-anchor") or "start"]
+    turn = re.search(r"rotate\((\S+)", text.get("transform", ""))
+    angle = radians(float(turn[1])) if turn else 0.0
+    corners = [
+        (x + across * cos(angle) - down * sin(angle), y + across * sin(angle) + down * cos(angle))
+        for across in (left, left + wide)
+        for down in (-ASCENT * size, DESCENT * size)
+    ]
+    xs, ys = zip(*corners, strict=True)
+    return TextBox(words, min(xs), min(ys), max(xs), max(ys))
+
+
+def problems(svg):
+    """What a reader with a phone could not read in a chart."""
+    root = ElementTree.fromstring(svg)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    texts = [text for text in root.iter(f"{SVG}text") if "".join(text.itertext()).strip()]
+    boxes = [box_of(text) for text in texts]
+    found = [
+        f"'{box.text}' has letters of {size * PHONE / width:.1f} px"
+        for text, box in zip(texts, boxes, strict=True)
+        if (size := size_of(text)) * PHONE / width < LEAST
+    ]
+    found += [
+        f"'{box.text}' leaves the chart"
+        for box in boxes
+        if box.left < 0 or box.top < 0 or box.right > width or box.bottom > height
+    ]
+    slanted = re.compile(r"rotate\((?!-?0 |-?90 )")  # the box around it is far larger than the text
+    upright = [box for text, box in zip(texts, boxes, strict=True) if not slanted.search(text.get("transform", ""))]
+    return found + [
+        f"'{one.text}' lies over '{other.text}'" for one, other in combinations(upright, 2) if one.covers(other)
+    ]
+
+
+@pytest.mark.parametrize("path", CHARTS, ids=lambda path: path.name.removesuffix(".svg"))
+def test_a_chart_is_readable_on_a_phone(path):
+    assert problems(path.read_text(encoding="utf-8")) == []
+
+
+def drawing(*texts, width=400):
+    """A picture with texts of a size at a place."""
+    lines = [
+        f'<text style="font-size: {size}px; text-anchor: start" x="{x}" y="{y}" transform="rotate(-0 {x} {y})">{words}</text>'
+        for words, size, x, y in texts
+    ]
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 100">{"".join(lines)}</svg>'
+
+
+def test_what_cannot_be_read_is_noticed():
+    assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 60, 50))) == []
+    assert problems(drawing(("peak", 9, 10, 50), width=500)) == ["'peak' has letters of 6.8 px"]
+    assert problems(drawing(("peak", 9, 390, 50))) == ["'peak' leaves the chart"]
+    assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 20, 52))) == ["'peak' lies over 'cuBLAS'"]
+
+
+def test_there_are_charts():
+    assert len(CHARTS) > 100
