@@ -165,13 +165,14 @@ def _drawn(
     words: Mapping[str, tuple[str, str]] = _WORDS,
 ) -> Figure:
     """The bars with their marks, under a title and a note, over a foot."""
-    inches = layout.WIDTH - layout.NAMES - 0.3
+    right = 0.56  # for the bounds beyond the axis
+    inches = layout.WIDTH - layout.NAMES - right
     top = 1.12 * panels.axis_top(lines, [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)])
     title, note, foot = texts
     marks = [("tick", colour, say(language, *words[colour])) for colour in words if colour in rows[0].bounds]
     legend = [("box", style.BLUE, say(language, "measured", "实测")), *marks]
     panel = Panel(0.28 * len(rows), panels.room_above(lines, top, inches))
-    drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], layout.NAMES, 0.3)
+    drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], layout.NAMES, right)
     for place, row in enumerate(rows):
         speed = row.record["tflops"]
         ax.barh(place, speed, 0.66, color=style.BLUE, zorder=2)
@@ -193,10 +194,9 @@ def _drawn(
 
 
 def _mark(ax: Axes, place: float, bound: float, colour: str, top: float) -> None:
-    """A bound as an upright mark; at the edge, with its figure, where it lies beyond the axis."""
+    """A bound as an upright mark; beside the axes, with its figure, where it lies beyond the axis."""
     if bound <= top:
         ax.plot([bound, bound], [place - _TICK, place + _TICK], color=colour, lw=3, solid_capstyle="butt", zorder=3.5)
     else:
-        ax.annotate(f"{style.number(bound)} →", (top, place), (-2, 0), textcoords="offset points", ha="right",
-                    va="center", fontsize=style.SMALL, color=colour, zorder=4,
-                    bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.5})  # fmt: skip
+        ax.annotate(f"{style.number(bound)} →", (top, place), (2, 0), textcoords="offset points",
+                    va="center", fontsize=style.SMALL, color=colour)  # fmt: skip

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from . import style
-from .style import MUTED, SMALL
+from .style import BOLD, MUTED, SMALL
 
 WIDTH = 6.25  # inches, 72 units each
 TITLE = 12
@@ -23,11 +23,10 @@ ENDS = 1.74  # inches at the right of the panels for the names at the ends of li
 SPEEDS = 0.62  # inches at the left of an axis of speeds of up to four digits
 _EDGE = 0.12  # between the texts and the edges
 _TITLE_LINE, _LINE, _LEGEND_LINE = 0.2, 0.155, 0.19
-_BOLD = 1.08  # how much wider bold letters are
 
-# A line may end after a space, and before or after a Chinese character unless punctuation holds it to its neighbour.
+# A line may end after a space but not between a number and its unit, and before or after a Chinese character unless punctuation holds it to its neighbour.
 _BREAK = re.compile(
-    r"(?<=\s)(?<![Ss]tep )(?=[^\s%])"
+    r"(?<=\s)(?<![Ss]tep )(?=[^\s%])(?!TFLOPS)"
     r"|(?<=[⺀-￯])(?<![（「《])(?=[^\s，。；：、）」》])"
     r"|(?<=[^\s⺀-￯(])(?=[⺀-￯])(?![，。；：、）」》])"
 )
@@ -57,7 +56,7 @@ class Panel:
 
 def wrap(text: str, inches: float, size: float, bold: bool = False) -> list[str]:
     """The lines of a text, as few as fit into a width and about equally long."""
-    em = inches * 72 / size / (_BOLD if bold else 1)
+    em = inches * 72 / size / (BOLD if bold else 1)
     pieces = _BREAK.split(text)
     lines = _filled(pieces, em)
     while em > 1 and len(closer := _filled(pieces, em - 1)) == len(lines):
@@ -77,7 +76,7 @@ def _filled(pieces: Sequence[str], em: float) -> list[str]:
 
 def page(texts: Texts, panels: Sequence[Panel], left: float, right: float) -> tuple[Figure, list[Axes]]:
     """A figure with its texts and the axes of its panels, from top to bottom; margins in inches."""
-    room = WIDTH - 2 * _EDGE - 0.15  # letters may be a little wider than they count for
+    room = WIDTH - 2 * _EDGE
     title = wrap(texts.title, room, TITLE, bold=True)
     note = wrap(texts.note, room, SMALL) if texts.note else []
     foot = wrap(texts.foot, room, SMALL) if texts.foot else []

@@ -60,8 +60,8 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         + chosen([(step, record) for step, record in shown if record], language),
         foot=say(
             language,
-            f"Intensity: the simulator's sectors; speed: {SIZE}³; peaks: {facts['source'][language]}.",
-            f"强度：模拟器的扇区计数；速度：{SIZE}³；峰值：{facts['source'][language]}。",
+            f"Intensity: the simulator's sectors; speed: {SIZE}³; L1: 128 bytes per clock and SM; peaks: {facts['source'][language]}.",
+            f"强度：模拟器的扇区计数；速度：{SIZE}³；L1：每 SM 每周期 128 字节；峰值：{facts['source'][language]}。",
         ),
     )
     drawn, (ax,) = layout.page(texts, [Panel(HEIGHT)], LEFT, RIGHT)

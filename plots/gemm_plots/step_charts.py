@@ -120,7 +120,7 @@ def variants(course: Course, records: Records, step: Step, language: str) -> Fig
         ),
     )
     longest = max(style.em(r["variant"]) for found in rows.values() for r in found)
-    left = 1.08 * longest * style.SMALL / 72 + 0.2  # their digits and strokes are wide
+    left = longest * style.SMALL / 72 + 0.2
     inches = layout.WIDTH - left - 0.3
     found = {gpu: _groups(course, records, gpu, step, rows[gpu], beside, language) for gpu in gpus}
     tops = {gpu: 1.04 * panels.axis_top(found[gpu][0][1], [r["tflops"] for r in rows[gpu]]) for gpu in gpus}

@@ -90,6 +90,11 @@ _SETTINGS = {
 }
 
 
+BOLD = 1.12  # how much wider bold letters are
+# Of letters that are far narrower or wider than others, in font sizes.
+_EMS = dict.fromkeys(".,:;'|!()[]/ijlftrI ", 0.36) | dict.fromkeys("mwMW%@", 0.92)
+
+
 class Missing(Exception):
     """A chart or table has no record to stand on; the text says which."""
 
@@ -121,8 +126,8 @@ def spaced(name: str) -> str:
 
 
 def em(text: str) -> float:
-    """A text's width in font sizes: 1 for a Chinese character, 0.58 for others."""
-    return sum(1.0 if ord(char) > 0x2E7F else 0.58 for char in text)
+    """About how wide a text is in font sizes, in a wide font such as DejaVu Sans; a Chinese character is 1."""
+    return sum(1.0 if ord(char) > 0x2E7F else _EMS.get(char, 0.62) for char in text)
 
 
 def blend(colour: str, share: float, least: float = 0.08) -> str:

@@ -12,7 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
 
-from gemm_plots.figures.svg import TextBox, text_width  # noqa: E402
+pytest.importorskip("matplotlib")
+
+from gemm_plots import style  # noqa: E402
+from gemm_plots.figures.svg import TextBox  # noqa: E402
 
 PHONE = 380  # px
 LEAST = 7.0  # px of the smallest letters there
@@ -36,7 +39,7 @@ def size_of(text):
 def box_of(text):
     """Where a text lies; a turned one with the box around it."""
     words, size = "".join(text.itertext()), size_of(text)
-    wide = text_width(words, size, bold=declared(text, "font-weight") == "700")
+    wide = style.em(words) * size * (style.BOLD if declared(text, "font-weight") == "700" else 1)
     x, y = float(text.get("x")), float(text.get("y"))
     left = {"start": 0.0, "middle": -wide / 2, "end": -wide}[declared(text, "text-anchor") or "start"]
     turn = re.search(r"rotate\((\S+)", text.get("transform", ""))
