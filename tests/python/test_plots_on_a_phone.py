@@ -14,7 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
 
 pytest.importorskip("matplotlib")
 
-from gemm_plots import style  # noqa: E402
+from gemm_plots import layout, style  # noqa: E402
 from gemm_plots.figures.svg import TextBox  # noqa: E402
 
 PHONE = 380  # px
@@ -95,6 +95,32 @@ def test_what_cannot_be_read_is_noticed():
     assert problems(drawing(("peak", 9, 10, 50), width=500)) == ["'peak' has letters of 6.8 px"]
     assert problems(drawing(("peak", 9, 390, 50))) == ["'peak' leaves the chart"]
     assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 20, 52))) == ["'peak' lies over 'cuBLAS'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("10 cp async", ["10 cp async"]),
+        ("From 0.498 to 661 TFLOPS at last", ["From 0.498 to", "661 TFLOPS at last"]),  # no line ends before a unit
+        ("beside the library by 4 %", ["beside the", "library by 4 %"]),
+        ("括号内为相对（cuBLAS）的比例", ["括号内为相对", "（cuBLAS）的比例"]),
+    ],
+)  # fmt: skip
+def test_a_text_is_wrapped_where_a_reader_would(text, lines):
+    assert layout.wrap(text, 10.5 * layout.SMALL / 72, layout.SMALL) == lines
+
+
+@pytest.mark.parametrize("ems", range(4, 24))
+def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
+    text = "每一步的默认变体，以及各阶梯的参照；括号内（绿色：超过 cuBLAS）为同一次运行中的比例，取 60%。"
+    lines = layout.wrap(text, ems * layout.SMALL / 72, layout.SMALL)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "") and len(lines) > 1
+    assert not [line for line in lines if line[0] in "，。；：、）%" or line[-1] in "（"]
+
+
+def test_the_lines_of_a_text_are_about_equally_long():
+    lines = layout.wrap("The instruction's limit is lower than shared memory's bound in every step", 5, 12, bold=True)
+    assert lines == ["The instruction's limit is lower than", "shared memory's bound in every step"]
 
 
 def test_there_are_charts():
