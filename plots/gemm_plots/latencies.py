@@ -84,7 +84,7 @@ def over_bytes(course: Course, records: Records, language: str) -> Figure:
         at_the_end = kb == max(rings)
         ax.annotate(LEVELS[level](language) + say(language, ": ", "：") + figure(cycles), (kb, cycles), (4 if at_the_end else 0, 11),
                     textcoords="offset points", ha="right" if at_the_end else "center", fontsize=10,
-                    fontweight="bold", color=style.INKS[style.BLUE])  # fmt: skip
+                    fontweight="bold", color=style.ink(style.BLUE))  # fmt: skip
     ticks = sorted(rings)[::2]
     panels.size_axis(ax, ticks, say(language, "bytes that the loads go round in", "这些读依次访问的总字节数"))
     ax.set_xticks(ticks, [in_bytes(kb) for kb in ticks])

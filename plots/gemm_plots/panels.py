@@ -136,7 +136,7 @@ def vertical_references(ax: Axes, references: Sequence[Reference], top: float, i
             textcoords="offset points",
             ha=side,
             fontsize=style.SMALL,
-            color=style.INKS.get(reference.colour, reference.colour),
+            color=style.ink(reference.colour),
         )
 
 

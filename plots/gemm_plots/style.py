@@ -33,8 +33,9 @@ GREEN = C.strong  # results, FMAs, gains
 PLUM = THREAD.strong  # threads, and cublasLt
 BROWN = "#8a5a3c"  # CUTLASS
 GREY = "#a9b4c2"  # the step before, everything else
-INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
+_INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
 
+READABLE = 4.5  # contrast of letters with what they stand on
 SMALL = 9  # the smallest letters, of figures, names and notes alike
 
 RATIO_REACH = math.log(1.6)  # a ratio so far from 1 has the full colour
@@ -144,6 +145,19 @@ def luminance(colour: str) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
+def contrast(colour: str, ground: str = PANEL) -> float:
+    """How well a colour is seen on a ground that is lighter: 1 for not at all, 21 for black on white."""
+    return (luminance(ground) + 0.05) / (luminance(colour) + 0.05)
+
+
+def ink(colour: str) -> str:
+    """A colour for text: the one chosen for it, or the colour itself, as dark as letters on the panel have to be."""
+    colour = _INKS.get(colour, colour)
+    while contrast(colour) < READABLE:
+        colour = "#" + "".join(f"{round(0.96 * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
+    return colour
+
+
 def ratio_colour(ratio: float) -> str:
     """The colour of a ratio, the same in every heat map: white at 1, blue above, orange below."""
     share = min(1.0, abs(math.log(ratio)) / RATIO_REACH)
@@ -189,7 +203,7 @@ def group_name(ax: Axes, y: float, text: str, colour: str = INK, size: float = 1
         text,
         fontsize=size,
         fontweight="bold",
-        color=colour,
+        color=ink(colour),
         va="center",
         transform=ax.get_yaxis_transform(),
         zorder=5,
@@ -210,7 +224,7 @@ def name_beside(ax: Axes, point: tuple[float, float], text: str, place: float, c
     """A line's name to the right of the axes, at `place` of their height, joined to the line's last point."""
     leader = {"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2}
     ax.annotate("", point, (1.035, place), textcoords="axes fraction", annotation_clip=False, arrowprops=leader)
-    lines_of_text(ax, text, (1.035, place), "axes fraction", 2, color=INKS.get(colour, colour))
+    lines_of_text(ax, text, (1.035, place), "axes fraction", 2, color=ink(colour))
 
 
 def spread(values: Sequence[float], gap: float) -> list[float]:

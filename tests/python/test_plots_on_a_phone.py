@@ -1,4 +1,4 @@
-"""Every chart at 380 px, the width of a phone: letters of at least 7 px, none outside the chart or over another."""
+"""Every chart at 380 px, the width of a phone: letters of at least 7 px, dark enough, none outside the chart or over another."""
 
 import re
 import sys
@@ -53,6 +53,12 @@ def box_of(text):
     return TextBox(words, min(xs), min(ys), max(xs), max(ys))
 
 
+def is_pale(text):
+    """Whether letters on the panel lack contrast. White ones stand on a bar or in a dark cell."""
+    colour = declared(text, "fill") or "#000000"
+    return colour != "#ffffff" and style.contrast(colour) < style.READABLE
+
+
 def problems(svg):
     """What a reader with a phone could not read in a chart."""
     root = ElementTree.fromstring(svg)
@@ -69,6 +75,7 @@ def problems(svg):
         for box in boxes
         if box.left < 0 or box.top < 0 or box.right > width or box.bottom > height
     ]
+    found += [f"'{box.text}' is too pale" for text, box in zip(texts, boxes, strict=True) if is_pale(text)]
     slanted = re.compile(r"rotate\((?!-?0 |-?90 )")  # the box around it is far larger than the text
     upright = [box for text, box in zip(texts, boxes, strict=True) if not slanted.search(text.get("transform", ""))]
     return found + [
@@ -81,10 +88,10 @@ def test_a_chart_is_readable_on_a_phone(path):
     assert problems(path.read_text(encoding="utf-8")) == []
 
 
-def drawing(*texts, width=400):
+def drawing(*texts, width=400, fill="#1f2733"):
     """A picture with texts of a size at a place."""
     lines = [
-        f'<text style="font-size: {size}px; text-anchor: start" x="{x}" y="{y}" transform="rotate(-0 {x} {y})">{words}</text>'
+        f'<text style="font-size: {size}px; text-anchor: start; fill: {fill}" x="{x}" y="{y}" transform="rotate(-0 {x} {y})">{words}</text>'
         for words, size, x, y in texts
     ]
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 100">{"".join(lines)}</svg>'
@@ -93,6 +100,7 @@ def drawing(*texts, width=400):
 def test_what_cannot_be_read_is_noticed():
     assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 60, 50))) == []
     assert problems(drawing(("peak", 9, 10, 50), width=500)) == ["'peak' has letters of 6.8 px"]
+    assert problems(drawing(("peak", 9, 10, 50), fill="#dd8418")) == ["'peak' is too pale"]
     assert problems(drawing(("peak", 9, 390, 50))) == ["'peak' leaves the chart"]
     assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 20, 52))) == ["'peak' lies over 'cuBLAS'"]
 
