@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gemm_plots.figures import parts
-from gemm_plots.figures.ideas import outer
+from gemm_plots.figures.ideas_tiles import outer
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say

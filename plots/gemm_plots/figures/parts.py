@@ -125,4 +125,4 @@ def card(
     """A container: a rounded plate with its name at the top left."""
     canvas.rect(x, y, width, height, fill_colour, EDGE, radius=7)
     if title:
-        canvas.text(x + 12, y + 20, title, 13, colour, bold=True)
+        canvas.text(x + 12, y + 21, title, 13.5, colour, bold=True)

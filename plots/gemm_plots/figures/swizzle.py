@@ -75,12 +75,11 @@ def chunks(language: str) -> Canvas:
 
 
 def _sheet(language: str, english: str, chinese: str, accesses: list[SharedAccess]) -> Canvas:
-    note = say(
-        language,
+    note = (
         "a row is a lane, a column a bank; lanes go out eight at a time",
         "一行是一个 lane，一列是一个 bank；每次发出 8 个 lane",
     )
-    return bank_maps.sheet(say(language, english, chinese), note, accesses, language)
+    return bank_maps.sheet((english, chinese), note, accesses, language)
 
 
 def _plain_and_swizzled() -> list[SharedAccess]:
