@@ -24,10 +24,15 @@ _CLOSING, _OPENING = "，。；：、）”！？", "（“"
 def page(language: str, heading: Pair, note: Pair = ("", "")) -> tuple[Canvas, float]:
     """A picture with its title and a muted line under it; the caller sets its height at last."""
     canvas = Canvas(WIDTH, 0, say(language, *heading))
-    y = paragraph(canvas, 34, language, heading, 18, bold=True, step=1.3)
-    if any(note):
-        y = paragraph(canvas, y - 2, language, note, 13.5, fill=MUTED, step=1.35)
-    return canvas, y - 6
+    _head(canvas, say(language, *heading), say(language, *note))
+    return canvas, max(_head(Canvas(WIDTH, 0, ""), *words) for words in zip(heading, note, strict=True))
+
+
+def _head(canvas: Canvas, heading: str, note: str) -> float:
+    y = paragraph(canvas, 34, "en", (heading, heading), 18, bold=True, step=1.3)
+    if note:
+        y = paragraph(canvas, y - 2, "en", (note, note), 13.5, fill=MUTED, step=1.35)
+    return y - 6
 
 
 def of_step(name: str, language: str, words: Pair, note: Pair = ("", "")) -> tuple[Canvas, float]:
