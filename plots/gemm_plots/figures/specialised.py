@@ -60,7 +60,7 @@ def ring(language: str) -> Canvas:
         ),
     )
     top += 8
-    right = LEFT + 9.95 * SLICE
+    right = layout.RIGHT - 2  # room for the mark at the end
     for stage in range(STAGES):
         y = top + stage * ROW
         canvas.text(LEFT - 10, y + 40, f"stage {stage}", 14, INK, "end")

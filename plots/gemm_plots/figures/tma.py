@@ -74,7 +74,7 @@ def _matrix(canvas: Canvas, y: float, language: str) -> float:
         ("one thread per box:", "每个 box 由一个线程发出："),
     ):
         under = layout.paragraph(canvas, under, language, words, 13.5, left, layout.RIGHT - left - 8)
-    canvas.lines(left, under, ["tma_load(to, map, k,", "         block_row, barrier)"], 13.5, mono=True)
+    canvas.lines(left, under, ["tma_load(to, map, k,", "block_row, barrier)"], 13.5, mono=True)
     return y + high
 
 
@@ -104,7 +104,7 @@ def _barrier(canvas: Canvas, top: float, language: str) -> float:
     )
     parts.card(canvas, MARGIN, top, INNER, high, say(language, *heading))
     first, expect, wait, last, end = 146.0, 204.0, 416.0, 516.0, 606.0
-    lands = [(286.0, A_BYTES, "A", A), *((348.0 + 56 * i, B_BYTES, "B", B) for i in range(BN // ROW))]
+    lands = [(278.0, A_BYTES, "A", A), *((348.0 + 56 * i, B_BYTES, "B", B) for i in range(BN // ROW))]
     y = top + 42
     canvas.text(first - 8, y + 16, say(language, "arrivals missing", "还差的到达"), 13, INK, "end")
     for left, right, value in ((first, expect, 1), (expect, last, 0), (last, end, 1)):
