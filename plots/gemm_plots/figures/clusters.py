@@ -31,6 +31,7 @@ class Pair:
     bk: int
     cluster: int
     consumers: int
+    stages: int
 
     @property
     def half_bytes(self) -> int:
@@ -61,8 +62,9 @@ class Pair:
 def of_the_kernel() -> Pair:
     """The constants as kernel.cu has them. Raises KeyError where one of them is not written as a number there."""
     found = dict(re.findall(r"\b([A-Z]+) = (\d+)[,;]", KERNEL.read_text(encoding="utf-8")))
-    bm, bn, bk, cluster, rows = (int(found[name]) for name in ("BM", "BN", "BK", "CLUSTER", "WM"))
-    return Pair(bm, bn, bk, cluster, bm // rows)
+    names = ("BM", "BN", "BK", "CLUSTER", "WM", "STAGES")
+    bm, bn, bk, cluster, rows, stages = (int(found[name]) for name in names)
+    return Pair(bm, bn, bk, cluster, bm // rows, stages)
 
 
 def _kb(size: int) -> str:
@@ -92,7 +94,7 @@ def pair(language: str) -> Canvas:
     return canvas
 
 
-def _tones(tone: Tone) -> tuple[str, str]:
+def tones(tone: Tone) -> tuple[str, str]:
     """Block 0's colour and block 1's."""
     return tone.strong, tone.middle
 
@@ -104,8 +106,8 @@ def _matrices(canvas: Canvas, y: float, of: Pair, language: str) -> float:
     c_x, c_y = x + deep + 10, y + deep + 10
     half = high / of.cluster
     for block in range(of.cluster):
-        canvas.rect(x, c_y + block * half, deep, half, _tones(A)[block], "#ffffff", 1.5)
-        canvas.rect(c_x + block * wide, y, wide, deep, _tones(B)[block], "#ffffff", 1.5)
+        canvas.rect(x, c_y + block * half, deep, half, tones(A)[block], "#ffffff", 1.5)
+        canvas.rect(c_x + block * wide, y, wide, deep, tones(B)[block], "#ffffff", 1.5)
         canvas.rect(c_x + block * wide, c_y, wide, high, (C.pale, BOX)[block], C.strong, 1.5)
         middle = c_x + (block + 0.5) * wide
         name = say(language, f"block {block}", f"线程块 {block}")
@@ -130,7 +132,7 @@ def _between(canvas: Canvas, x: float, y: float, of: Pair, language: str) -> Non
     canvas.text(middle, y + 21, say(language, "A, multicast", "A，多播"), 14, A.ink, "middle", bold=True)
     for half in range(of.cluster):
         top = y + 36 + half * 62
-        canvas.rect(middle - 48, top, 96, 50, _tones(A)[half], EDGE, radius=4)
+        canvas.rect(middle - 48, top, 96, 50, tones(A)[half], EDGE, radius=4)
         ink = ("#ffffff", INK)[half]
         canvas.text(middle, top + 22, _kb(of.half_bytes), 14, ink, "middle", bold=True)
         canvas.text(middle, top + 40, say(language, f"block {half} asks", f"线程块 {half} 读"), 13, ink, "middle")
@@ -151,12 +153,12 @@ def _block(canvas: Canvas, x: float, y: float, block: int, of: Pair, language: s
     left, wide = x + 14, CARD - 28
     for half in range(of.cluster):
         top = y + 36 + half * 62
-        canvas.rect(left, top, wide, 50, _tones(A)[half], EDGE, radius=4)
+        canvas.rect(left, top, wide, 50, tones(A)[half], EDGE, radius=4)
         first = half * of.bm // of.cluster
         rows = f"A {first}–{first + of.bm // of.cluster - 1}"
         canvas.text(left + wide / 2, top + 31, rows, 15, ("#ffffff", INK)[half], "middle", bold=True)
     top = y + 160
-    canvas.rect(left, top, wide, 62, _tones(B)[block], EDGE, radius=4)
+    canvas.rect(left, top, wide, 62, tones(B)[block], EDGE, radius=4)
     canvas.text(left + wide / 2, top + 27, say(language, "its own B", "自己的 B"), 15, INK, "middle", bold=True)
     canvas.text(left + wide / 2, top + 47, _kb(of.b_bytes), 14, INK, "middle")
     top = y + 258

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from gemm_plots.figures import (
     bank_maps,
     by_size,
+    cluster_ring,
     clusters,
     fragments,
     half,
@@ -60,6 +61,7 @@ FAMILIES = (
     specialised,
     overlap,
     clusters,
+    cluster_ring,
     by_size,
     turns,
     stream_k,

@@ -165,8 +165,8 @@ def warp_squares(language: str) -> Canvas:
         _warp_card(canvas, x, top + 6, half, kernel, heading, language)
     canvas.arrow(MARGIN + half + 2, top + 110, MARGIN + half + 22, top + 110, INK, 2.4)
     words = (
-        "one block tile; pale: warp 0, dark: its thread 0; blue and orange: what the warp reads",
-        "一个线程块分块；浅色为 warp 0，深色为线程 0；蓝色与橙色为这个 warp 读取的部分",
+        "one block tile; pale: warp 0, dark: one thread; blue and orange: what the warp reads",
+        "一个线程块分块；浅色为 warp 0，深色为一个线程；蓝色与橙色为这个 warp 读取的部分",
     )
     canvas.height = layout.paragraph(canvas, top + 376, language, words, 13, fill=MUTED)
     return canvas
