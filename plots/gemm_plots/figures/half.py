@@ -97,10 +97,12 @@ def packs_and_pairs(language: str) -> Canvas:
     sums = "64 sums in 32 registers", "64 个累加结果，32 个寄存器"
     under = layout.paragraph(canvas, top + 60, language, sums, 15, right, layout.RIGHT - right, fill=C.ink, bold=True)
     for words in (
-        ("per k: 2 loads, 32 HFMA2", "每个 k：2 次读，32 条 HFMA2"),
-        ("(step 08: 4 loads, 64 FFMA)", "（步骤 08：4 次读，64 条 FFMA）"),
+        ("per k: 2 loads,", "每个 k：2 次读，"),
+        ("32 HFMA2", "32 条 HFMA2"),
+        ("(step 08: 4 loads,", "（步骤 08：4 次读，"),
+        ("64 FFMA)", "64 条 FFMA）"),
     ):
-        under = layout.paragraph(canvas, under + 6, language, words, 14, right, layout.RIGHT - right)
+        under = layout.paragraph(canvas, under + 2, language, words, 14, right, layout.RIGHT - right)
     canvas.height = top + TILE * high + 20
     return canvas
 

@@ -1,7 +1,7 @@
 """How a picture fills its page: narrow, so that a telephone shows it readably, its parts one below the other.
 
-Every function takes words as a pair, English and Chinese, and leaves room for the longer of the two, so that the picture
-has the same size in both languages. A y that comes back is where the next part begins.
+Every function takes words as a pair, English and Chinese. A y that comes back is where the next part begins; it depends
+on how many lines the words need, so that the picture of one language may be a little higher than that of the other.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,15 +24,10 @@ _CLOSING, _OPENING = "，。；：、）”！？", "（“"
 def page(language: str, heading: Pair, note: Pair = ("", "")) -> tuple[Canvas, float]:
     """A picture with its title and a muted line under it; the caller sets its height at last."""
     canvas = Canvas(WIDTH, 0, say(language, *heading))
-    _head(canvas, say(language, *heading), say(language, *note))
-    return canvas, max(_head(Canvas(WIDTH, 0, ""), *words) for words in zip(heading, note, strict=True))
-
-
-def _head(canvas: Canvas, heading: str, note: str) -> float:
-    y = paragraph(canvas, 34, "en", (heading, heading), 18, bold=True, step=1.3)
-    if note:
-        y = paragraph(canvas, y - 2, "en", (note, note), 13.5, fill=MUTED, step=1.35)
-    return y - 6
+    y = paragraph(canvas, 34, language, heading, 18, bold=True, step=1.3)
+    if any(note):
+        y = paragraph(canvas, y - 2, language, note, 13.5, fill=MUTED, step=1.35)
+    return canvas, y - 6
 
 
 def of_step(name: str, language: str, words: Pair, note: Pair = ("", "")) -> tuple[Canvas, float]:
@@ -54,10 +49,10 @@ def paragraph(
     bold: bool = False,
 ) -> float:
     """Words in as many lines as they need, the first one's baseline at y."""
-    broken = [wrap(each, size, width, bold) for each in words]
-    for index, line in enumerate(say(language, *broken)):
+    lines = wrap(say(language, *words), size, width, bold)
+    for index, line in enumerate(lines):
         canvas.text(x, y + index * size * step, line, size, fill, anchor, bold)
-    return float(round(y + max(map(len, broken)) * size * step))
+    return float(round(y + len(lines) * size * step))
 
 
 def wrap(text: str, size: float, width: float, bold: bool = False) -> list[str]:
@@ -106,20 +101,16 @@ def legend(
     A mark is the colour of a square; `outline:` before it draws an empty square, `line:` an upright line, `dash:` a
     dashed one. The key of a barrier is such a line.
     """
-    entries = list(entries)
-    rows = 0
-    for number, spoken in enumerate(("en", "zh-CN")):
-        left, row = x, 0
-        for mark, words in entries:
-            wide = 18 + text_width(words[number], size)
-            if left > x and left + wide > right:
-                left, row = x, row + 1
-            if spoken == language:
-                _mark(canvas, left, y + row * 21, mark)
-                canvas.text(left + 18, y + row * 21, words[number], size)
-            left += wide + 18
-        rows = max(rows, row + 1)
-    return y + rows * 21
+    left = x
+    for mark, words in entries:
+        text = say(language, *words)
+        wide = 18 + text_width(text, size)
+        if left > x and left + wide > right:
+            left, y = x, y + 21
+        _mark(canvas, left, y, mark)
+        canvas.text(left + 18, y, text, size)
+        left += wide + 18
+    return y + 21
 
 
 def _mark(canvas: Canvas, x: float, y: float, mark: str) -> None:

@@ -121,8 +121,9 @@ def _turn(canvas: Canvas, y: float, count: int, read: list[int], written: dict[i
         ),
     )
     for ink, heading, words in cards:
-        high = 76.0
+        lines = layout.wrap(say(language, *words), 13.5, layout.INNER - 24)
+        high = 38 + 19.0 * len(lines)
         parts.card(canvas, layout.MARGIN, y, layout.INNER, high, say(language, *heading), ink)
-        layout.paragraph(canvas, y + 42, language, words, 13.5, layout.MARGIN + 12, layout.INNER - 24)
+        canvas.lines(layout.MARGIN + 12, y + 42, lines, 13.5, 1.4)
         y += high + 10
     return y

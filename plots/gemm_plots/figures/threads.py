@@ -108,23 +108,23 @@ def _thread(canvas: Canvas, kernel: Kernel, y: float, right: float, language: st
         f"computes {rows}×{cols} = {rows * cols} element{'s' * (rows * cols > 1)} of C",
         f"计算 C 的 {rows}×{cols} = {rows * cols} 个元素",
     )
-    for words in (results, _copies(kernel)):
+    for words in (results, *_copies(kernel)):
         y = layout.paragraph(canvas, y + 3, language, words, 13, width=right - LEFT)
 
 
-def _copies(kernel: Kernel) -> Pair:
-    """How much of the tiles a thread copies."""
+def _copies(kernel: Kernel) -> tuple[Pair, Pair]:
+    """How much of the tiles a thread copies, in two lines."""
     a, b = kernel.reads_a, kernel.reads_b
     if kernel.bk == 1:
-        return "reads 1 float of A and 1 of B per k", "每个 k 读 A、B 各 1 个 float"
+        return ("reads per k:", "每个 k 读取："), ("1 float of A, 1 of B", "A、B 各 1 个 float")
 
     kinds = {1: "float", 4: "float4"}
     kind_a, kind_b = kinds[len(a[0][0])], kinds[len(b[0][0])]
     floats = kind_a + "s" if kind_a == "float" and len(a) > 1 else kind_a
     second = f"{len(b)}" if kind_a == kind_b else f"{len(b)} {kind_b}"
     return (
-        f"copies {len(a)} {floats} of A and {second} of B per slice of {kernel.bk}",
-        f"每片（K 方向 {kernel.bk}）拷贝 A {len(a)} 个 {kind_a}、B {len(b)} 个 {kind_b}",
+        (f"copies per slice of {kernel.bk}:", f"每片（K 方向 {kernel.bk}）拷贝："),
+        (f"{len(a)} {floats} of A, {second} of B", f"A {len(a)} 个 {kind_a}，B {len(b)} 个 {kind_b}"),
     )
 
 

@@ -119,8 +119,8 @@ def _barrier(canvas: Canvas, top: float, language: str) -> float:
         canvas.text((left + at) / 2, bottom - height - 5, f"{missing // KIB} KB", 13, C.ink, "middle", bold=True)
         missing -= brought
         canvas.arrow(at, bottom + 26, at, bottom + 3, tone.strong, 2.2)
-        words = say(language, f"{name}: {brought // KIB} KB", f"{name}：{brought // KIB} KB")
-        canvas.text(at, bottom + 41, words, layout.SMALL, tone.ink, "middle", bold=True)
+        landed = f"{name} {brought // KIB} KB"
+        canvas.text(at, bottom + 41, landed, layout.SMALL, tone.ink, "middle", bold=True)
         left = at
     canvas.line(first, bottom, end, bottom, DARK, 1.2)
     canvas.text(expect, bottom + 17, "expect_tx", layout.SMALL, INK, "middle", bold=True, mono=True)
