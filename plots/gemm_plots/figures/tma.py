@@ -51,7 +51,7 @@ def box(language: str) -> Canvas:
     swizzled = say(language, "in shared memory: swizzled", "在共享内存里：经过 swizzle")
     _chunks(canvas, layout.RIGHT - HALF, y, swizzled, "chunk ^ (row % 8)", True)
     canvas.arrow(MIDDLE - 24, y + 164, MIDDLE + 24, y + 164, INK, 2.4)
-    canvas.text(MIDDLE, y + 150, say(language, "engine", "引擎"), 14, INK, "middle", bold=True)
+    canvas.text(MIDDLE, y + 150, say(language, "engine", "引擎"), layout.SMALL, INK, "middle", bold=True)
     canvas.height = _barrier(canvas, y + 64 + 8 * UNIT + 28, language) + 18
     return canvas
 
