@@ -49,6 +49,16 @@ class LeftOut:
         """Its speed relative to the full kernel."""
         return self.record["tflops"] / self.full["tflops"]
 
+    @property
+    def in_turn(self) -> bool:
+        """Was each of the two timed in turn with the same library?"""
+        return all("ratio" in r for r in (self.record, self.full)) and self.record["baseline"] == self.full["baseline"]
+
+    @property
+    def gain_in_turn(self) -> float:
+        """The same by the ratios to the library in turn: a clock that fell or rose for both of them cancels."""
+        return self.record["ratio"] / self.full["ratio"]
+
     def words(self, language: str) -> str:
         """What it leaves out, and of which variant where that is not the default."""
         english, chinese = WORDS.get(self.record["variant"], (self.record["leaves_out"],) * 2)

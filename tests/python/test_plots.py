@@ -15,7 +15,18 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE)]
 
 import plots_course  # noqa: E402
-from gemm_plots import bottleneck_charts, catalogue, error_charts, markers, panels, records, swizzle_charts  # noqa: E402
+from gemm_plots import (  # noqa: E402
+    bottleneck_charts,
+    catalogue,
+    error_charts,
+    markers,
+    panels,
+    records,
+    style,
+    swizzle_charts,
+    tables,
+)
+from gemm_plots.course import Course  # noqa: E402
 from plots_course import LAST  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("plot_script", ROOT / "plots" / "plot.py")
@@ -371,6 +382,23 @@ def test_work_left_out_names_the_kernel_that_it_is_left_out_of():
         found = bottleneck_charts.full_kernel(records.Records(timings={"h200": rows}), "h200", record)
         assert found["variant"] == full
         assert bottleneck_charts.LeftOut(record, found).words("en") == words
+
+
+def test_gains_in_turn_are_quotients_of_the_ratios(tensor_course):
+    """The kernel that leaves work out was timed at a lower clock: the library beside it was 2 % slower, too."""
+    data = tensor_course / "plots" / "data"
+    found = records.load(data, tensor_course)
+    course = Course(tensor_course, data)
+    with pytest.raises(style.Missing, match="in turn with a library"):
+        tables.table(course, found, f"bottlenecks-in-turn:{LAST}", "en")
+    spread = {"ratio_p20": 0.9, "ratio_p80": 1.1}
+    full = plots_course.timing(LAST, 600.0, variant="complete", default=False, a="f16", acc="f16", ratio=1.0, **spread)
+    found.timings["h200"].append(full)
+    left_out = found.bottlenecks["h200"][0]
+    left_out |= {"tflops": 617.4, "baseline": "cublas", "ratio": 1.05, "ratio_p20": 1.04, "ratio_p80": 1.0651}
+    made = tables.table(course, found, f"bottlenecks-in-turn:{LAST}", "en").splitlines()[-2:]
+    assert made[0] == "| nothing: the full kernel | 600 | 1.000 | 0.900–1.100 | 1.00 |"
+    assert made[1] == "| the copy of A | 617 | 1.050 | 1.040–1.065 | 1.05 |"
 
 
 def test_an_error_over_k_needs_the_same_m_and_n(tensor_course):
