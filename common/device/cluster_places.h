@@ -17,7 +17,7 @@
 
 /// Writes the number of the multiprocessor that each block runs on. The block stays there for a while, so that no other
 /// takes its place.
-inline __global__ void note_multiprocessors(int* of_block) {
+static __global__ void note_multiprocessors(int* of_block) {
   int multiprocessor;
   asm volatile("mov.u32 %0, %%smid;\n" : "=r"(multiprocessor));
   of_block[blockIdx.x] = multiprocessor;
