@@ -391,11 +391,14 @@ def _l2_traffic(page: Page, step: Step) -> str:
         head = ["M = N = K", page.say("step", "步骤"), *(page.say(*names) for *names, _ in traffic.COLUMNS)]
         made = Table(head, texts=2)
         made.note = page.say(
-            "default variants, each launch counted once by Nsight Compute",
-            "均为默认变体，每项由 Nsight Compute 计数一次",
+            "default variants where none is named, each launch counted once by Nsight Compute",
+            "未注明的均为默认变体，每项由 Nsight Compute 计数一次",
         )
-        for (size, name), counts in traffic.counted(page.records, gpu, steps).items():
-            short = f"**{steps[name].short}**" if name == step.name else steps[name].short
+        for (size, name, variant), counts in traffic.counted(page.records, gpu, steps).items():
+            default = page.records.default_at(gpu, name, size)
+            is_default = default is None or variant == default["variant"]
+            short = steps[name].short if is_default else f"{steps[name].short}, `{variant}`"
+            short = f"**{short}**" if name == step.name and is_default else short
             made.rows.append([str(size), short, *(cell(counts) for *_, cell in traffic.COLUMNS)])
         return made if made.rows else None
 

@@ -38,6 +38,7 @@ struct Launch {
   Options options;
   Dim3 cluster{};  ///< blocks of one
   bool is_explicit_cluster = false;
+  uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
   Trace* trace = nullptr;  ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_cluster = 0;
