@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from . import energy, layout, panels, style
 from .course import Course, Step
 from .layout import Panel, Texts
-from .records import BASELINES, BEST_LIBRARY, Record, Records
+from .records import ALONE_SIZE, BASELINES, BEST_LIBRARY, Record, Records
 from .style import Missing, say
 
-SIZE = 8192  # at which each default was run alone
 SIZES = (8192, 16384)  # of the bars beside the main loop's limits
 LADDER = "hopper"
 PAIR = 2
@@ -28,8 +27,8 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
             f"每 FLOP 从 {style.number(max(every))} pJ 降到 {style.number(min(every))} pJ · {records.gpu_name(gpu)}"),
         say(
             language,
-            f"watts ÷ TFLOPS of each step's default at {SIZE}³, run alone for longer than the second that power is averaged over",
-            f"每一步的默认变体在 {SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
+            f"watts ÷ TFLOPS of each step's default at {ALONE_SIZE}³, run alone for longer than the second that power is averaged over",
+            f"每一步的默认变体在 {ALONE_SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
         ),
         [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))],
     )  # fmt: skip
@@ -77,11 +76,11 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
 def _measured(course: Course, records: Records) -> tuple[str, list[tuple[str, list[tuple[Step, Record]]]]]:
     """The GPU with most steps that were run alone, and by ladder these steps with their records."""
     gpu = records.most(records.alone)
-    found = {r["step"]: r for r in records.alone.get(gpu, []) if r.get("default") and r["m"] == SIZE}
+    found = {r["step"]: r for r in records.alone.get(gpu, []) if r.get("default") and r["m"] == ALONE_SIZE}
     groups = [(name, [(s, found[s.name]) for s in course.ladder(name) if s.name in found]) for name in course.ladders]
     groups = [(name, rows) for name, rows in groups if rows]
     if gpu is None or not groups:
-        raise Missing(f"no step was run alone at {SIZE}: ./gemm record --only power")
+        raise Missing(f"no step was run alone at {ALONE_SIZE}: ./gemm record --only power")
     return gpu, groups
 
 

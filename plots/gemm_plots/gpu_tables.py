@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .course import Course, Step
-from .records import REFERENCE_GPU, Record, Records
+from .records import ALONE_SIZE, REFERENCE_GPU, Record, Records
 
 
 def compared(records: Records) -> list[str]:
@@ -21,6 +21,12 @@ def timed(course: Course, records: Records, step: Step, size: int) -> list[Recor
     """The default's timing on each of the GPUs, beside the library that its ladder is measured against."""
     beside = course.yardstick(step.ladder)
     return [records.default_beside(gpu, step.name, size, beside) for gpu in compared(records)]
+
+
+def run_alone(records: Records, gpu: str, step: Step) -> Record | None:
+    """The default's run without a library beside it on one GPU, or nothing."""
+    found = (r for r in records.alone.get(gpu, []) if r["step"] == step.name and r.get("default"))
+    return next((r for r in found if r["m"] == ALONE_SIZE), None)
 
 
 def several(records: Records, gpu: str, layout: str) -> list[Record]:

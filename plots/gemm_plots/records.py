@@ -41,6 +41,7 @@ LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
 MAIN_LOOP_FILE = "main_loop"
 ALONE_FILE = "alone"
+ALONE_SIZE = 8192  # at which each default was run alone, for its power
 LATENCY_FILE = "latency"
 STREAM_K_FILE = "stream_k"
 SEVERAL_FILE = "several_gpus"

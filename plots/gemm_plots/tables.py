@@ -25,7 +25,7 @@ from . import (
     traffic,
 )
 from .course import Course, Step
-from .records import BASELINES, BEST_LIBRARY, CUBLASLT, CUTLASS, Record, Records
+from .records import ALONE_SIZE, BASELINES, BEST_LIBRARY, CUBLASLT, CUTLASS, Record, Records
 from .style import Missing, number, say
 
 Cells = list[str]
@@ -500,7 +500,7 @@ def _other_gpus(page: Page) -> str:
         made.head += [f"{name}, {size}³" for name in names] + [f"{name} ÷ {names[0]}" for name in names[1:]]
     for step in course.steps:
         small, large = (gpu_tables.timed(course, records, step, size) for size in (4096, 8192))
-        if not all(small[1:]):
+        if not any(small[1:] + large[1:]):
             continue
         cells = [page.link(step)]
         for found in (small, large):
@@ -509,6 +509,62 @@ def _other_gpus(page: Page) -> str:
     note = page.say(
         "TFLOPS of the defaults (in brackets: 20–80 %); a ratio other than 1.00 is bold where the two spreads do not overlap",
         "默认变体的 TFLOPS（括号内为 20–80 %）；两块 GPU 的范围不重叠且比值不是 1.00 时，比值用粗体",
+    )
+    return f"{note}\n\n{made}"
+
+
+def _other_gpus_shares(page: Page) -> str:
+    """The Hopper ladder's defaults on each GPU from 4096 on: speed, what it is to the first, share of the best library call."""
+    course, records = page.course, page.records
+    names = [gpu_tables.short_name(records, gpu) for gpu in gpu_tables.compared(records)]
+    made = Table([page.say("step", "步骤"), "M = N = K"])
+    made.head += [f"{name}, TFLOPS" for name in names] + [f"{name} ÷ {names[0]}" for name in names[1:]]
+    made.head += [page.say(f"{name}, of the best library call", f"{name}，相对最快的库调用") for name in names]
+    for step in course.steps:
+        for size in (4096, 8192, 16384) if course.yardstick(step.ladder) == BEST_LIBRARY else ():
+            found = gpu_tables.timed(course, records, step, size)
+            if not all(found[:1]) or not any(found[1:]):
+                continue
+            cells = [page.link(step), str(size), *map(_with_spread, found)]
+            cells += [_beside_the_first(r, found[0]) for r in found[1:]]
+            for ratio in (_in_turn(r)[1:] if r else [] for r in found):
+                cells.append(f"{ratio[0]} ({ratio[1]})" if ratio else "–")
+            made.rows.append(cells)
+    if not made.rows:
+        raise Missing("no step for Hopper was timed on two GPUs")
+    return str(made)
+
+
+def _other_gpus_power(page: Page) -> str:
+    """Every step's default run alone on each GPU: speed, watts, clock and energy per FLOP, and what it is to the first."""
+    records = page.records
+    gpus = [gpu for gpu in gpu_tables.compared(records) if records.alone.get(gpu)]
+    if len(gpus) < 2:
+        raise Missing("defaults were run alone on one GPU alone")
+    names = [gpu_tables.short_name(records, gpu) for gpu in gpus]
+    made = Table([page.say("step", "步骤")])
+    for name in names:
+        made.head += [f"{name}, TFLOPS", "W", "MHz", "pJ/FLOP"]
+    for name in names[1:]:
+        made.head += [f"{name} ÷ {names[0]}, {what}" for what in ("TFLOPS", "pJ/FLOP")]
+    for step in page.course.steps:
+        found = [gpu_tables.run_alone(records, gpu, step) for gpu in gpus]
+        if not all(found[:1]) or not any(found[1:]):
+            continue
+        cells = [page.link(step)]
+        for r in found:
+            watts = (
+                [f"{r['power_w']:.0f}", f"{r.get('sm_mhz', 0):.0f}", _figure(energy.per_flop(r))] if r else ["–"] * 3
+            )
+            cells += [_with_spread(r), *watts]
+        for r in found[1:]:
+            joules = f"{energy.per_flop(r) / energy.per_flop(found[0]):.2f}" if r else "–"
+            cells += [_beside_the_first(r, found[0]), joules]
+        made.rows.append(cells)
+    note = page.say(
+        f"defaults at {ALONE_SIZE}³, run alone; in brackets 20–80 %; a ratio of the speeds other than 1.00 is bold "
+        "where the two spreads do not overlap",
+        f"默认变体在 {ALONE_SIZE}³ 单独运行；括号内为 20–80 %；两块 GPU 的范围不重叠且速度之比不是 1.00 时，比值用粗体",
     )
     return f"{note}\n\n{made}"
 
@@ -853,6 +909,8 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "stream-k": _stream_k,
     "error": _error,
     "other-gpus": _other_gpus,
+    "other-gpus-shares": _other_gpus_shares,
+    "other-gpus-power": _other_gpus_power,
     "other-gpus-latencies": _other_gpus_latencies,
     "published-speeds": _published,
     "several-gpus-row": partial(_several_gpus, layout="row"),

@@ -57,6 +57,37 @@ def test_every_gpu_is_compared_with_the_first(two, language):
     assert row[3] == "**0.98**"
 
 
+def test_a_step_timed_at_one_of_the_sizes_has_a_row(two):
+    for found in two.timings.values():
+        found += [{**r, "step": "12_half_pack"} for r in found]
+    two.timings["h100"] = [r for r in two.timings["h100"] if (r["step"], r["m"]) != (STEP, 4096)]
+    row, other = rows(tables.table(COURSE, two, "other-gpus", "en"))
+    assert row[1:4] == ["50.0 (48.5–51.5)", "–", "–"] and row[4:] == other[4:]
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_hopper_steps_with_their_share_of_the_best_library_call(two, language):
+    for gpu, tflops in (("h200", 650.0), ("h100", 680.0)):
+        spans = {
+            "baseline": "best_library",
+            "ratio_p20": tflops / 701,
+            "ratio_p80": tflops / 699,
+            "ratio": tflops / 700,
+        }
+        two.timings[gpu].append(plots_course.timing("25_overlapped_store", tflops, (8192,) * 3, **spans))
+    (row,) = rows(tables.table(COURSE, two, "other-gpus-shares", language))  # FP32 steps have no share of it
+    assert row[1:5] == ["8192", "650 (650–650)", "680 (680–680)", "**1.05**"]
+    assert row[5:] == ["0.929 (0.927–0.930)", "0.971 (0.970–0.973)"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_power_of_every_step_that_ran_alone_on_both(two, language):
+    two.alone["h200"] += [{**two.alone["h200"][0], "step": "12_half_pack"}]
+    (row,) = rows(tables.table(COURSE, two, "other-gpus-power", language))
+    alone = ["50.0 (48.5–51.5)", "650", "1980", "13.0", "49.0 (47.5–50.5)", "640", "1980", "13.1"]
+    assert row[1:] == [*alone, "0.98", "1.00"]
+
+
 @pytest.mark.parametrize("language", ["en", "zh-CN"])
 def test_loads_on_each_gpu_by_the_bytes_that_they_go_round_in(two, language):
     for gpu, cycles in (("h100", 690.0), ("h200", 667.4)):
@@ -80,6 +111,8 @@ def test_other_pages_show_the_first_alone(two):
     ("name", "says"),
     [
         ("other-gpus", "timed on one GPU alone"),
+        ("other-gpus-shares", "no step for Hopper was timed on two GPUs"),
+        ("other-gpus-power", "run alone on one GPU alone"),
         ("other-gpus-latencies", "measured on one GPU alone"),
         ("several-gpus-row", "no product on several GPUs is recorded"),
     ],
