@@ -270,7 +270,7 @@ def _cutlass(page: Page) -> str:
 
     def of(gpu: str) -> Table | None:
         head = [page.say("step", "步骤"), page.say("types", "类型"), "M = N = K", "TFLOPS", "CUTLASS"]
-        head += [page.of(CUTLASS), page.say("of the library", "相对库")]
+        head += [page.of(CUTLASS), "20–80 %", page.say("of the library", "相对库")]
         made = Table([*head, page.say("its kernel", "它的 kernel")], texts=2, remark=True)
         for step in page.course.steps:
             rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
@@ -283,7 +283,7 @@ def _cutlass(page: Page) -> str:
                     step_charts.kind_in_words(r, page.language),
                     str(r["m"]),
                 ]
-                cells += [_speed(r), _figure(r["baseline_tflops"]), _percent(r["ratio"])]
+                cells += [_speed(r), _figure(r["baseline_tflops"]), _percent(r["ratio"]), _span_of_ratio(r)]
                 made.rows.append([*cells, _percent(library.get(_measured(r))), r["baseline_kernel"]])
                 made.used.append(r)
         made.note = page.say(
@@ -293,6 +293,12 @@ def _cutlass(page: Page) -> str:
         return made if made.rows else None
 
     return _by_gpu(page, page.course.steps, of, "no timing beside CUTLASS")
+
+
+def _span_of_ratio(record: Record) -> str:
+    """The 20th and 80th percentile of the ratio over the rounds, in percent: `101.4–102.4%`."""
+    low, high = (record.get(key) for key in ("ratio_p20", "ratio_p80"))
+    return f"{100 * low:.1f}–{high:.1%}" if low and high else "–"
 
 
 def _measured(record: Record) -> tuple[str, int, int, int]:

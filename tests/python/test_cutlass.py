@@ -91,7 +91,8 @@ def course(tmp_path):
     root = plots_course.make(tmp_path)
     beside = {"baseline": "cutlass", "baseline_tflops": 40.0, "baseline_kernel": CHOSEN, "date": "2026-11-22"}
     rows = records.read_lines(root / "plots" / "data" / "h200" / f"{LAST}.jsonl", root)
-    rows += [plots_course.timing(LAST, 52.0, (s, s, s), **beside, ratio=1.3) for s in (8192, 4096)]
+    ratios = {"ratio": 1.3, "ratio_p20": 1.294, "ratio_p80": 1.31}
+    rows += [plots_course.timing(LAST, 52.0, (s, s, s), **beside, **ratios) for s in (8192, 4096)]
     rows.append(plots_course.timing(LAST, 44.0, variant="other", default=False, **beside, ratio=1.1))
     plots_course.write(root / "plots" / "data" / "h200" / f"{LAST}.jsonl", rows)
     style.apply()
@@ -102,14 +103,14 @@ def test_the_table_has_every_timing_with_the_share_of_the_library_beside_it(cour
     text = tables.table(*course, "cutlass", "en")
     where, _, head, _, *rows = text.splitlines()
     assert where.startswith("**NVIDIA H200**, CUDA 13.0, driver 580.159, 2026-11-22; the library: cuBLAS")
-    assert "| of CUTLASS | of the library | its kernel |" in head
+    assert "| of CUTLASS | 20–80 % | of the library | its kernel |" in head
     step = f"[{LAST}](steps/{LAST}/)"
     assert rows == [
-        f"| {step} `other` | FP32 | 4096 | 44.0 | 40.0 | 110.0% | 90.0% | {CHOSEN} |",
-        f"| {step} `plain` | FP32 | 4096 | 52.0 | 40.0 | 130.0% | 104.0% | {CHOSEN} |",
-        f"| {step} `plain` | FP32 | 8192 | 52.0 | 40.0 | 130.0% | 104.0% | {CHOSEN} |",
+        f"| {step} `other` | FP32 | 4096 | 44.0 | 40.0 | 110.0% | – | 90.0% | {CHOSEN} |",
+        f"| {step} `plain` | FP32 | 4096 | 52.0 | 40.0 | 130.0% | 129.4–131.0% | 104.0% | {CHOSEN} |",
+        f"| {step} `plain` | FP32 | 8192 | 52.0 | 40.0 | 130.0% | 129.4–131.0% | 104.0% | {CHOSEN} |",
     ]
-    assert "| 相对 CUTLASS | 相对库 | 它的 kernel |" in tables.table(*course, "cutlass", "zh-CN")
+    assert "| 相对 CUTLASS | 20–80 % | 相对库 | 它的 kernel |" in tables.table(*course, "cutlass", "zh-CN")
 
 
 def test_the_ladders_have_it_as_a_line_and_the_steps_have_no_column_for_it(course):
