@@ -1,6 +1,6 @@
 """`python -m lab.l2_traffic 25 26`: what a step's blocks received by TMA, and what crossed from L2 for that.
 
-Starts the default variant once per size under Nsight Compute and puts what it counted among the records of
+Starts the default variant (or --variant) once per size under Nsight Compute and puts what it counted among the records of
 plots/data/<gpu>/profile.jsonl, for the table of step 26. Needs a GPU with a request coalescer in front of L2 (H100, H200).
 """
 
@@ -30,16 +30,21 @@ def records(output: str, step: str) -> list[Record]:
     return found
 
 
-def counted(step: Path, size: int, ncu: str, limit: float) -> list[Record]:
+def counted(step: Path, size: int, variant: str | None, ncu: str, limit: float) -> list[Record]:
     """What is counted of one launch. The caches stay as they are: in a long series they are warm as well."""
     warm = ("--cache-control", "none")
-    return records(profiled(step, profile_records.KERNELS, ["--size", size], ncu, METRICS, limit, warm), step.name)
+    work = ["--size", size, *(["--variant", variant] if variant else [])]
+    return records(profiled(step, profile_records.KERNELS, work, ncu, METRICS, limit, warm), step.name)
 
 
 def main() -> int:
     """Profiles steps; exit code 2 where that cannot be done."""
-    asked = profile_records.arguments(__doc__, "that copy by TMA").parse_args()
-    return profile_records.record("l2_traffic", asked, lambda step, size: counted(step, size, asked.ncu, asked.limit))
+    parser = profile_records.arguments(__doc__, "that copy by TMA")
+    parser.add_argument("--variant", help="that is launched (default: the step's default)")
+    asked = parser.parse_args()
+    return profile_records.record(
+        "l2_traffic", asked, lambda step, size: counted(step, size, asked.variant, asked.ncu, asked.limit)
+    )
 
 
 if __name__ == "__main__":

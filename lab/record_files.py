@@ -15,6 +15,7 @@ IDENTITY = (
     *("step", "variant", "m", "n", "k", "lda", "ldb", "ldc"),
     *("a", "acc", "c", "layout", "alpha", "beta", "baseline", "options"),
     *("limit", "metric", "swizzle_stride", "latency"),  # of limits.jsonl, profile.jsonl and latency.jsonl
+    *("way", "product", "gpus", "chunks", "nccl_blocks"),  # of several_gpus.jsonl
 )
 
 Record = dict[str, Any]

@@ -33,7 +33,12 @@ constexpr std::array IDENTITY = {"step",
                                  "limit",
                                  "metric",
                                  "swizzle_stride",
-                                 "latency"};
+                                 "latency",
+                                 "way",
+                                 "product",
+                                 "gpus",
+                                 "chunks",
+                                 "nccl_blocks"};
 
 bool same_measurement(const ordered_json& x, const ordered_json& y) {
   return std::all_of(IDENTITY.begin(), IDENTITY.end(),

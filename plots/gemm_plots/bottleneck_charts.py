@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import findings, panels, style
+from . import findings, layout, panels, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import COMPLETE, Record, Records
 from .step_charts import kind
 from .style import Missing, say
@@ -33,6 +34,9 @@ WORDS = {
 }
 
 
+_LEFT = 1.5  # inches for the words
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """One kernel that leaves work out, and the full one at the same size."""
@@ -44,6 +48,16 @@ class LeftOut:
     def gain(self) -> float:
         """Its speed relative to the full kernel."""
         return self.record["tflops"] / self.full["tflops"]
+
+    @property
+    def in_turn(self) -> bool:
+        """Was each of the two timed in turn with the same library?"""
+        return all("ratio" in r for r in (self.record, self.full)) and self.record["baseline"] == self.full["baseline"]
+
+    @property
+    def gain_in_turn(self) -> float:
+        """The same by the ratios to the library in turn: a clock that fell or rose for both of them cancels."""
+        return self.record["ratio"] / self.full["ratio"]
 
     def words(self, language: str) -> str:
         """What it leaves out, and of which variant where that is not the default."""
@@ -100,18 +114,35 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     colours = [style.BLUE, style.GREEN, style.GREY, style.PLUM]
     bars = {n: [(i, r.gain, r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
                 r.record["variant"] == n] for n in names}  # fmt: skip
-    thick, between = 0.21, 0.17
-    height = 1.85 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
-    width = 9.4
-    drawn, (ax,) = style.figure(width, height)
-    drawn.subplots_adjust(left=2.15 / width, right=1 - 0.35 / width, top=1 - 0.98 / height, bottom=0.8 / height)
+    thick, between = 0.19, 0.14
+    height = 0.1 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
+    entries = []
+    for index, (size, rows) in enumerate(by_size.items()):
+        full = style.number(next((r for r in rows if r.full.get("default")), rows[0]).full["tflops"])
+        text = say(language, f"{size}³ (full: {full} TFLOPS)", f"{size}³（完整：{full} TFLOPS）")
+        entries.append(("box", colours[index % len(colours)], text))
+    if any(name in names for name in marks):
+        source = course.published()["bottlenecks"]["source"]
+        entries.append(("box", style.AMBER, source["zh-CN" if language == "zh-CN" else "en"]))
+    where = records.gpu_name(gpu)
+    texts = Texts(
+        findings.left_out(step, [(r.words(language), r.gain) for rows in by_size.values() for r in rows], language),
+        say(
+            language,
+            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
+            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
+        ),
+        entries,
+        panels.conditions(records, gpu, language),
+    )
+    drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, 0.15)
     longest = max([1.0, *marks.values(), *(r.gain for rows in by_size.values() for r in rows)])
     y, middles = 0.0, []
     for name in names:
         first = y
         for index, gain, tflops in bars[name]:
             ax.barh(y, gain, thick * 0.88, color=colours[index % len(colours)], zorder=2)
-            _gain(ax, gain, y, f"×{gain:.2f} · {style.number(tflops)} TFLOPS")
+            _gain(ax, gain, y, f"×{gain:.2f} · {style.number(tflops)}")
             y += thick
         if name in marks:
             ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)
@@ -122,30 +153,12 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     ax.axvline(1, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
     ax.set_xlim(0, longest * 1.25)
     ax.set_ylim(y - between, -0.2)
-    ax.set_yticks(middles, [words[n].replace(" (", "\n(").replace("（", "\n（") for n in names])
-    ax.tick_params(axis="y", length=0)
+    ax.set_yticks([])
+    for name, middle in zip(names, middles, strict=True):
+        label = "\n".join(layout.wrap(words[name], _LEFT - 0.2, style.SMALL))
+        style.lines_of_text(ax, label, (0, middle), ax.get_yaxis_transform(), -7, ha="right")
     ax.grid(axis="x")
     ax.set_xlabel(say(language, "speed relative to the full kernel", "相对完整 kernel 的速度"))
-    where = records.gpu_name(gpu)
-    style.heading(
-        drawn,
-        findings.left_out(step, [(r.words(language), r.gain) for rows in by_size.values() for r in rows], language),
-        say(
-            language,
-            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
-            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
-        ),
-    )
-    entries = []
-    for index, (size, rows) in enumerate(by_size.items()):
-        full = style.number(next((r for r in rows if r.full.get("default")), rows[0]).full["tflops"])
-        text = say(language, f"{size}³ (full: {full} TFLOPS)", f"{size}³（完整：{full} TFLOPS）")
-        entries.append(("box", colours[index % len(colours)], text))
-    if any(name in names for name in marks):
-        source = course.published()["bottlenecks"]["source"]
-        entries.append(("box", style.AMBER, source["zh-CN" if language == "zh-CN" else "en"]))
-    style.legend(drawn, entries, 0.78)
-    style.footnote(drawn, panels.conditions(records, gpu, language))
     return drawn
 
 
@@ -157,7 +170,7 @@ def _gain(ax: Axes, gain: float, y: float, text: str) -> None:
         (5, 0),
         textcoords="offset points",
         va="center",
-        fontsize=8.5,
+        fontsize=style.SMALL,
         zorder=6,
         bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.3, "alpha": 0.85},
     )

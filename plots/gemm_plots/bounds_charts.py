@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import panels, style
+from . import layout, panels, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import Record, Records
 from .style import Missing, say
 
@@ -164,12 +165,14 @@ def _drawn(
     words: Mapping[str, tuple[str, str]] = _WORDS,
 ) -> Figure:
     """The bars with their marks, under a title and a note, over a foot."""
-    inches, left, right = 6.05, 2.15, 0.75
+    right = 0.56  # for the bounds beyond the axis
+    inches = layout.WIDTH - layout.NAMES - right
     top = 1.12 * panels.axis_top(lines, [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)])
-    height = 1.9 + 0.36 * len(rows)
-    drawn, (ax,) = style.figure(left + inches + right, height)
-    width = drawn.get_figwidth()
-    drawn.subplots_adjust(left=left / width, right=1 - right / width, top=1 - 1.12 / height, bottom=0.78 / height)
+    title, note, foot = texts
+    marks = [("tick", colour, say(language, *words[colour])) for colour in words if colour in rows[0].bounds]
+    legend = [("box", style.BLUE, say(language, "measured", "实测")), *marks]
+    panel = Panel(0.28 * len(rows), panels.room_above(lines, top, inches))
+    drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], layout.NAMES, right)
     for place, row in enumerate(rows):
         speed = row.record["tflops"]
         ax.barh(place, speed, 0.66, color=style.BLUE, zorder=2)
@@ -187,18 +190,13 @@ def _drawn(
     ax.set_xlim(0, top)
     panels.bar_rows(ax, [row.step.short for row in rows])
     ax.set_xlabel("TFLOPS")
-    title, note, foot = texts
-    style.heading(drawn, title, note)
-    marks = [("tick", colour, say(language, *words[colour])) for colour in words if colour in rows[0].bounds]
-    style.legend(drawn, [("box", style.BLUE, say(language, "measured", "实测")), *marks], 0.76)
-    style.footnote(drawn, foot)
     return drawn
 
 
 def _mark(ax: Axes, place: float, bound: float, colour: str, top: float) -> None:
-    """A bound as an upright mark; at the edge, with its figure, where it lies beyond the axis."""
+    """A bound as an upright mark; beside the axes, with its figure, where it lies beyond the axis."""
     if bound <= top:
         ax.plot([bound, bound], [place - _TICK, place + _TICK], color=colour, lw=3, solid_capstyle="butt", zorder=3.5)
     else:
-        ax.annotate(f"{style.number(bound)} →", (top, place), (-2, 0), textcoords="offset points", ha="right",
-                    va="center", fontsize=9, color=colour, zorder=4)  # fmt: skip
+        ax.annotate(f"{style.number(bound)} →", (top, place), (2, 0), textcoords="offset points",
+                    va="center", fontsize=style.SMALL, color=colour)  # fmt: skip

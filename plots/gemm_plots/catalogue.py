@@ -47,7 +47,6 @@ OF_A_LADDER = {
 OF_A_STEP = {
     "sizes": step_charts.step_sizes,
     "variants": step_charts.variants,
-    "counts": count_charts.step_counts,
     "hgemm125": sweep_charts.hgemm125,
     "swizzle": swizzle_charts.over_stride,
     "stages": swizzle_charts.stages,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gemm_plots.figures.text import Words
 
-from . import findings, panels, style
+from . import findings, layout, panels, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import Record, Records
 from .style import Missing, say
 
@@ -112,78 +112,46 @@ def shared_parts(record: Record) -> tuple[float, float, float, float]:
     )
 
 
-def _bars(rows: list[tuple[str, Record]], columns: int) -> tuple[Figure, list[Axes]]:
-    height = 1.55 + 0.32 * len(rows)
-    left = max(2.0, max(style.em(name) for name, _ in rows) * 10 / 72 + 0.25)
-    width = left + (7.4 if columns == 1 else 8.6)
-    drawn, axes = style.figure(width, height, columns=columns, sharey=True)
-    drawn.subplots_adjust(
-        left=left / width, right=1 - 0.3 / width, top=1 - 1.12 / height, bottom=0.42 / height, wspace=0.12
-    )
-    for ax in axes:
-        panels.bar_rows(ax, [name for name, _ in rows])
-    return drawn, axes
-
-
-def _size(rows: list[tuple[str, Record]]) -> str:
+def _size(rows: Sequence[tuple[Step, Record]]) -> str:
     sizes = {(r["m"], r["n"], r["k"]) for _, r in rows}
     return ", ".join(f"{m}³" if m == n == k else f"{m}×{n}×{k}" for m, n, k in sorted(sizes))
 
 
+# The parts of a bar as shared_parts gives them: colour, English, Chinese.
+PARTS = (
+    (style.BLUE, "loads", "读"),
+    (style.RED, "bank conflicts of loads", "读的 bank 冲突"),
+    ("#7fb0e6", "stores and asynchronous copies", "写与异步拷贝"),
+    ("#e79a8e", "bank conflicts of stores", "写的 bank 冲突"),
+)
+
+
 def bank_conflicts(course: Course, records: Records, name: str, language: str) -> Figure:
-    """Shared-memory wavefronts per 1000 multiply-adds: what is needed, and what conflicts add."""
+    """Shared-memory wavefronts per 1000 multiply-adds: what loads and stores need, and what conflicts add to each."""
     found = [(s, r) for s, r in counted(course, records, name) if sum(shared_parts(r))]
-    rows = [(s.short, r) for s, r in found]
-    if not rows:
+    if not found:
         raise Missing(f"no shared-memory access counted in the {name} ladder")
-    title = findings.conflicts_of_ladder(name.upper(), [(s, _conflicts(r)) for s, r in found], language)
-    return _wavefronts(rows, title, language, chosen(found, language), one_scale=True)
-
-
-def step_counts(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """The same for the variants of one step."""
-    rows = [(r["variant"], r) for r in records.counted_variants(step.name) if sum(shared_parts(r))]
-    if len(rows) < 2:
-        raise Missing(f"fewer than two variants of {step.name} with shared memory counted")
-    title = findings.conflicts([(name, r, _conflicts(r)) for name, r in rows], language)
-    return _wavefronts(rows, title, language, name=step.short)
-
-
-def _conflicts(record: Record) -> float:
-    """Bank conflicts per 1000 multiply-adds, of loads and stores."""
-    return sum(shared_parts(record)[1::2])
-
-
-def _wavefronts(
-    rows: list[tuple[str, Record]],
-    title: str,
-    language: str,
-    remark: str = "",
-    one_scale: bool = False,
-    name: str = "",
-) -> Figure:
-    """Loads beside stores; `one_scale`: on axes of one length, else each panel as far as its longest bar."""
-    drawn, axes = _bars(rows, 2)
-    parts = [shared_parts(record) for _, record in rows]
-    longest = [max(p[first] + p[first + 1] for p in parts) for first in (0, 2)]
-    names = (say(language, "loads", "读"), say(language, "stores and asynchronous copies", "写与异步拷贝"))
-    for ax, first, what, top in zip(axes, (0, 2), names, longest, strict=True):
-        for row, (needed, extra) in enumerate(p[first : first + 2] for p in parts):
-            ax.barh(row, needed, 0.66, color=style.BLUE, zorder=2)
-            ax.barh(row, extra, 0.66, left=needed, color=style.RED, zorder=2)
-            text = style.number(needed + extra) if needed + extra else "0"
-            share = f"  ({extra / (needed + extra):.0%})" if extra else ""
-            panels.bar_text(ax, needed + extra, row, text + share)
-        ax.set_xlim(0, 1.3 * (max(longest) if one_scale else top) or 1)
-        ax.set_title(what, fontsize=10)
-    note = say(
-        language,
-        f"shared-memory wavefronts per 1000 multiply-adds, counted at {_size(rows)}; in brackets: the share of conflicts",
-        f"每 1000 次乘加的共享内存波前（wavefront）数，模拟器计数，{_size(rows)}；括号内为冲突所占比例",
+    conflicts = [(s, sum(shared_parts(r)[1::2])) for s, r in found]
+    texts = Texts(
+        findings.conflicts_of_ladder(name.upper(), conflicts, language),
+        say(
+            language,
+            f"shared-memory wavefronts per 1000 multiply-adds, counted at {_size(found)}; in brackets: the share of conflicts",
+            f"每 1000 次乘加的共享内存波前（wavefront）数，模拟器计数，{_size(found)}；括号内为冲突所占比例",
+        )
+        + chosen(found, language),
+        [("box", colour, say(language, english, chinese)) for colour, english, chinese in PARTS],
     )
-    style.heading(drawn, title, (name and name + say(language, ": ", "：")) + note + remark)
-    needed, conflicts = say(language, "without conflict", "无冲突所需"), say(language, "bank conflicts", "bank 冲突")
-    style.legend(drawn, [("box", style.BLUE, needed), ("box", style.RED, conflicts)], 0.76)
+    drawn, (ax,) = layout.page(texts, [Panel(0.27 * len(found), below=0.3)], layout.NAMES, 0.3)
+    for row, (_, record) in enumerate(found):
+        at, parts = 0.0, shared_parts(record)
+        for value, (colour, *_) in zip(parts, PARTS, strict=True):
+            ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
+            at += value
+        extra = sum(parts[1::2])
+        panels.bar_text(ax, at, row, style.number(at) + (f"  ({extra / at:.0%})" if extra else ""))
+    ax.set_xlim(0, 1.25 * max(sum(shared_parts(record)) for _, record in found))
+    panels.bar_rows(ax, [step.short for step, _ in found])
     return drawn
 
 
@@ -191,32 +159,29 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
     """Warp instructions (PTX) by class, per as many multiply-adds as the ladder's arithmetic instruction does."""
     unit, per, nothing_but = UNITS.get(name, TENSOR_UNIT)
     found = counted(course, records, name)
-    rows = [(s.short, r) for s, r in found]
-    drawn, (ax,) = _bars(rows, 1)
-    longest, totals = 0.0, []
-    for row, (_, record) in enumerate(rows):
-        by_class = record["counts"].get("by_class", {})
-        at = 0.0
-        for keys, colour, *_ in CLASSES:
-            value = sum(by_class.get(key, 0) for key in keys) * unit / fmas(record)
-            ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
-            at += value
-        panels.bar_text(ax, at, row, f"{at:.2f}")
-        totals.append((found[row][0], at))
-        longest = max(longest, at)
-    ax.axvline(1, color=style.INK, ls=(0, (1, 1.5)), lw=1.5)
-    ax.set_xlim(0, longest * 1.1)
-    style.heading(
-        drawn,
+    scaled = [
+        [sum(r["counts"].get("by_class", {}).get(key, 0) for key in keys) * unit / fmas(r) for keys, *_ in CLASSES]
+        for _, r in found
+    ]
+    totals = [(step, sum(parts)) for (step, _), parts in zip(found, scaled, strict=True)]
+    texts = Texts(
         findings.instructions(name.upper(), totals, per(language), language),
         say(
             language,
-            f"PTX executed by warps, counted by the simulator at {_size(rows)}; dotted: 1, {nothing_but(language)}",
-            f"模拟器执行的 PTX 指令，{_size(rows)}；点线为 1，即{nothing_but(language)}",
+            f"PTX executed by warps, counted by the simulator at {_size(found)}; dotted: 1, {nothing_but(language)}",
+            f"模拟器执行的 PTX 指令，{_size(found)}；点线为 1，即{nothing_but(language)}",
         )
         + chosen(found, language),
+        [("box", colour, say(language, english, chinese)) for _, colour, english, chinese in CLASSES],
     )
-    style.legend(
-        drawn, [("box", colour, say(language, english, chinese)) for _, colour, english, chinese in CLASSES], 0.76
-    )
+    drawn, (ax,) = layout.page(texts, [Panel(0.27 * len(found), below=0.3)], layout.NAMES, 0.3)
+    for row, parts in enumerate(scaled):
+        at = 0.0
+        for value, (_, colour, *_) in zip(parts, CLASSES, strict=True):
+            ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
+            at += value
+        panels.bar_text(ax, at, row, f"{at:.2f}")
+    ax.axvline(1, color=style.INK, ls=(0, (1, 1.5)), lw=1.5)
+    ax.set_xlim(0, 1.12 * max(total for _, total in totals))
+    panels.bar_rows(ax, [step.short for step, _ in found])
     return drawn

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
-from . import energy, panels, style
+from . import energy, layout, panels, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import BASELINES, BEST_LIBRARY, Record, Records
 from .style import Missing, say
 
@@ -13,16 +16,37 @@ SIZE = 8192  # at which each default was run alone
 SIZES = (8192, 16384)  # of the bars beside the main loop's limits
 LADDER = "hopper"
 PAIR = 2
+_COLUMNS = (1.19, 1.3, 1.42)  # right edges of the figures beside the energies, in widths of the axes
 
 
 def per_flop(course: Course, records: Records, language: str) -> Figure:
     """Picojoules per FLOP of every step's default, by ladder, beside those of the instruction alone."""
     gpu, groups = _measured(course, records)
-    height = 1.4 + 0.27 * sum(len(rows) + 1.3 for _, rows in groups)
-    width = 9.4
-    drawn, (ax,) = style.figure(width, height)
-    drawn.subplots_adjust(left=2.1 / width, right=1 - 2.55 / width, top=1 - 0.82 / height, bottom=0.62 / height)
-    y, ticks, names, values = 0.0, [], [], []
+    every = [energy.per_flop(record) for _, rows in groups for _, record in rows]
+    texts = Texts(
+        say(language, f"From {style.number(max(every))} to {style.number(min(every))} pJ per FLOP · {records.gpu_name(gpu)}",
+            f"每 FLOP 从 {style.number(max(every))} pJ 降到 {style.number(min(every))} pJ · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            f"watts ÷ TFLOPS of each step's default at {SIZE}³, run alone for longer than the second that power is averaged over",
+            f"每一步的默认变体在 {SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
+        ),
+        [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))],
+    )  # fmt: skip
+    rows_in_all = sum(len(rows) + 1.3 for _, rows in groups)
+    drawn, (ax,) = layout.page(texts, [Panel(0.22 * rows_in_all, above=0.25)], layout.NAMES, 1.45)
+    for column, head in zip(_COLUMNS, ("pJ/FLOP", "W", "MHz"), strict=True):
+        ax.text(
+            column,
+            1.005,
+            head,
+            ha="right",
+            va="bottom",
+            fontsize=style.SMALL,
+            color=style.MUTED,
+            transform=ax.transAxes,
+        )
+    y, ticks, names = 0.0, [], []
     for name, rows in groups:
         style.group_name(ax, y, course.ladder_name(name, language))
         limit = _limit(records, gpu, *rows[-1])
@@ -33,30 +57,20 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
             y += 1
             value = energy.per_flop(record)
             ax.plot(value, y, "o", color=style.BLUE, ms=6.5, mec="white", mew=0.8, zorder=4)
-            told = f"{style.number(value)} pJ · {record['power_w']:.0f} W · {record.get('sm_mhz', 0):.0f} MHz"
-            ax.text(1.02, y, told, fontsize=9, va="center", transform=ax.get_yaxis_transform())
+            told = (style.number(value), f"{record['power_w']:.0f}", f"{record.get('sm_mhz', 0):.0f}")
+            for column, figure in zip(_COLUMNS, told, strict=True):
+                ax.text(
+                    column, y, figure, ha="right", va="center", fontsize=style.SMALL, transform=ax.get_yaxis_transform()
+                )
             ticks.append(y)
             names.append(step.short)
-            values.append(value)
         y += 1.3
-    panels.log_axis(ax, min(values) / 1.6, max(values) * 1.6)
+    panels.log_axis(ax, min(every) / 1.6, max(every) * 1.6)
     ax.set_xlabel(say(language, "pJ per FLOP (logarithmic)", "每 FLOP 的能量，pJ（对数坐标）"))
     ax.set_ylim(y - 0.6, -0.7)
     ax.set_yticks(ticks, names)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
-    first, last = style.number(max(values)), style.number(min(values))
-    style.heading(
-        drawn,
-        say(language, f"From {first} to {last} pJ per FLOP · {records.gpu_name(gpu)}",
-            f"每 FLOP 从 {first} pJ 降到 {last} pJ · {records.gpu_name(gpu)}"),
-        say(
-            language,
-            f"watts ÷ TFLOPS of each step's default at {SIZE}³, run alone for longer than the second that power is averaged over",
-            f"每一步的默认变体在 {SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
-        ),
-    )  # fmt: skip
-    style.legend(drawn, [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))], 0.74)
     return drawn
 
 
@@ -84,30 +98,12 @@ def limits(course: Course, records: Records, language: str) -> Figure:
     if gpu is None:
         raise Missing("no main loop was measured where the steps were: build/lab/main_loop/main_loop")
     lines = _lines(records.main_loops[gpu], language)
-    bars: list[tuple[str, Record, str]] = []
-    for size, colour in zip(SIZES, (style.BLUE, style.GREY), strict=True):
-        found = [(s, records.default_beside(gpu, s.name, size, BEST_LIBRARY)) for s in steps]
-        bars += [(f"{s.short}, {size}³", r, colour) for s, r in found if r]
-        library = records.baseline_at(gpu, [s.name for s in steps], size, baseline=BEST_LIBRARY)
-        if library:
-            bars.append((f"{BASELINES[BEST_LIBRARY](language)}, {size}³", {"tflops": library}, style.AMBER))
+    groups = {size: _bars_at(records, gpu, steps, size, language) for size in SIZES}
     whole = energy.pick(records.main_loops[gpu], energy.FITTED_TILE, 1)
-    if whole is None or not bars:
+    if whole is None or not any(groups.values()):
         raise Missing(f"no timing of the {LADDER} ladder at {SIZES}, or no loop of a whole main loop")
     end = style.number(whole["tflops"])
-    inches, top = 5.6, 1.04 * max(line.tflops for line in lines)
-    rows = 1 + max(row for _, row, _ in panels.label_rows(lines, top, inches))
-    above, height = 0.85 + 0.17 * rows, 0.85 + 0.17 * rows + 0.55 + 0.3 * len(bars)
-    drawn, (ax,) = panels.gpu_panels(records, [gpu], height, inches, 2.7, 0.75, above, 0.55)
-    for row, (_, record, colour) in enumerate(bars):
-        ink = style.INK if colour in (style.GREY, style.AMBER) else "white"
-        panels.timed_bar(ax, row, record, colour, top, ink)
-    panels.vertical_references(ax, lines, top, inches)
-    ax.set_xlim(0, top)
-    panels.bar_rows(ax, [name for name, *_ in bars])
-    ax.set_xlabel("TFLOPS")
-    style.heading(
-        drawn,
+    texts = Texts(
         say(language, f"A main loop of 128×256 ends at {end} TFLOPS · {records.gpu_name(gpu)}",
             f"128×256 的主循环止于 {end} TFLOPS · {records.gpu_name(gpu)}"),
         say(
@@ -116,7 +112,37 @@ def limits(course: Course, records: Records, language: str) -> Figure:
             "竖线：只有从 L2 拷贝与乘法、没有其他工作的循环；括号内为相对最快的库调用的比例",
         ),
     )  # fmt: skip
+    inches, top = layout.WIDTH - layout.NAMES - 0.3, 1.04 * max(line.tflops for line in lines)
+    rows = sum(len(bars) + 1 for bars in groups.values())
+    panel = Panel(0.26 * rows, panels.room_above(lines, top, inches))
+    drawn, (ax,) = layout.page(texts, [panel], layout.NAMES, 0.3)
+    y, places, names = 0, [], []
+    for size, bars in groups.items():
+        style.group_name(ax, y, f"{size}³")
+        for name, record, colour in bars:
+            y += 1
+            panels.timed_bar(ax, y, record, colour, top, style.INK if colour == style.AMBER else "white")
+            places.append(y)
+            names.append(name)
+        y += 1
+    panels.vertical_references(ax, lines, top, inches)
+    ax.set_xlim(0, top)
+    ax.set_ylim(y - 0.45, -0.55)
+    ax.set_yticks(places, names)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+    ax.set_xlabel("TFLOPS")
     return drawn
+
+
+def _bars_at(
+    records: Records, gpu: str, steps: Sequence[Step], size: int, language: str
+) -> list[tuple[str, Record, str]]:
+    """The steps and the best library call at one size: name, timing and colour."""
+    found = [(step.short, records.default_beside(gpu, step.name, size, BEST_LIBRARY)) for step in steps]
+    bars = [(name, record, style.BLUE) for name, record in found if record]
+    library = records.baseline_at(gpu, [step.name for step in steps], size, baseline=BEST_LIBRARY)
+    return bars + ([(BASELINES[BEST_LIBRARY](language), {"tflops": library}, style.AMBER)] if library else [])
 
 
 def _lines(loops: list[Record], language: str) -> list[panels.Reference]:
@@ -138,12 +164,20 @@ def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
     if gpu is None or model is None:
         raise Missing("no main loops that determine what a KB costs: build/lab/main_loop/main_loop")
     loops = [r for r in energy.of_bf16(records.main_loops[gpu]) if not energy.waits(r, records.main_loops[gpu])]
-    width, height = 9.4, 4.9
-    drawn, (ax,) = style.figure(width, height)
-    drawn.subplots_adjust(left=0.85 / width, right=1 - 0.4 / width, top=1 - 1.0 / height, bottom=0.62 / height)
+    nano, kinds = 1000 * model.per_kb, dict(_kind(loop, language) for loop in loops)
+    texts = Texts(
+        say(language, f"A KB from L2 costs {nano:.1f} nJ · {records.gpu_name(gpu)}",
+            f"来自 L2 的每 KB 耗能 {nano:.1f} nJ · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            "watts ÷ TFLOPS of each loop that does not wait, beside it its TFLOPS; line: the fit to 128×256",
+            "不等待数据的各循环：瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合",
+        ),
+        [("box", colour, kind) for kind, (colour, _) in kinds.items()],
+    )  # fmt: skip
+    drawn, (ax,) = layout.page(texts, [Panel(3.3)], layout.SPEEDS, 0.15)
     end = 1.06 * max(map(energy.kilobytes, loops))
     ax.plot([0, end], [model.products, model.products + end * model.per_kb], color=style.INK, lw=1.6, zorder=2)
-    kinds = {kind: look for loop in loops for kind, look in (_kind(loop, language),)}
     for loop in loops:
         _, (colour, marker) = _kind(loop, language)
         x = energy.kilobytes(loop)
@@ -159,7 +193,7 @@ def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
             (0, -16 if below else 9),
             textcoords="offset points",
             ha="center",
-            fontsize=9,
+            fontsize=style.SMALL,
             zorder=5,
         )
     ax.margins(y=0.12)  # for the figures beside the points
@@ -169,18 +203,6 @@ def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
     )
     ax.set_ylabel(say(language, "µJ per 128×256×64", "每 128×256×64 的能量，µJ"))
     ax.grid(True)
-    nano = 1000 * model.per_kb
-    style.heading(
-        drawn,
-        say(language, f"A KB from L2 costs {nano:.1f} nJ · {records.gpu_name(gpu)}",
-            f"来自 L2 的每 KB 耗能 {nano:.1f} nJ · {records.gpu_name(gpu)}"),
-        say(
-            language,
-            "watts ÷ TFLOPS of each loop that does not wait, beside it its TFLOPS; line: the fit to 128×256",
-            "不等待数据的各循环：瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合",
-        ),
-    )  # fmt: skip
-    style.legend(drawn, [("box", colour, kind) for kind, (colour, _) in kinds.items()], 0.76)
     return drawn
 
 

@@ -7,8 +7,9 @@ import statistics
 
 from matplotlib.figure import Figure
 
-from . import findings, panels, step_charts, style
+from . import findings, layout, panels, step_charts, style
 from .course import Course
+from .layout import Panel, Texts
 from .records import Record, Records
 from .step_charts import TYPE_NAMES
 from .style import Missing, say
@@ -25,7 +26,8 @@ _SERIES = {
 }
 Kind = tuple[bool, str, str]
 Pairs = dict[int, tuple[Record, Record]]
-_LEFT, _RIGHT, _TOP, _BOTTOM = 0.85, 2.85, 0.75, 0.62  # margins in inches
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_HEIGHT = 3.6  # of the axes in inches
 
 
 def errors(course: Course, records: Records) -> dict[Kind, dict[int, float]]:
@@ -49,41 +51,45 @@ def kind_name(kind: Kind, language: str) -> str:
     return say(language, f"{a}, {acc} accumulate ({where})", f"{a}，{acc} 累加（{where}）")
 
 
+def _in_two_lines(name: str) -> str:
+    """The name of a line, broken before its bracket."""
+    return name.replace(" (", "\n(").replace("（", "\n（")
+
+
 def accumulation(course: Course, records: Records, language: str) -> Figure:
     """‖C − reference‖ / ‖reference‖ over K, a line per kind of arithmetic, on logarithmic axes; and how √K grows."""
     found = {kind: rows for kind, rows in errors(course, records).items() if len(rows) > 1}
     narrow = next((kind for kind in found if kind[1:] == ("f16", "f16")), None)
     if narrow is None or not any(kind[1:] == ("f16", "f32") for kind in found):
         raise Missing("no errors of FP16 and of FP32 accumulation at two K or more")
-    lines = [(rows, kind_name(kind, language), *_SERIES[kind]) for kind, rows in found.items()]
+    lines = [(rows, _in_two_lines(kind_name(kind, language)), *_SERIES[kind]) for kind, rows in found.items()]
     first, error = next(iter(found[narrow].items()))
     root = {k: 1.35 * error * (k / first) ** 0.5 for k in found[narrow]}
     lines.append((root, "∝ √K", style.MUTED, panels.DOTTED))
-    width, height = 9.4, 4.9
-    drawn, (ax,) = style.figure(width, height)
-    drawn.subplots_adjust(left=_LEFT / width, right=1 - _RIGHT / width, top=1 - _TOP / height, bottom=_BOTTOM / height)
-    for rows, text, colour, dashes in lines:
-        mark = "" if text == "∝ √K" else "o"  # a law has no points
-        ax.plot(list(rows), list(rows.values()), color=colour, ls=dashes, lw=2, marker=mark, ms=4.5, zorder=3)
-    ax.set_yscale("log")
-    panels.size_axis(ax, sorted({k for rows, *_ in lines for k in rows}), "K")
-    low, high = (math.log10(v) for v in ax.get_ylim())
-    gap = (high - low) * 0.2 / (height - _TOP - _BOTTOM)
-    places = style.spread([math.log10(list(rows.values())[-1]) for rows, *_ in lines], gap)
-    for (rows, text, colour, _), place in zip(lines, places, strict=True):
-        style.name_beside(ax, list(rows.items())[-1], text, (place - low) / (high - low), colour)
-    ax.set_ylabel(say(language, "relative error ‖C − ref‖ / ‖ref‖", "相对误差 ‖C − ref‖ / ‖ref‖"))
-    style.heading(
-        drawn,
-        findings.accumulators(
-            found[narrow], found[next(kind for kind in found if kind[1:] == ("f16", "f32"))], language
-        ),
+    wide = found[next(kind for kind in found if kind[1:] == ("f16", "f32"))]
+    texts = Texts(
+        findings.accumulators(found[narrow], wide, language),
         say(
             language,
             "normal random inputs against an FP64 reference, as recorded with each timing; logarithmic axes",
             "正态随机输入，与 FP64 参考对比，取自各次计时的记录；双对数坐标",
         ),
     )
+    drawn, (ax,) = layout.page(texts, [Panel(_HEIGHT, above=0.2)], 0.66, 1.78)
+    for rows, text, colour, dashes in lines:
+        mark = "" if text == "∝ √K" else "o"  # a law has no points
+        ax.plot(list(rows), list(rows.values()), color=colour, ls=dashes, lw=2, marker=mark, ms=4.5, zorder=3)
+    ax.set_yscale("log")
+    low, high = (math.log10(v) for v in ax.get_ylim())
+    decades = range(math.ceil(low), math.floor(high) + 1)
+    ax.set_yticks([10.0**e for e in decades], [f"10{str(e).translate(_RAISED)}" for e in decades])
+    ax.set_yticks([], minor=True)
+    panels.size_axis(ax, sorted({k for rows, *_ in lines for k in rows}), "K")
+    gap = (high - low) * 0.33 / _HEIGHT
+    places = style.spread([math.log10(list(rows.values())[-1]) for rows, *_ in lines], gap)
+    for (rows, text, colour, _), place in zip(lines, places, strict=True):
+        style.name_beside(ax, list(rows.items())[-1], text, (place - low) / (high - low), colour)
+    ax.set_ylabel(say(language, "relative error ‖C − ref‖ / ‖ref‖", "相对误差 ‖C − ref‖ / ‖ref‖"))
     return drawn
 
 

@@ -59,23 +59,6 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
                f"{step.short}：{best['variant']} 比默认变体快 {more}%")  # fmt: skip
 
 
-def conflicts(rows: Sequence[tuple[str, Record, float]], language: str) -> str:
-    """Which variant has the most bank conflicts, and what the default has; of each row its name, record and conflicts."""
-    worst, _, most = max(rows, key=lambda row: row[2])
-    own = next((value for _, record, value in rows if record.get("default")), 0.0)
-    if most == 0:
-        return say(language, "No variant has a bank conflict", "各变体都没有 bank 冲突")
-    many, few = style.number(most), style.number(own) if own else say(language, "none", "没有")
-    if own == most:
-        return say(language, f"The default has the most bank conflicts, {many} per 1000 multiply-adds",
-                   f"默认变体的 bank 冲突最多，每 1000 次乘加 {many} 个")  # fmt: skip
-    return say(
-        language,
-        f"{worst}: {many} bank conflicts per 1000 multiply-adds; the default has {few}",
-        f"{worst}：每 1000 次乘加 {many} 个 bank 冲突；默认变体{' ' if own else ''}{few}",
-    )
-
-
 def conflicts_of_ladder(name: str, rows: Sequence[tuple[Step, float]], language: str) -> str:
     """Where a ladder's bank conflicts are the most, and what its last step has."""
     worst, most = max(rows, key=lambda row: row[1])

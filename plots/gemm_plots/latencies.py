@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from gemm_plots.figures.text import Words
 
-from . import panels, style
+from . import layout, panels, style
 from .course import Course
+from .layout import Panel, Texts
 from .records import Record, Records
 from .style import Missing, say
 
@@ -64,9 +65,16 @@ def over_bytes(course: Course, records: Records, language: str) -> Figure:
     named = {level: rings.get(kb) for level, kb in KB_OF_LEVELS.items()}
     if not all(named.values()):
         raise Missing(f"of the loads on {gpu} a ring that L1, L2 or only DRAM holds is missing")
-    width, height = 8.65, 4.0
-    drawn, (ax,) = style.figure(width, height)
-    drawn.subplots_adjust(left=0.75 / width, right=1 - 0.3 / width, top=1 - 0.75 / height, bottom=0.85 / height)
+    near, middle, far = (figure(named[level]["cycles"]) for level in KB_OF_LEVELS)
+    texts = Texts(
+        say(language, f"A load takes {near} cycles from L1, {middle} from L2 and {far} from DRAM",
+            f"一次读：L1 {near} 周期，L2 {middle} 周期，显存 {far} 周期"),
+        say(language, f"{records.gpu_name(gpu)}: each load needs the result of the one before; one thread, lines in random order",
+            f"{records.gpu_name(gpu)}：每次读都要等前一次的结果；一个线程，缓存行的次序随机"),
+        foot=say(language, "median of launches on several SMs; a whisker spans the middle 60 %",
+                 "在多个 SM 上各启动一次，取中位数；竖线为中间 60%"),
+    )  # fmt: skip
+    drawn, (ax,) = layout.page(texts, [Panel(2.6)], layout.SPEEDS, 0.22)
     for kb, record in rings.items():
         ax.plot([kb] * 2, [record["cycles_p20"], record["cycles_p80"]], color=style.BLUE, lw=1.4, marker="_", ms=6)
     ax.plot(list(rings), [r["cycles"] for r in rings.values()], "-", color=style.BLUE, lw=2)
@@ -76,26 +84,13 @@ def over_bytes(course: Course, records: Records, language: str) -> Figure:
         at_the_end = kb == max(rings)
         ax.annotate(LEVELS[level](language) + say(language, ": ", "：") + figure(cycles), (kb, cycles), (4 if at_the_end else 0, 11),
                     textcoords="offset points", ha="right" if at_the_end else "center", fontsize=10,
-                    fontweight="bold", color=style.INKS[style.BLUE])  # fmt: skip
+                    fontweight="bold", color=style.ink(style.BLUE))  # fmt: skip
     ticks = sorted(rings)[::2]
     panels.size_axis(ax, ticks, say(language, "bytes that the loads go round in", "这些读依次访问的总字节数"))
     ax.set_xticks(ticks, [in_bytes(kb) for kb in ticks])
     ax.set_xlim(min(rings) / 1.3, max(rings) * 1.3)
     ax.set_ylim(0, 1.15 * max(r["cycles_p80"] for r in rings.values()))
     ax.set_ylabel(say(language, "cycles", "周期"))
-    near, middle, far = (figure(named[level]["cycles"]) for level in KB_OF_LEVELS)
-    style.heading(
-        drawn,
-        say(language, f"A load takes {near} cycles from L1, {middle} from L2 and {far} from DRAM",
-            f"一次读：L1 {near} 周期，L2 {middle} 周期，显存 {far} 周期"),
-        say(language, f"{records.gpu_name(gpu)}: each load needs the result of the one before; one thread, lines in random order",
-            f"{records.gpu_name(gpu)}：每次读都要等前一次的结果；一个线程，缓存行的次序随机"),
-    )  # fmt: skip
-    style.footnote(
-        drawn,
-        say(language, "median of launches on several SMs; a whisker spans the middle 60 %",
-            "在多个 SM 上各启动一次，取中位数；竖线为中间 60%"),
-    )  # fmt: skip
     return drawn
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import findings, style
+from . import findings, layout, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import Records
 from .style import Missing, say
 
@@ -19,9 +20,20 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
     if not groups:
         raise Missing("no instruction mix of any step: run python -m lab.instruction_mix")
     published = course.published().get("fma_share", {})
-    height = 1.4 + 0.25 * sum(len(steps) + 1.3 for _, steps in groups)
-    drawn, (ax,) = style.figure(9.4, height)
-    drawn.subplots_adjust(left=2.1 / 9.4, right=1 - 1.55 / 9.4, top=1 - 0.82 / height, bottom=0.56 / height)
+    shown = [(step, _shares(records, step)[-1][0]) for _, steps in groups for step in steps]
+    source = published.get("source", {}).get(language, "")
+    cuda = next((r.get("cuda") for r in records.mixes if r.get("cuda")), "?")
+    texts = Texts(
+        findings.shares(shown, language),
+        legend=[
+            *(("box", colour, name) for _, colour, name in LEVELS),
+            ("box", style.AMBER, say(language, "published", "公开的数字")),
+        ],
+        foot=say(language, f"nvcc {cuda}; at the right: FMAs or mma of all, in SASS. Amber: {source}.",
+                 f"nvcc {cuda}；右侧：SASS 中 FMA 或 mma 的条数与总条数。橙色：{source}。"),
+    )  # fmt: skip
+    height = 0.22 * sum(len(steps) + 1.3 for _, steps in groups)
+    drawn, (ax,) = layout.page(texts, [Panel(height, below=0.3)], layout.NAMES, 1.6)
     y, ticks, names = 0.0, [], []
     for ladder, steps in groups:
         style.group_name(ax, y, course.ladder_name(ladder, language))
@@ -31,7 +43,7 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
             ax.plot([s for s, *_ in shares], [y] * len(shares), color=style.GREY, lw=2, zorder=2)
             for share, colour, _ in shares:
                 ax.plot(share, y, "o", color=colour, ms=6.5, mec="white", mew=0.8, zorder=4)
-            ax.text(1.02, y, shares[-1][2], fontsize=9, va="center", transform=ax.get_yaxis_transform())
+            ax.text(1.04, y, shares[-1][2], fontsize=style.SMALL, va="center", transform=ax.get_yaxis_transform())
             for mark in published.get("marks", []):
                 if mark["step"] == step.name:
                     share = mark["fma"] / mark["instructions"]
@@ -45,15 +57,6 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
     ax.set_yticks(ticks, names)
     ax.tick_params(axis="y", length=0)
     ax.grid(True)
-    rows = [(step, _shares(records, step)[-1][0]) for _, steps in groups for step in steps]
-    style.heading(drawn, findings.shares(rows, language))
-    source = published.get("source", {}).get(language, "")
-    entries = [("box", colour, name) for _, colour, name in LEVELS]
-    style.legend(drawn, [*entries, ("box", style.AMBER, say(language, "published", "公开的数字"))], 0.56)
-    cuda = next((r.get("cuda") for r in records.mixes if r.get("cuda")), "?")
-    note = say(language, f"nvcc {cuda}; at the right: FMAs or mma of all, in SASS. Amber: {source}.",
-               f"nvcc {cuda}；右侧：SASS 中 FMA 或 mma 的条数与总条数。橙色：{source}。")  # fmt: skip
-    style.footnote(drawn, note)
     return drawn
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from . import style
 from .course import Course, Step
+from .layout import Panel
 from .records import BASELINES, CUBLAS, CUBLAS_F16_SUMS, CUBLAS_F32_SUMS, CUBLASLT, CUTLASS, Record, Records
 from .style import say
 
@@ -33,8 +33,8 @@ def conditions(records: Records, gpu: str, language: str) -> str:
     cuda = next((r["cuda"] for r in rows if r.get("cuda")), "?")
     return say(
         language,
-        f"CUDA {cuda}, random normal data, kernel and baseline in turn, median of rounds; α = 1, β = 0",
-        f"CUDA {cuda}，正态随机数据，kernel 与基线轮流计时，取各轮中位数；α = 1，β = 0",
+        f"CUDA {cuda}, random normal data, kernel and baseline in turn, median of rounds",
+        f"CUDA {cuda}，正态随机数据，kernel 与基线轮流计时，取各轮中位数",
     )
 
 
@@ -43,32 +43,11 @@ def on_gpus(records: Records, gpus: Sequence[str], language: str) -> str:
     return records.gpu_name(gpus[0]) if len(gpus) == 1 else say(language, f"{len(gpus)} GPUs", f"{len(gpus)} 种 GPU")
 
 
-def gpu_panels(
-    records: Records,
-    gpus: Sequence[str],
-    height: float,
-    panel: float,
-    left: float,
-    right: float,
-    top: float,
-    bottom: float,
-    **axes_options: object,
-) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel per GPU, each `panel` inches wide between margins in inches."""
-    count = len(gpus)
-    gap = 0.55 if axes_options.get("sharey") else left + right
-    width = left + count * panel + (count - 1) * gap + right
-    top += 0.2 if count > 1 else 0
-    height += 0.2 if count > 1 else 0
-    drawn, axes = style.figure(width, height, columns=count, **axes_options)
-    drawn.subplots_adjust(
-        left=left / width, right=1 - right / width, top=1 - top / height, bottom=bottom / height, wspace=gap / panel
-    )
-    if count > 1:
-        for ax, gpu in zip(axes, gpus, strict=True):
-            place = 1 - 0.8 / height
-            drawn.text(ax.get_position().x0, place, records.gpu_name(gpu), fontsize=11, fontweight="bold")
-    return drawn, axes
+def of_gpus(records: Records, gpus: Sequence[str], panels: Sequence[Panel]) -> list[Panel]:
+    """A panel per GPU, with the GPU's name over it where there are several."""
+    if len(gpus) < 2:
+        return list(panels)
+    return [replace(panel, title=records.gpu_name(gpu)) for gpu, panel in zip(gpus, panels, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -126,14 +105,14 @@ def label_rows(references: Sequence[Reference], top: float, inches: float) -> li
     for reference in sorted(references, key=lambda r: r.tflops):
         beyond = reference.tflops > top
         x = inches if beyond else reference.tflops / top * inches
-        width = (style.em(reference.text) + (1.4 if beyond else 0)) * 9 / 72 + 0.1
+        width = (style.em(reference.text) + (1.4 if beyond else 0)) * style.SMALL / 72 + 0.1
         spots = {"right": (x - width, x), "left": (x, x + width)}
         sides = ("right",) if beyond or reference.peak else ("right", "left")
         row = 0
         while True:
             if row == len(taken):
                 taken.append([])
-            free = [s for s in sides if spots[s][0] > -1.5 and spots[s][1] < inches + 0.6]
+            free = [s for s in sides if spots[s][0] > -1.5 and spots[s][1] < inches + 0.25]
             free = [s for s in free if all(spots[s][1] <= a or spots[s][0] >= b for a, b in taken[row])]
             if free:
                 taken[row].append(spots[free[0]])
@@ -143,13 +122,12 @@ def label_rows(references: Sequence[Reference], top: float, inches: float) -> li
     return placed
 
 
-def vertical_references(ax: Axes, references: Sequence[Reference], top: float, inches: float) -> int:
-    """Lines across horizontal bars with their names above the axes; returns the rows of names."""
-    rows = 0
+def vertical_references(ax: Axes, references: Sequence[Reference], top: float, inches: float, low: float = 0.0) -> None:
+    """Lines across horizontal bars, from the top to `low` of the axes' height, with their names above the axes."""
     for reference, row, side in label_rows(references, top, inches):
         beyond = reference.tflops > top
         if not beyond:
-            ax.axvline(reference.tflops, color=reference.colour, ls=reference.dashes, lw=1.8, zorder=1.5)
+            ax.axvline(reference.tflops, low, color=reference.colour, ls=reference.dashes, lw=1.8, zorder=1.5)
         ax.annotate(
             f"{reference.text} →" if beyond else reference.text,
             (1 if beyond else reference.tflops, 1),
@@ -157,11 +135,9 @@ def vertical_references(ax: Axes, references: Sequence[Reference], top: float, i
             xycoords=("axes fraction" if beyond else "data", "axes fraction"),
             textcoords="offset points",
             ha=side,
-            fontsize=9,
-            color=style.INKS.get(reference.colour, reference.colour),
+            fontsize=style.SMALL,
+            color=style.ink(reference.colour),
         )
-        rows = max(rows, row + 1)
-    return rows
 
 
 def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False, ink: str = "white") -> None:
@@ -173,7 +149,7 @@ def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False
         textcoords="offset points",
         va="center",
         ha="right" if inside else "left",
-        fontsize=9,
+        fontsize=style.SMALL,
         color=ink if inside else style.INK,
         bbox=None if inside else {"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.5},  # over reference lines
         zorder=4,
@@ -203,6 +179,11 @@ def timed_bar(ax: Axes, row: float, record: Record, colour: str, top: float, ink
     bar_text(ax, slow if inside else fast, row, with_share(record), inside, ink)
 
 
+def room_above(references: Sequence[Reference], top: float, inches: float) -> float:
+    """The inches that the names of vertical lines take above the axes."""
+    return 0.1 + 0.17 * (1 + max((row for _, row, _ in label_rows(references, top, inches)), default=-1))
+
+
 def bar_rows(ax: Axes, names: Sequence[str]) -> None:
     """The vertical axis of horizontal bars: a name a row, the first on top."""
     ax.set_ylim(len(names) - 0.45, -0.55)
@@ -212,11 +193,11 @@ def bar_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def log_axis(ax: Axes, low: float, high: float) -> None:
-    """A logarithmic horizontal axis with marks at 1, 2 and 5 of each decade, between two positive values."""
+    """A logarithmic horizontal axis with marks at 1 and 3 of each decade, between two positive values."""
     ax.set_xscale("log")
     ax.set_xlim(low, high)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    marks = [t for decade in decades for t in (10.0**decade, 2 * 10.0**decade, 5 * 10.0**decade) if low <= t <= high]
+    marks = [t for decade in decades for t in (10.0**decade, 3 * 10.0**decade) if low <= t <= high]
     ax.set_xticks(marks, [f"{t:g}" for t in marks])
     ax.set_xticks([], minor=True)
 
@@ -282,20 +263,37 @@ class Lines:
 
 def over_size(
     lines: Lines, course: Course, records: Records, gpu: str, steps: Sequence[Step], at: Sequence[int], language: str
-) -> str:
-    """The baselines as lines over size, the limit and the peak as levels; returns what is too far beyond, in words."""
+) -> None:
+    """The baselines as lines over size, but for those too far beyond; the limit and the peak as levels."""
     levels = roofs(course, records, gpu, steps, language)
-    far = _BEYOND * max((r.tflops for r in levels), default=float("inf"))
-    beyond = []
-    for name, (colour, dashes) in LOOKS.items():
-        speeds = [(s, records.baseline_at(gpu, [x.name for x in steps], s, baseline=name)) for s in at]
-        points = [(s, v) for s, v in speeds if v]
-        if points and points[-1][1] > far:
-            low, high = (style.number(pick(v for _, v in points)) for pick in (min, max))
-            beyond.append(f"{BASELINES[name](language)} {low}–{high}")
-        else:
+    for name, points in _over_size(records, gpu, steps, at).items():
+        if not _far(points, levels):
+            colour, dashes = LOOKS[name]
             lines.add(points, BASELINES[name](language), colour, 2.1, dashes, "s", 4)
     for reference in levels:
         lines.level(reference, at[-1] * 1.12)
-    words = ", ".join(beyond)
+
+
+def beyond(course: Course, records: Records, gpu: str, steps: Sequence[Step], at: Sequence[int], language: str) -> str:
+    """What is too far beyond an axis over size, in words; empty where nothing is."""
+    levels, found = roofs(course, records, gpu, steps, language), []
+    for name, points in _over_size(records, gpu, steps, at).items():
+        if _far(points, levels):
+            low, high = (style.number(pick(v for _, v in points)) for pick in (min, max))
+            found.append(f"{BASELINES[name](language)} {low}–{high}")
+    words = ", ".join(found)
     return say(language, f"off this axis: {words} (tensor cores)", f"超出纵轴：{words}（Tensor Core）") if words else ""
+
+
+def _over_size(
+    records: Records, gpu: str, steps: Sequence[Step], at: Sequence[int]
+) -> dict[str, list[tuple[int, float]]]:
+    """By baseline its speeds at the sizes that it has."""
+    names = [step.name for step in steps]
+    speeds = {b: [(s, records.baseline_at(gpu, names, s, baseline=b)) for s in at] for b in LOOKS}
+    return {b: points for b, found in speeds.items() if (points := [(s, v) for s, v in found if v])}
+
+
+def _far(points: Sequence[tuple[int, float]], levels: Sequence[Reference]) -> bool:
+    """Whether a baseline ends far above the limit and the peak."""
+    return points[-1][1] > _BEYOND * max((r.tflops for r in levels), default=float("inf"))

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import findings, panels, style
+from . import findings, layout, panels, style
 from .count_charts import chosen, counts_as_at_4096, flop_per_byte
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import Records
 from .step_charts import TYPE_NAMES
 from .style import Missing, say
 
 SIZE = 4096
 L1_BYTES_PER_CLOCK = 128  # per multiprocessor, since Volta
-WIDTH, HEIGHT = 9.4, 5.4
-LEFT, RIGHT, TOP, BOTTOM = 0.76, 1.85, 0.80, 0.80  # margins in inches
+HEIGHT, LEFT, RIGHT = 3.6, 0.58, 1.64  # of the axes, and the margins beside them, in inches
 
 Point = tuple[float, float, Step]
 Bounds = tuple[float, float]
@@ -49,8 +49,22 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         raise Missing(f"no peak of {gpu} in plots/data/gpus.json")
     l1 = facts["sms"] * L1_BYTES_PER_CLOCK * facts["clock_mhz"] * 1e6 / 1e12
     dram = facts["dram_tb_per_s"]
-    drawn, (ax,) = style.figure(WIDTH, HEIGHT)
-    drawn.subplots_adjust(left=LEFT / WIDTH, right=1 - RIGHT / WIDTH, top=1 - TOP / HEIGHT, bottom=BOTTOM / HEIGHT)
+    shown = [(step, counts_as_at_4096(course, records, step)) for _, _, step in points]
+    texts = Texts(
+        findings.intensity(name.upper(), points, language),
+        say(
+            language,
+            "bytes are what the loads ask for, before any cache: a point above the DRAM line is served by L1 and L2",
+            "字节数是读指令请求的量，未计缓存：高于显存线的点由 L1 和 L2 供数",
+        )
+        + chosen([(step, record) for step, record in shown if record], language),
+        foot=say(
+            language,
+            f"Intensity: the simulator's sectors; speed: {SIZE}³; L1: 128 bytes per clock and SM; peaks: {facts['source'][language]}.",
+            f"强度：模拟器的扇区计数；速度：{SIZE}³；L1：每 SM 每周期 128 字节；峰值：{facts['source'][language]}。",
+        ),
+    )
+    drawn, (ax,) = layout.page(texts, [Panel(HEIGHT)], LEFT, RIGHT)
     low = min(p[1] for p in points)
     xs = (min(min(p[0] for p in points) / 2, peak / l1 / 12), max(peak / dram * 4, max(p[0] for p in points) * 6))
     ys = (min(low / 2.5, l1 * xs[0]), peak * 2.2)
@@ -60,12 +74,12 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
     ax.set_ylim(*ys)
     flat = _levels(course, records, gpu, steps, ys, language)
     _roofs(ax, xs, ys, peak, min(value for value, *_ in flat), (
-        (l1, style.BLUE, say(language, f"L1: {l1:.1f} TB/s (128 bytes per clock and SM)",
-                             f"L1：{l1:.1f} TB/s（每 SM 每周期 128 字节）")),
+        (l1, style.BLUE, say(language, f"L1: {l1:.1f} TB/s",
+                             f"L1：{l1:.1f} TB/s")),
         (dram, style.PLUM, say(language, f"DRAM: {dram} TB/s", f"显存：{dram} TB/s")),
     ))  # fmt: skip
     _flat_lines(ax, xs, ys, flat)
-    _labelled_points(ax, points, xs, ys, [value for value, *_ in flat])
+    _labelled_points(ax, points, xs, ys, [value for value, *_ in flat], (l1, dram))
     for axis, bounds in ((ax.xaxis, xs), (ax.yaxis, ys)):
         ticks = [t for e in range(-3, 5) for t in (10.0**e, 3 * 10.0**e) if bounds[0] <= t <= bounds[1]]
         axis.set_ticks(ticks, [f"{t:g}" for t in ticks])
@@ -75,26 +89,6 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         say(language, "FLOP per byte asked of global memory (logarithmic)", "每字节全局内存请求对应的 FLOP（对数）")
     )
     ax.set_ylabel("TFLOPS")
-    shown = [(step, counts_as_at_4096(course, records, step)) for _, _, step in points]
-    tiles = chosen([(step, record) for step, record in shown if record], language)
-    style.heading(
-        drawn,
-        findings.intensity(name.upper(), points, language),
-        say(
-            language,
-            "bytes are what the loads ask for, before any cache: a point above the DRAM line is served by L1 and L2",
-            "字节数是读指令请求的量，未计缓存：高于显存线的点由 L1 和 L2 供数",
-        )
-        + tiles,
-    )
-    style.footnote(
-        drawn,
-        say(
-            language,
-            f"Intensity: the simulator's sectors; speed: {SIZE}³; peaks: {facts['source'][language]}.",
-            f"强度：模拟器的扇区计数；速度：{SIZE}³；峰值：{facts['source'][language]}。",
-        ),
-    )
     return drawn
 
 
@@ -103,7 +97,7 @@ def _levels(
 ) -> list[tuple[float, str, object, str]]:
     """The peak, the baselines and the limit inside the axes: value, colour, dashes (none: drawn as a roof), name."""
     peak, types = course.peak(gpu, steps[-1]), TYPE_NAMES.get(steps[-1].element, steps[-1].element)
-    flat = [(peak, style.INK, "", say(language, f"{types} peak {peak} TFLOPS", f"{types} 峰值 {peak} TFLOPS"))]
+    flat = [(peak, style.INK, "", say(language, f"{types} peak {peak}", f"{types} 峰值 {peak}"))]
     for reference in panels.baselines(records, gpu, steps, SIZE, language) + panels.roofs(
         course, records, gpu, steps, language
     ):
@@ -115,8 +109,8 @@ def _levels(
 def _inches(x: float, y: float, xs: Bounds, ys: Bounds) -> tuple[float, float]:
     """A place of the logarithmic axes in inches from their corner."""
     return (
-        (WIDTH - LEFT - RIGHT) * math.log(x / xs[0]) / math.log(xs[1] / xs[0]),
-        (HEIGHT - TOP - BOTTOM) * math.log(y / ys[0]) / math.log(ys[1] / ys[0]),
+        (layout.WIDTH - LEFT - RIGHT) * math.log(x / xs[0]) / math.log(xs[1] / xs[0]),
+        HEIGHT * math.log(y / ys[0]) / math.log(ys[1] / ys[0]),
     )
 
 
@@ -143,7 +137,7 @@ def _roofs(
             ha="right",
             rotation=slope,
             rotation_mode="anchor",
-            fontsize=9,
+            fontsize=style.SMALL,
             color=colour,
         )
     ax.plot([peak / bandwidths[0][0], xs[1]], [peak, peak], color=style.INK, lw=2, zorder=2)
@@ -151,23 +145,27 @@ def _roofs(
 
 def _flat_lines(ax: Axes, xs: Bounds, ys: Bounds, lines: Sequence[tuple[float, str, object, str]]) -> None:
     """Levels named to the right of the axes, names moved apart."""
-    inches = HEIGHT - TOP - BOTTOM
     span = math.log(ys[1] / ys[0])
-    places = style.spread([math.log(v / ys[0]) / span * inches for v, *_ in lines], 0.17)
+    places = style.spread([math.log(v / ys[0]) / span * HEIGHT for v, *_ in lines], 0.17)
     for (value, colour, dashes, text), place in zip(lines, places, strict=True):
         if dashes:
             ax.axhline(value, color=colour, ls=dashes, lw=1.4, zorder=1)
-        ax.annotate(text, (xs[1], value), (1.04, min(place, inches - 0.08) / inches), xycoords="data",
-                    textcoords="axes fraction", va="center", fontsize=9, color=colour, annotation_clip=False,
+        ax.annotate(text, (xs[1], value), (1.04, min(place, HEIGHT - 0.08) / HEIGHT), xycoords="data",
+                    textcoords="axes fraction", va="center", fontsize=style.SMALL, color=style.ink(colour), annotation_clip=False,
                     arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "relpos": (0, 0.5),
                                 "shrinkA": 0, "shrinkB": 0})  # fmt: skip
 
 
-def _labelled_points(ax: Axes, points: Sequence[Point], xs: Bounds, ys: Bounds, levels: Sequence[float]) -> None:
-    """The steps' points with their numbers, each where it covers no point, level or other number."""
+def _labelled_points(
+    ax: Axes, points: Sequence[Point], xs: Bounds, ys: Bounds, levels: Sequence[float], slopes: Sequence[float]
+) -> None:
+    """The steps' points with their numbers, each where it covers no point, line or other number."""
     at = [_inches(x, y, xs, ys) for x, y, _ in points]
     heights = [_inches(xs[0], level, xs, ys)[1] for level in levels]
     taken = [(x - 0.07, y - 0.07, x + 0.07, y + 0.07) for x, y in at]
+    for bandwidth in slopes:
+        along = [_inches(x, x * bandwidth, xs, ys) for x in (xs[0] * (xs[1] / xs[0]) ** (i / 80) for i in range(81))]
+        taken += [(x, y, x, y) for x, y in along if 0 <= y <= HEIGHT]
     ring = [(r, a) for r in (0.2, 0.32, 0.46, 0.62, 0.8) for a in (0, 180, -35, 35, -145, 145, -90, 90, -65, 65)]
     for (x, y), (value_x, value_y, step) in zip(at, points, strict=True):
         ax.plot(value_x, value_y, "o", color=style.GREEN, ms=7, mec="white", mew=1, zorder=5)
@@ -190,7 +188,7 @@ def _labelled_points(ax: Axes, points: Sequence[Point], xs: Bounds, ys: Bounds, 
             textcoords="offset points",
             ha="center",
             va="center",
-            fontsize=9,
+            fontsize=style.SMALL,
             fontweight="bold",
             zorder=6,
             arrowprops=leader if radius > 0.25 else None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import findings, panels, style
+from . import findings, layout, panels, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import BASELINES, COMPLETE, CUBLAS, Record, Records
 from .style import Missing, say
 
@@ -34,8 +36,15 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
     if not gpus:
         raise Missing(f"no timing of {step.name} at a square size")
     before = course.before(step)
-    drawn, axes = panels.gpu_panels(records, gpus, 4.2, 4.9 if len(gpus) == 1 else 3.3, 0.76, 2.1, 0.82, 0.77)
-    beyond = ""
+    where = panels.on_gpus(records, gpus, language)
+    beyond = panels.beyond(course, records, gpus[0], [step], records.square_sizes(gpus[0], [step.name]), language)
+    texts = Texts(
+        findings.over_size(course, records, gpus[0], step, language),
+        say(language, "; ", "；").join(filter(None, [where, beyond])),
+        foot=panels.conditions(records, gpus[0], language),
+    )
+    panel = Panel(2.5, above=0.28)
+    drawn, axes = layout.page(texts, panels.of_gpus(records, gpus, [panel] * len(gpus)), layout.SPEEDS, layout.ENDS)
     for ax, gpu in zip(axes, gpus, strict=True):
         at = records.square_sizes(gpu, [step.name])
         lines = panels.Lines(ax)
@@ -47,9 +56,9 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
         if before:
             lines.add(points[before], before.short, style.GREY, zorder=4)
         lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
-        beyond = panels.over_size(lines, course, records, gpu, [step], at, language)
+        panels.over_size(lines, course, records, gpu, [step], at, language)
         panels.size_axis(ax, at)
-        lines.finish(2.6, 1.1)
+        lines.finish(panel.height, 1.1)
         for x, y in points[step]:  # above the panel, where no line runs through them
             ax.annotate(
                 style.number(y),
@@ -58,15 +67,11 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
                 xycoords=("data", "axes fraction"),
                 textcoords="offset points",
                 ha="center",
-                fontsize=9,
+                fontsize=style.SMALL,
                 fontweight="bold",
                 color=style.BLUE,
             )
         ax.set_ylabel("TFLOPS")
-    where = panels.on_gpus(records, gpus, language)
-    note = say(language, "; ", "；").join(filter(None, [where, beyond]))
-    style.heading(drawn, findings.over_size(course, records, gpus[0], step, language), note)
-    style.footnote(drawn, panels.conditions(records, gpus[0], language))
     return drawn
 
 
@@ -91,50 +96,92 @@ def variant_rows(records: Records, gpu: str, step: Step, size: int = 4096, besid
     return sorted(found.values(), key=lambda r: -r["tflops"])
 
 
+Group = tuple[list[Record], list[panels.Reference]]  # rows of one type and layout, and what they compare with
+
+
 def variants(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """A bar per variant of one step at 4096, cuBLAS and peak as lines; a panel per GPU."""
+    """A bar per variant of one step at 4096, a group per type and layout beside its own baseline; a panel per GPU."""
     beside = course.yardstick(step.ladder)
     rows = {gpu: variant_rows(records, gpu, step, beside=beside) for gpu in records.gpus([step.name])}
     rows = {gpu: found for gpu, found in rows.items() if len(found) > 1}
     if not rows:
         raise Missing(f"fewer than two variants of {step.name} timed at 4096")
     gpus = list(rows)
-    names = {gpu: [_shown(r, rows[gpu], language) for r in rows[gpu]] for gpu in gpus}
-    longest = max(style.em(name) for gpu in gpus for name in names[gpu])
-    left, inches = max(1.3, longest * 10 / 72 + 0.3), 4.85 if len(gpus) == 1 else 3.6
-    references = {gpu: _references(course, records, gpu, step, rows[gpu], language) for gpu in gpus}
-    tops = {gpu: 1.04 * panels.axis_top(references[gpu], [r["tflops"] for r in rows[gpu]]) for gpu in gpus}
-    levels = max(1 + row for gpu in gpus for _, row, _ in panels.label_rows(references[gpu], tops[gpu], inches))
-    top = 0.68 + 0.17 * levels
-    height = top + 0.5 + (0.34 if len(rows[gpus[0]]) < 16 else 0.27) * max(map(len, rows.values()))
-    drawn, axes = panels.gpu_panels(records, gpus, height, inches, left, 0.75, top, 0.5)
-    for ax, gpu in zip(axes, gpus, strict=True):
-        for row, record in enumerate(rows[gpu]):
-            colour, ink = (style.BLUE, "white") if record.get("default") else (style.GREY, style.INK)
-            panels.timed_bar(ax, row, record, colour, tops[gpu], ink)
-        panels.vertical_references(ax, references[gpu], tops[gpu], inches)
-        ax.set_xlim(0, tops[gpu])
-        panels.bar_rows(ax, names[gpu])
-        ax.set_xlabel("TFLOPS")
-    where = panels.on_gpus(records, gpus, language)
-    default = next((r for r in rows[gpus[0]] if r.get("default")), rows[gpus[0]][0])
-    alike = [r for r in rows[gpus[0]] if kind(r) == kind(default)]
-    style.heading(
-        drawn,
+    alike = _by_kind(rows[gpus[0]])[0]
+    library = BASELINES[beside](language)
+    texts = Texts(
         findings.among_variants(step, rows[gpus[0]], alike, language),
         say(
             language,
-            f"4096³, {where}; blue: the default; in brackets: share of {BASELINES[beside]('en')} in the same types",
-            f"4096³，{where}；蓝色：默认变体；括号内为相对同类型{' cuBLAS ' if beside == CUBLAS else '下最快的库调用'}的比例",
+            f"4096³, {panels.on_gpus(records, gpus, language)}; blue: the default; in brackets: share of {library} "
+            "in the same types",
+            f"4096³，{panels.on_gpus(records, gpus, language)}；蓝色：默认变体；括号内为相对同类型"
+            f"{' cuBLAS ' if beside == CUBLAS else '下最快的库调用'}的比例",
         ),
     )
+    longest = max(style.em(r["variant"]) for found in rows.values() for r in found)
+    left = longest * style.SMALL / 72 + 0.2
+    inches = layout.WIDTH - left - 0.3
+    found = {gpu: _groups(course, records, gpu, step, rows[gpu], beside, language) for gpu in gpus}
+    tops = {gpu: 1.04 * panels.axis_top(found[gpu][0][1], [r["tflops"] for r in rows[gpu]]) for gpu in gpus}
+    places = [Panel(0.25 * _length(found[gpu]), panels.room_above(found[gpu][0][1], tops[gpu], inches)) for gpu in gpus]
+    drawn, axes = layout.page(texts, panels.of_gpus(records, gpus, places), left, 0.3)
+    for ax, gpu in zip(axes, gpus, strict=True):
+        _bars(ax, found[gpu], tops[gpu], inches, language)
     return drawn
 
 
-def _shown(record: Record, rows: list[Record], language: str) -> str:
-    """A variant's name, with its types where they are not the default's."""
-    default, words = next((r for r in rows if r.get("default")), rows[0]), kind_in_words(record, language)
-    return record["variant"] + ("" if kind(record) == kind(default) else say(language, f" ({words})", f"（{words}）"))
+def _by_kind(rows: list[Record]) -> list[list[Record]]:
+    """Rows of the default's types and layout first, then those of each other."""
+    default = next((r for r in rows if r.get("default")), rows[0])
+    kinds = dict.fromkeys([kind(default), *map(kind, rows)])
+    return [[r for r in rows if kind(r) == each] for each in kinds]
+
+
+def _groups(
+    course: Course, records: Records, gpu: str, step: Step, rows: list[Record], beside: str, language: str
+) -> list[Group]:
+    """The rows by type and layout: the default's with all references, the others with the baseline they ran beside."""
+    first, *others = _by_kind(rows)
+    groups = [(first, _references(course, records, gpu, step, first, language))]
+    for group in others:
+        own = next((r["baseline_tflops"] for r in group if r.get("baseline") == beside), None)
+        look = panels.LOOKS.get(beside, panels.LOOKS[CUBLAS])
+        groups.append((group, [panels.Reference(BASELINES[beside](language), own, *look)] if own else []))
+    return groups
+
+
+def _length(groups: list[Group]) -> float:
+    """The height of a panel in rows: a group after the first has a name over it."""
+    return sum(len(rows) for rows, _ in groups) + 1.15 * (len(groups) - 1) + 0.1
+
+
+def _bars(ax: Axes, groups: list[Group], top: float, inches: float, language: str) -> None:
+    """The bars of a panel, group under group."""
+    y, places, names = 0.0, [], []
+    for number, (rows, references) in enumerate(groups):
+        if number:
+            words = kind_in_words(rows[0], language)
+            told = say(language, ": ", "：").join([words, *(r.text for r in references)])
+            style.group_name(ax, y + 0.1, told, style.MUTED, style.SMALL)
+            y += 1.15
+        for reference in references if number else ():
+            ends = [y - 0.5, y + len(rows) - 0.5]
+            ax.plot([reference.tflops] * 2, ends, color=reference.colour, ls=reference.dashes, lw=1.8, zorder=1.5)
+        for record in rows:
+            colour, ink = (style.BLUE, "white") if record.get("default") else (style.GREY, style.INK)
+            panels.timed_bar(ax, y, record, colour, top, ink)
+            places.append(y)
+            names.append(record["variant"])
+            y += 1
+        if not number:
+            panels.vertical_references(ax, references, top, inches, max(0.0, 1 - y / _length(groups)))
+    ax.set_xlim(0, top)
+    ax.set_ylim(y - 0.45, -0.55)
+    ax.set_yticks(places, names)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+    ax.set_xlabel("TFLOPS")
 
 
 def _references(

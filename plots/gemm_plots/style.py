@@ -1,4 +1,4 @@
-"""One look for every chart: colours, fonts, heat maps, legends, and SVG text that two runs write byte for byte alike."""
+"""One look for every chart: colours, fonts, heat maps, and SVG text that two runs write byte for byte alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ GREEN = C.strong  # results, FMAs, gains
 PLUM = THREAD.strong  # threads, and cublasLt
 BROWN = "#8a5a3c"  # CUTLASS
 GREY = "#a9b4c2"  # the step before, everything else
-INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
+_INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
+
+READABLE = 4.5  # contrast of letters with what they stand on
+SMALL = 9  # the smallest letters, of figures, names and notes alike
 
 RATIO_REACH = math.log(1.6)  # a ratio so far from 1 has the full colour
 
@@ -57,12 +60,16 @@ _MEASURE = "DejaVu Sans"
 _SETTINGS = {
     "font.family": _MEASURE,
     "font.size": 10,
+    "axes.labelsize": SMALL,
+    "axes.labelpad": 3,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
     "svg.fonttype": "none",
     "svg.hashsalt": "gemm-course",
     "axes.edgecolor": "#b8c2ce",
     "axes.labelcolor": INK,
     "axes.titlecolor": INK,
-    "axes.titlesize": 11,
+    "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.facecolor": PANEL,
@@ -84,6 +91,11 @@ _SETTINGS = {
 }
 
 
+BOLD = 1.12  # how much wider bold letters are
+# Of letters that are far narrower or wider than others, in font sizes.
+_EMS = dict.fromkeys(".,:;'|!()[]/ijlftrI ", 0.36) | dict.fromkeys("mwMW%@", 0.92)
+
+
 class Missing(Exception):
     """A chart or table has no record to stand on; the text says which."""
 
@@ -94,12 +106,6 @@ def apply() -> None:
     matplotlib.rcParams.update(_SETTINGS)
     warnings.filterwarnings("ignore", message="Glyph .* missing from")
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-
-
-def figure(width: float, height: float, columns: int = 1, rows: int = 1, **kwargs: object) -> tuple[Figure, list[Axes]]:
-    """A figure in inches with its axes in reading order."""
-    drawn, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, **kwargs)
-    return drawn, [ax for line in axes for ax in line]
 
 
 def to_svg(drawn: Figure) -> str:
@@ -121,8 +127,8 @@ def spaced(name: str) -> str:
 
 
 def em(text: str) -> float:
-    """A text's width in font sizes: 1 for a Chinese character, 0.58 for others."""
-    return sum(1.0 if ord(char) > 0x2E7F else 0.58 for char in text)
+    """About how wide a text is in font sizes, in a wide font such as DejaVu Sans; a Chinese character is 1."""
+    return sum(1.0 if ord(char) > 0x2E7F else _EMS.get(char, 0.62) for char in text)
 
 
 def blend(colour: str, share: float, least: float = 0.08) -> str:
@@ -139,6 +145,19 @@ def luminance(colour: str) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
+def contrast(colour: str, ground: str = PANEL) -> float:
+    """How well a colour is seen on a ground that is lighter: 1 for not at all, 21 for black on white."""
+    return (luminance(ground) + 0.05) / (luminance(colour) + 0.05)
+
+
+def ink(colour: str) -> str:
+    """A colour for text: the one chosen for it, or the colour itself, as dark as letters on the panel have to be."""
+    colour = _INKS.get(colour, colour)
+    while contrast(colour) < READABLE:
+        colour = "#" + "".join(f"{round(0.96 * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
+    return colour
+
+
 def ratio_colour(ratio: float) -> str:
     """The colour of a ratio, the same in every heat map: white at 1, blue above, orange below."""
     share = min(1.0, abs(math.log(ratio)) / RATIO_REACH)
@@ -152,102 +171,60 @@ def cells(
     values: Mapping[tuple[int, int], tuple[float, str, str]],
     colour: Callable[[float], str],
     bold: Callable[[float], bool] = lambda value: True,
+    start: float = 0.0,
 ) -> None:
-    """A heat map: by row and column a value, which gives the cell its colour, and up to two texts in it."""
+    """A heat map from `start` on: by row and column a value, which gives the cell its colour, and up to two texts."""
     for row in range(rows):
         for column in range(columns):
             value, first, second = values.get((row, column), (None, "–", ""))
             shade = GRID if value is None else colour(value)
-            ax.add_patch(Rectangle((column, row), 1, 1, facecolor=shade, edgecolor="white", lw=1.5))
+            ax.add_patch(Rectangle((start + column, row), 1, 1, facecolor=shade, edgecolor="white", lw=1.5))
             ink = INK if value is None or luminance(shade) > 0.22 else "white"
             weight = "bold" if value is not None and bold(value) else "normal"
             middle = {"va": "center_baseline", "color": ink, "zorder": 5}
-            x = column + (0.54 if second else 0.5)
-            ax.text(x, row + 0.5, first, ha="right" if second else "center", fontsize=9.5, fontweight=weight, **middle)
+            x = start + column + (0.53 if second else 0.5)
+            ax.text(
+                x, row + 0.5, first, ha="right" if second else "center", fontsize=SMALL, fontweight=weight, **middle
+            )
             if second:
-                ax.text(column + 0.62, row + 0.5, second, ha="left", fontsize=8, **middle)
-    ax.set_xlim(0, columns)
+                ax.text(start + column + 0.6, row + 0.5, second, ha="left", fontsize=SMALL, **middle)
+    ax.set_xlim(0, start + columns)
     ax.set_ylim(rows, 0)
-    ax.tick_params(length=0, labelsize=9)
+    ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
 
 
-def heading(drawn: Figure, title: str, note: str = "") -> None:
-    """Title and a muted line under it at the top left of the figure."""
-    drawn.set_label(title)  # for to_svg
-    height = drawn.get_figheight()
-    left = 0.16 / drawn.get_figwidth()
-    drawn.text(left, 1 - 0.30 / height, title, fontsize=13, fontweight="bold", va="baseline")
-    if note:
-        drawn.text(left, 1 - 0.52 / height, note, fontsize=9, color=MUTED, va="baseline")
-
-
-def group_name(ax: Axes, y: float, text: str, colour: str = INK) -> None:
+def group_name(ax: Axes, y: float, text: str, colour: str = INK, size: float = 10) -> None:
     """The name of a group of rows, at the left edge of the axes."""
     ax.text(
         0.004,
         y,
         text,
-        fontsize=10,
+        fontsize=size,
         fontweight="bold",
-        color=colour,
+        color=ink(colour),
         va="center",
         transform=ax.get_yaxis_transform(),
         zorder=5,
     )
 
 
-def footnote(drawn: Figure, text: str) -> None:
-    """A muted line at the bottom left: sources and conditions."""
-    drawn.text(0.16 / drawn.get_figwidth(), 0.10 / drawn.get_figheight(), text, fontsize=8, color=MUTED, va="baseline")
-
-
-def legend(drawn: Figure, entries: Sequence[tuple[str, str, str]], y_inches: float) -> None:
-    """One line of (kind, colour, text), kind `box`, `tick`, `line`, `dash` or `dot`, `y_inches` below the top edge."""
-    width, height = drawn.get_figwidth(), drawn.get_figheight()
-    x, y = 0.16, 1 - y_inches / height
-    for kind, colour, text in entries:
-        if kind in ("box", "tick"):
-            wide, left = (0.14, x) if kind == "box" else (0.04, x + 0.05)
-            patch = Rectangle(
-                (left / width, y - 0.01 / height),
-                wide / width,
-                0.12 / height,
-                color=colour,
-                transform=drawn.transFigure,
-            )
-            drawn.add_artist(patch)
-        else:
-            style = {"line": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5))}[kind]
-            line = plt.Line2D(
-                [x / width, (x + 0.24) / width],
-                [y + 0.045 / height] * 2,
-                color=colour,
-                ls=style,
-                lw=2,
-                transform=drawn.transFigure,
-            )
-            drawn.add_artist(line)
-            x += 0.10
-        drawn.text((x + 0.20) / width, y, text, fontsize=9, va="baseline")
-        x += 0.20 + em(text) * 9 / 72 + 0.24
+def lines_of_text(ax: Axes, text: str, at: tuple[float, float], coords: object, points: float, **look: object) -> None:
+    """The lines of a text around a place, `points` to its right, each a text of its own: matplotlib would align them
+    by the letters of the font that it measures with, which a reader may not have."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        up = 1.2 * SMALL * ((len(lines) - 1) / 2 - number)
+        ax.annotate(line, at, (points, up), xycoords=coords, textcoords="offset points", va="center", fontsize=SMALL,
+                    annotation_clip=False, **look)  # fmt: skip
 
 
 def name_beside(ax: Axes, point: tuple[float, float], text: str, place: float, colour: str) -> None:
     """A line's name to the right of the axes, at `place` of their height, joined to the line's last point."""
-    ax.annotate(
-        text,
-        point,
-        (1.035, place),
-        xycoords="data",
-        textcoords="axes fraction",
-        va="center",
-        fontsize=9,
-        color=INKS.get(colour, colour),
-        annotation_clip=False,
-        arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)},
-    )
+    leader = {"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 2}
+    ax.annotate("", point, (1.035, place), textcoords="axes fraction", annotation_clip=False, arrowprops=leader)
+    lines_of_text(ax, text, (1.035, place), "axes fraction", 2, color=ink(colour))
 
 
 def spread(values: Sequence[float], gap: float) -> list[float]:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from . import findings, style
+from . import findings, layout, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import BASELINES, BEST_LIBRARY, CUBLAS, Record, Records
 from .style import Missing, say
 
 Size = tuple[int, int, int]
+_ROOMY = 0.75  # inches of a cell that holds two figures
 _ENOUGH = 0.7  # of a sweep's sizes have to be recorded; another sweep may hold some of them
 
 
@@ -78,53 +80,52 @@ def hgemm125(course: Course, records: Records, step: Step, language: str) -> Fig
 
 
 def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str, where: str, language: str) -> Figure:
-    """The ratio to a baseline, a row per M × N, a column per K; a panel per entry of `swept`."""
+    """The ratio to a baseline, a row per M × N, a column per K; `swept` side by side, with TFLOPS where there is room."""
     pairs = [(m, n) for m in sweep.m_n for n in sweep.m_n]
-    cell, row_height, gap, left = 0.84, 0.27, 0.3, 1.25
-    panel = cell * len(sweep.k)
-    width = max(left + len(swept) * (panel + gap), 7.2)
-    height = 1.62 + row_height * len(pairs)
-    drawn, axes = style.figure(width, height, columns=len(swept), sharey=True)
-    drawn.subplots_adjust(
-        left=left / width,
-        right=(left + len(swept) * (panel + gap) - gap) / width,
-        top=1 - 1.22 / height,
-        bottom=0.4 / height,
-        wspace=gap / panel,
+    left, right, gap = 1.2, 0.12, 0.12
+    columns = len(sweep.k)
+    cell = (layout.WIDTH - left - right - gap * (len(swept) - 1)) / (columns * len(swept))
+    roomy = cell > _ROOMY
+    low, high = (f"{math.exp(sign * style.RATIO_REACH):.1f}" for sign in (-1, 1))
+    what, inside = (
+        say(language, "speed relative to the library", "相对库函数的速度"),
+        say(language, ", and TFLOPS", "，以及 TFLOPS"),
     )
-    for ax, (name, rows) in zip(axes, swept.items(), strict=True):
-        cells = {
-            (y, x): (r["ratio"], f"{r['ratio']:.3f}", style.number(r["tflops"]))
-            for y, (m, n) in enumerate(pairs)
-            for x, k in enumerate(sweep.k)
-            if (r := rows.get((m, n, k)))
-        }
-        style.cells(ax, len(pairs), len(sweep.k), cells, style.ratio_colour)
-        for edge in range(len(sweep.m_n), len(pairs), len(sweep.m_n)):
-            ax.axhline(edge, color=style.INK, lw=1.1, zorder=4)
-        ax.set_xticks([x + 0.5 for x in range(len(sweep.k))], [f"K = {k}" for k in sweep.k])
-        ax.xaxis.tick_top()
-        ax.set_yticks([y + 0.5 for y in range(len(pairs))], [f"{m} × {n}" for m, n in pairs])
-        mean = f"{geometric_mean(rows.values()):.3f}"
-        ax.set_title(say(language, f"{name}: mean {mean}", f"{name}：平均 {mean}"), fontsize=10, pad=20)
-    axes[0].annotate("M × N", (0, 1), (-8, 6), xycoords="axes fraction", textcoords="offset points", ha="right",
-                     fontsize=9, color=style.INK)  # fmt: skip
-    style.heading(
-        drawn,
+    texts = Texts(
         title,
         say(
             language,
-            f"{where}; in each cell: speed relative to the library, and TFLOPS; above: the geometric mean",
-            f"{where}；每格：相对库函数的速度，以及 TFLOPS；上方为几何平均",
+            f"{where}; in each cell: {what}{inside if roomy else ''}; above: the geometric mean",
+            f"{where}；每格：{what}{inside if roomy else ''}；上方为几何平均",
         ),
-    )
-    low, high = (f"{math.exp(sign * style.RATIO_REACH):.1f}" for sign in (-1, 1))
-    style.footnote(
-        drawn,
-        say(
+        foot=say(
             language,
             f"blue: faster than the library; orange: slower; white at 1, full colour at {low} and {high}",
             f"蓝色：快于库函数；橙色：慢于库函数；1 处为白色，{low} 与 {high} 处颜色最深",
         ),
     )
+    drawn, (ax,) = layout.page(texts, [Panel(0.25 * len(pairs), above=0.62, below=0.1)], left, right)
+    step = columns + gap / cell  # from one panel to the next, in cells
+    for number, (name, rows) in enumerate(swept.items()):
+        cells = {
+            (y, x): (r["ratio"], f"{r['ratio']:.3f}", style.number(r["tflops"]) if roomy else "")
+            for y, (m, n) in enumerate(pairs)
+            for x, k in enumerate(sweep.k)
+            if (r := rows.get((m, n, k)))
+        }
+        style.cells(ax, len(pairs), columns, cells, style.ratio_colour, start=number * step)
+        mean = f"{geometric_mean(rows.values()):.3f}"
+        for line, up in ((name, 28), (say(language, f"mean {mean}", f"平均 {mean}"), 17)):
+            ax.annotate(line, (number * step, 0), (0, up), textcoords="offset points", fontsize=style.SMALL,
+                        fontweight="bold")  # fmt: skip
+    ax.set_xlim(0, step * (len(swept) - 1) + columns)
+    for edge in range(len(sweep.m_n), len(pairs), len(sweep.m_n)):
+        ax.axhline(edge, color=style.INK, lw=1.1, zorder=4)
+    ticks = [(number * step + x + 0.5, k) for number in range(len(swept)) for x, k in enumerate(sweep.k)]
+    ax.set_xticks([x for x, _ in ticks], [f"K = {k}" if roomy else str(k) for _, k in ticks])
+    ax.xaxis.tick_top()
+    ax.set_yticks([y + 0.5 for y in range(len(pairs))], [f"{m} × {n}" for m, n in pairs])
+    corner = "M × N" if roomy else "M × N, K"
+    ax.annotate(corner, (0, 1), (-8, 6), xycoords="axes fraction", textcoords="offset points", ha="right",
+                fontsize=style.SMALL, color=style.INK)  # fmt: skip
     return drawn

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 
 from lab.ncu import L2_HITS
 
-from . import findings, panels, style
+from . import findings, layout, panels, style
 from .course import Course, Step
+from .layout import Panel, Texts
 from .records import Record, Records
 from .style import Missing, say
 
@@ -53,20 +54,21 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     shown += (
         [(say(language, "L2 hit rate, % (Nsight Compute)", "L2 命中率，%（Nsight Compute）"), rates)] if rates else []
     )
-    height, panel, left, right = 4.3, 3.7 if rates else 5.4, 0.68, 1.05
-    width = len(shown) * (left + panel + right)
-    drawn, axes = style.figure(width, height, columns=len(shown))
-    drawn.subplots_adjust(
-        left=left / width,
-        right=1 - right / width,
-        top=1 - 1.0 / height,
-        bottom=0.85 / height,
-        wspace=(left + right) / panel,
+    texts = Texts(
+        findings.strides(step, found, language),
+        say(
+            language,
+            f"{records.gpu_name(gpu)}; medians; a whisker spans the middle 60% of a timing's rounds; no axis starts at 0",
+            f"{records.gpu_name(gpu)}；中位数；竖线为同一次计时中间 60% 的各轮；纵轴不从 0 开始",
+        ),
+        foot=panels.conditions(records, gpu, language),
     )
+    height = 2.0
+    drawn, axes = layout.page(texts, [Panel(height, title=name) for name, _ in shown], layout.SPEEDS, 0.8)
     strides = sorted({k for rows in [*timed.values(), *rates.values()] for k in rows})
     palette = (style.GREY, style.BLUE, style.GREEN, style.PLUM, style.AMBER)
     colours = {size: palette[i % len(palette)] for i, size in enumerate(sorted({*timed, *rates}))}
-    for ax, (title, values) in zip(axes, shown, strict=True):
+    for ax, (_, values) in zip(axes, shown, strict=True):
         lines = panels.Lines(ax)
         every = [v for rows in values.values() for cell in rows.values() for v in cell]
         for index, (size, rows) in enumerate(values.items()):
@@ -78,20 +80,7 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
             lines.add([(k, cell[-1]) for k, cell in rows.items()], f"{size}³", colour, 2.1)
         lines.top = max(every)
         panels.size_axis(ax, strides, say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"))
-        ax.tick_params(axis="x", labelsize=9)
-        lines.finish(2.45, 1.12, max(0.0, min(every) - 0.3 * (max(every) - min(every))))
-        ax.set_title(title, fontsize=10)
-    where = records.gpu_name(gpu)
-    style.heading(
-        drawn,
-        findings.strides(step, found, language),
-        say(
-            language,
-            f"{where}; medians; a whisker spans the middle 60% of a timing's rounds; no axis starts at 0",
-            f"{where}；中位数；竖线为同一次计时中间 60% 的各轮；纵轴不从 0 开始",
-        ),
-    )
-    style.footnote(drawn, panels.conditions(records, gpu, language))
+        lines.finish(height, 1.12, max(0.0, min(every) - 0.3 * (max(every) - min(every))))
     return drawn
 
 
@@ -129,16 +118,18 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
     depths = sorted({d for grid in families.values() for d, _ in grid})
     values = [r["tflops"] for grid in families.values() for r in grid.values()]
     low, reach = min(values), (max(values) - min(values)) or 1
-    columns = min(2, len(families))
-    rows = -(-len(families) // columns)
-    panel, tall, gap, left = 0.72 * len(strides), 0.36 * len(depths), 0.95, 0.85
-    block = tall + 0.85
-    width, height = max(6.2, left + columns * panel + (columns - 1) * gap + 0.25), 1.0 + rows * block
-    drawn = style.plt.figure(figsize=(width, height))
-    for index, (family, grid) in enumerate(families.items()):
-        x = left + index % columns * (panel + gap)
-        y = 1.15 + index // columns * block
-        ax = drawn.add_axes((x / width, 1 - (y + tall) / height, panel / width, tall / height))
+    texts = Texts(
+        findings.stages(step, families, language),
+        say(
+            language,
+            f"TFLOPS at {size}³, {records.gpu_name(gpu)}; bold: the best of a panel",
+            f"{size}³ 的 TFLOPS，{records.gpu_name(gpu)}；粗体：该图中最快",
+        ),
+    )
+    last = list(families)[-1]
+    places = [Panel(0.25 * len(depths), 0.04, 0.46 if name == last else 0.24, name) for name in families]
+    drawn, axes = layout.page(texts, places, 0.5, 0.15)
+    for ax, (family, grid) in zip(axes, families.items(), strict=True):
         best = max(r["tflops"] for r in grid.values())
         cells = {(depths.index(d), strides.index(k)): (r["tflops"], style.number(r["tflops"]), "")
                  for (d, k), r in grid.items()}  # fmt: skip
@@ -152,19 +143,7 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
         )
         ax.set_xticks([c + 0.5 for c in range(len(strides))], [str(s) for s in strides])
         ax.set_yticks([r + 0.5 for r in range(len(depths))], [str(d) for d in depths])
-        ax.set_title(family, fontsize=10)
-        if index % columns == 0:
-            ax.set_ylabel(say(language, "stages", "stage 数"))
-        if index + columns >= len(families):
-            ax.set_xlabel(say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"), fontsize=9)
-    where = records.gpu_name(gpu)
-    style.heading(
-        drawn,
-        findings.stages(step, families, language),
-        say(
-            language,
-            f"TFLOPS at {size}³, {where}; bold: the best of a panel",
-            f"{size}³ 的 TFLOPS，{where}；粗体：该图中最快",
-        ),
-    )
+        ax.set_ylabel(say(language, "stages", "stage 数"))
+        if family == last:
+            ax.set_xlabel(say(language, "swizzle stride (rows of C)", "swizzle 步长（C 的行数）"))
     return drawn

@@ -391,11 +391,14 @@ def _l2_traffic(page: Page, step: Step) -> str:
         head = ["M = N = K", page.say("step", "步骤"), *(page.say(*names) for *names, _ in traffic.COLUMNS)]
         made = Table(head, texts=2)
         made.note = page.say(
-            "default variants, each launch counted once by Nsight Compute",
-            "均为默认变体，每项由 Nsight Compute 计数一次",
+            "default variants where none is named, each launch counted once by Nsight Compute",
+            "未注明的均为默认变体，每项由 Nsight Compute 计数一次",
         )
-        for (size, name), counts in traffic.counted(page.records, gpu, steps).items():
-            short = f"**{steps[name].short}**" if name == step.name else steps[name].short
+        for (size, name, variant), counts in traffic.counted(page.records, gpu, steps).items():
+            default = page.records.default_at(gpu, name, size)
+            is_default = default is None or variant == default["variant"]
+            short = steps[name].short if is_default else f"{steps[name].short}, `{variant}`"
+            short = f"**{short}**" if name == step.name and is_default else short
             made.rows.append([str(size), short, *(cell(counts) for *_, cell in traffic.COLUMNS)])
         return made if made.rows else None
 
@@ -433,6 +436,42 @@ def _bottlenecks(page: Page, step: Step) -> str:
         return made if by_size else None
 
     return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed")
+
+
+def _bottlenecks_in_turn(page: Page, step: Step) -> str:
+    """What each piece of work left out gains, as ratios to the library that each kernel was timed in turn with."""
+
+    def of(gpu: str) -> Table | None:
+        by_size = bottleneck_charts.left_out(page.records, gpu, step.name)
+        pairs = {(r.record["variant"], size): r for size, rows in by_size.items() for r in rows if r.in_turn}
+        made = Table([page.say("left out", "省去的工作")])
+        full = [page.say("nothing: the full kernel", "无：完整 kernel")]
+        for size in by_size:
+            one = next((r.full for (_, at), r in pairs.items() if at == size), None)
+            if not one:
+                return None
+            head = [page.say(f"TFLOPS at {size}³", f"{size}³ TFLOPS"), page.of(one["baseline"]), "20–80 %"]
+            made.head += [*head, page.say("÷ full", "÷ 完整")]
+            full += [*_in_turn(one), "1.00"]
+            made.used.append(one)
+        made.rows.append(full)
+        for variant in dict.fromkeys(name for name, _ in pairs):
+            at = [pairs.get((variant, size)) for size in by_size]
+            cells = [next(r for r in at if r).words(page.language)]
+            for r in at:
+                cells += [*_in_turn(r.record), f"{r.gain_in_turn:.2f}"] if r else ["–"] * 4
+            made.rows.append(cells)
+            made.used += [r.record for r in at if r]
+        made.note = page.say("÷ full divides the ratios, not the TFLOPS", "“÷ 完整”是两个比值之商，不是 TFLOPS 之商")
+        return made if pairs else None
+
+    return _by_gpu(page, [step], of, f"no kernel of {step.name} that leaves work out was timed in turn with a library")
+
+
+def _in_turn(record: Record) -> Cells:
+    """TFLOPS, and the ratio to the library in turn with its 20th and 80th percentile."""
+    span = (record[key] for key in ("ratio_p20", "ratio_p80"))
+    return [_speed(record), f"{record['ratio']:.3f}", "–".join(f"{ratio:.3f}" for ratio in span)]
 
 
 def _with_spread(record: Record | None) -> str:
@@ -829,6 +868,7 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "swizzle": _swizzle,
     "l2-traffic": _l2_traffic,
     "bottlenecks": _bottlenecks,
+    "bottlenecks-in-turn": _bottlenecks_in_turn,
     "error-over-k": _error_over_k,
     "counts": _counts,
     "count-variants": _count_variants,

@@ -11,13 +11,14 @@ from .records import Records
 Counted = dict[str, float]  # by metric
 
 
-def counted(records: Records, gpu: str, steps: Iterable[str]) -> dict[tuple[int, str], Counted]:
-    """What was counted at each square size, then by step in the order asked; only launches with every metric."""
+def counted(records: Records, gpu: str, steps: Iterable[str]) -> dict[tuple[int, str, str], Counted]:
+    """What was counted at each square size, then by step in the order asked, then by variant as they come; only
+    launches with every metric."""
     names = list(steps)
-    found: dict[tuple[int, str], Counted] = {}
+    found: dict[tuple[int, str, str], Counted] = {}
     for r in records.profiles.get(gpu, []):
         if r["step"] in names and r["metric"] in l2_traffic.METRICS and r["m"] == r["n"] == r["k"]:
-            found.setdefault((r["m"], r["step"]), {})[r["metric"]] = r["value"]
+            found.setdefault((r["m"], r["step"], r["variant"]), {})[r["metric"]] = r["value"]
     whole = {key: values for key, values in found.items() if len(values) == len(l2_traffic.METRICS)}
     return dict(sorted(whole.items(), key=lambda item: (item[0][0], names.index(item[0][1]))))
 

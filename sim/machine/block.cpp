@@ -18,6 +18,9 @@ void broadcast(std::byte* slot, T value) {
 
 constexpr uint64_t turn_instructions = 4096;
 
+/// Of a block, in the order in which a grid is dealt out.
+uint64_t number_of(Dim3 index, Dim3 grid) { return index.x + grid.x * (index.y + uint64_t{grid.y} * index.z); }
+
 std::string triple(uint32_t x, uint32_t y, uint32_t z) {
   return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
 }
@@ -86,6 +89,8 @@ void Block::fill_specials() {
             case Special::nctaid_x: return grid.x;
             case Special::nctaid_y: return grid.y;
             case Special::nctaid_z: return grid.z;
+            case Special::smid: return static_cast<u32>(number_of(index_, grid) % launch.multiprocessors);
+            case Special::nsmid: return launch.multiprocessors;
             case Special::laneid: return lane;
             case Special::warpid: return warp.index;
             case Special::nwarpid: return launch.warps();
@@ -122,7 +127,7 @@ void Block::fill_specials() {
 void Block::start(Dim3 index, bool stamps_begin_anew) {
   index_ = index;
   ended_warps_ = 0;
-  const uint64_t number = index.x + launch.grid.x * (index.y + uint64_t{launch.grid.y} * index.z);
+  const uint64_t number = number_of(index, launch.grid);
   random_ = Random(launch.options.seed * 0x2545f4914f6cdd1du + number);
   fill_specials();
   std::fill(shared.begin(), shared.end(), std::byte{0xff});  // NaN as floats: an unwritten value shows

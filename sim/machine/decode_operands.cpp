@@ -22,6 +22,8 @@ const std::unordered_map<std::string, Special> special_names = {
     {"%nctaid.x", Special::nctaid_x},
     {"%nctaid.y", Special::nctaid_y},
     {"%nctaid.z", Special::nctaid_z},
+    {"%smid", Special::smid},
+    {"%nsmid", Special::nsmid},
     {"%laneid", Special::laneid},
     {"%warpid", Special::warpid},
     {"%nwarpid", Special::nwarpid},

@@ -38,7 +38,8 @@ struct Launch {
   Options options;
   Dim3 cluster{};  ///< blocks of one
   bool is_explicit_cluster = false;
-  Trace* trace = nullptr;  ///< of a warp of the first block, where it is asked for
+  uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
+  Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;

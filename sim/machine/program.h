@@ -95,6 +95,8 @@ enum class Special : uint8_t {
   nctaid_x,
   nctaid_y,
   nctaid_z,
+  smid,
+  nsmid,
   laneid,
   warpid,
   nwarpid,

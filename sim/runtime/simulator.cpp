@@ -242,7 +242,8 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                 .reports = reports,
                 .options = options,
                 .cluster = cluster,
-                .is_explicit_cluster = required || asked_cluster.has_value()};
+                .is_explicit_cluster = required || asked_cluster.has_value(),
+                .multiprocessors = static_cast<uint32_t>(multiprocessors)};
   const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(*program) : nullptr;
   launch.trace = trace.get();
   const auto begun = std::chrono::steady_clock::now();

@@ -11,13 +11,18 @@
 // both blocks have read it, and each consumer tells both producers. No block may end before the
 // other has stopped signalling to it.
 //
+// The hardware merges reads of B, too, but only among blocks of one group of multiprocessors (GPC),
+// and it deals clusters out to the groups in turn. So the pairs of tiles go to the clusters in an
+// order that goes through the chip group by group.
+//
 // Against step 25: two instructions of 64 rows per consumer, the pair of blocks and its halves of
-// A, the arrivals at both blocks' barriers, the cluster's launch.
+// A, the arrivals at both blocks' barriers, the cluster's launch, and the order of the clusters.
 //
 // Source: fast.cu (pranjalssh, 2024) for multicast between two blocks; the tile is our own.
 
 #include "common/device/check.h"
 #include "common/device/cluster_launch.h"
+#include "common/device/cluster_places.h"
 #include "common/device/gemm.h"
 #include "common/device/ptx/cluster.h"
 #include "common/device/ptx/mbarrier.h"
@@ -50,10 +55,14 @@ template <class AB, Major B_MAJOR>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map,
-                const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
+                const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows,
+                const int* places) {
   const int tile_rows = ceil_div(g.m, BM), pair_cols = ceil_div(g.n, CLUSTER * BN);
   const int pairs = tile_rows * pair_cols, slices = ceil_div(g.k, BK);
-  const int rank = cluster_rank(), first_pair = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
+  const int rank = cluster_rank(), cluster = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
+  // Clusters of one GPC begin with neighbouring pairs. Taken from lane 0: the compiler then knows
+  // it to be one value per warp, and keeps coordinates in uniform registers, where TMA reads them.
+  const int first_pair = __shfl_sync(~0u, places ? places[cluster] : cluster, 0);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warpgroup = warp / 4;  // the consumers, then the producer
   const bool first_thread = threadIdx.x % WARPGROUP == 0;
@@ -158,7 +167,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   cluster_sync();  // the other block may still have signalled to this one's barriers
 }
 
-template <class AB, Major B_MAJOR>
+template <class AB, Major B_MAJOR, bool BY_GPC = true>
 void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStream_t stream) {
   const auto kernel = gemm_kernel<AB, B_MAJOR>;
   const CUtensorMap a_map = make_tensor_map(g.a, g.m, g.k, g.lda, BM / CLUSTER, BK);
@@ -168,14 +177,17 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, BM, g.m);
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
   const int pairs = ceil_div(g.m, BM) * ceil_div(g.n, CLUSTER * BN);
-  const int grid = CLUSTER * min(pairs, resident_clusters(kernel, CLUSTER, THREADS, SMEM_BYTES));
-  launch_in_clusters(kernel, CLUSTER, grid, THREADS, SMEM_BYTES, stream, a_map, b_map, c_map, g,
-                     band_rows);
+  const int resident = resident_clusters(kernel, CLUSTER, THREADS, SMEM_BYTES);
+  const bool fills_the_chip = pairs >= resident;
+  const int* const places =
+      BY_GPC && fills_the_chip ? cluster_places_on_device(resident, CLUSTER, stream) : nullptr;
+  launch_in_clusters(kernel, CLUSTER, CLUSTER * min(pairs, resident), THREADS, SMEM_BYTES, stream,
+                     a_map, b_map, c_map, g, band_rows, places);
 }
 
-template <class AB, Major B_MAJOR>
+template <class AB, Major B_MAJOR, bool BY_GPC = true>
 Variant variant(const char* name) {
-  Variant v(name, launch<AB, B_MAJOR>);
+  Variant v(name, launch<AB, B_MAJOR, BY_GPC>);
   v.any_size(BM, CLUSTER * BN, BK).columns_in(8).aligned_ld(8, 8, 8);
   v.flat_grid().in_bands().on_tensor_cores();
   return B_MAJOR == Major::K ? v.tn() : v;
@@ -187,5 +199,7 @@ std::vector<Variant> variants() {
       variant<__nv_bfloat16, Major::K>("bf16_tn"),
       variant<half, Major::MN>("f16"),
       variant<half, Major::K>("f16_tn"),
+      variant<__nv_bfloat16, Major::MN, false>("as_dealt")
+          .note("clusters as the hardware deals them"),
   };
 }

@@ -1,6 +1,7 @@
 """A small course in a folder: five steps, made-up records of the kinds the charts read. For the tests of the plots."""
 
 import json
+import re
 from pathlib import Path
 
 STEPS = ("01_naive", "08_conflict_free", "09_double_buffer")
@@ -142,3 +143,9 @@ def add_tensor_cores(root: Path, charts=()) -> Path:
     write(data / "h200" / "profile.jsonl", [{**profile, "swizzle_stride": s, "value": v} for s, v in rates])
     page(root, "TENSOR", TENSOR_TABLES, charts)
     return root
+
+
+def words_of(svg):
+    """The texts of a chart one after the other, so that a wrapped one is found whole."""
+    texts = re.findall(r">([^<>\n]+)</text>", svg.replace("&#160;", " "))
+    return re.sub(r"(?<=[⺀-￯]) (?=[⺀-￯])", "", " ".join(texts))  # no space where Chinese was wrapped

@@ -441,6 +441,13 @@ def test_a_corrupt_record_stops_a_merge_before_anything_is_written(tmp_path):
     assert not target.exists()
 
 
+def test_no_two_recorded_measurements_are_the_same():
+    """Otherwise one would replace the other when records are merged."""
+    for file in (ROOT / "plots" / "data").rglob("*.jsonl"):
+        found = [record for record in record_files.read(file) if "gpu" in record]
+        assert len({record_files.identity(record) for record in found}) == len(found), file
+
+
 def test_what_makes_two_records_the_same_is_what_the_harness_says():
     source = "".join(file.read_text() for file in (ROOT / "common" / "harness").glob("*.cpp"))
     listed = source.split("IDENTITY = {", 1)[1].split("}", 1)[0]

@@ -128,9 +128,23 @@ def test_a_picture_is_whole_and_legible(name, language):
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_telephone_shows_every_text_readably(name, language):
+    """A page there is 380 pixels wide, and a text under 7 pixels is not read."""
+    picture = ElementTree.fromstring(drawing(name, language).svg())
+    width = float(picture.get("viewBox").split()[2])
+    sizes = [float(each.get("font-size")) for each in picture.iter() if each.get("font-size")]
+    assert sizes and min(sizes) * 380 / width >= 7
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
 def test_both_languages_draw_the_same_picture(name):
     english, chinese = (drawing(name, language) for language in LANGUAGES)
-    assert (english.width, english.height) == (chinese.width, chinese.height)
+    assert english.width == chinese.width
+    shapes = [
+        [part.split()[0] for part in canvas.parts if not part.startswith("<text")] for canvas in (english, chinese)
+    ]
+    assert shapes[0] == shapes[1]
     assert any(ord(char) > 0x2E7F for box in chinese.boxes for char in box.text)
     assert not any(ord(char) > 0x2E7F for box in english.boxes for char in box.text)
 

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gemm_plots.figures import mma, traces  # noqa: E402
+from gemm_plots.figures import mma, stages, traces  # noqa: E402
 
 
 def test_lane_5_holds_what_the_isa_says():
@@ -43,6 +43,6 @@ def test_rows_that_step_19_deals_to_its_lanes_have_no_conflict():
 
 
 def test_bands_cover_every_tile_once():
-    tiles = [mma.in_bands(index, 10, 7, 4) for index in range(70)]
+    tiles = [stages.in_bands(index, 10, 7, 4) for index in range(70)]
     assert sorted(tiles) == [(row, col) for row in range(10) for col in range(7)]
     assert tiles[:5] == [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1)]

@@ -23,6 +23,7 @@ TIME_LINES = [
     "21_mma_persistent-blocks",
     "24_warp_specialised-ring",
     "25_overlapped_store-timeline",
+    "26_clusters-ring",
 ]
 MOVING = ["03_smem_tiling", *TIME_LINES]
 REDUCED = re.compile(r"@media \(prefers-reduced-motion:no-preference\)\{\n(.*?)\n\}", re.DOTALL)

@@ -42,6 +42,6 @@ def test_the_table_has_launches_with_every_metric_by_size_and_step():
     rows = [dict(r, step=step) for step in ("26_next", "25_store") for r in l2_traffic.records(output(2), step)]
     rows.remove(next(r for r in rows if r["step"] == "26_next" and r["m"] == 128))
     found = traffic.counted(Records(profiles={"h200": rows}), "h200", ["25_store", "26_next"])
-    assert list(found) == [(64, "25_store"), (64, "26_next"), (128, "25_store")]
-    cells = [cell(found[64, "25_store"]) for *_, cell in traffic.COLUMNS]
+    assert list(found) == [(64, "25_store", "bf16"), (64, "26_next", "bf16"), (128, "25_store", "bf16")]
+    cells = [cell(found[64, "25_store", "bf16"]) for *_, cell in traffic.COLUMNS]
     assert cells == ["12.88", "–", "6.98", "1.85", "1.85", "–", "1.22"]

@@ -56,15 +56,6 @@ def test_strides_are_compared_at_the_largest_size_without_the_steps_own():
     )
 
 
-def test_conflicts_name_the_variant_with_the_most():
-    own, other = {"default": True}, {"default": False}
-    say = lambda *rows: findings.conflicts(rows, "en")  # noqa: E731
-    assert say(("own", own, 0.0), ("other", other, 2.5)).startswith("other: 2.50 bank conflicts per 1000")
-    assert say(("own", own, 0.0), ("other", other, 2.5)).endswith("the default has none")
-    assert say(("own", own, 0.0), ("other", other, 0.0)) == "No variant has a bank conflict"
-    assert say(("own", own, 3.0), ("other", other, 2.5)).startswith("The default has the most bank conflicts, 3.00")
-
-
 def test_the_fastest_step_may_change_with_the_size():
     first, second = Step("10_cp_async", "80", "fp32", "f32"), Step("11_warp_tiling", "80", "fp32", "f32")
     same = findings.fastest("FP32", {1024: (second, 1.0), 4096: (second, 2.0)}, "en")

@@ -79,7 +79,7 @@ def power(tmp_path_factory):
 
 def drawn(power, name, language):
     """A chart's text."""
-    return style.to_svg(catalogue.find(*power, name)(language))
+    return plots_course.words_of(style.to_svg(catalogue.find(*power, name)(language)))
 
 
 def test_the_fit_finds_what_a_kilobyte_costs():
@@ -113,7 +113,7 @@ def test_the_limit_of_wgmma_is_that_with_random_data(power):
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", ("22 tma", "1.50 pJ · 645 W · 1700 MHz", "From 1.50 to 1.00 pJ", "the instruction alone")),
+        ("en", ("22 tma", "pJ/FLOP W MHz", "1.50 645 1700", "From 1.50 to 1.00 pJ", "the instruction alone")),
         ("zh-CN", ("每 FLOP 从 1.50 pJ 降到 1.00 pJ", "单独运行")),
     ],
 )
@@ -127,8 +127,8 @@ def test_energy_is_that_of_a_run_alone(power, language, words):
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", ("wgmma alone 851", "256×192, pairs 767", "the best library call, 8192³", "26 clusters, 16384³")),
-        ("zh-CN", ("只有 wgmma 851", "256×192，成对 767", "最快的库调用, 8192³")),
+        ("en", ("wgmma alone 851", "256×192, pairs 767", "the best library call", "8192³", "16384³")),
+        ("zh-CN", ("只有 wgmma 851", "256×192，成对 767", "最快的库调用")),
     ],
 )
 def test_the_limits_are_lines_beside_the_steps(power, language, words):

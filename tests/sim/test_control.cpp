@@ -54,6 +54,18 @@ TEST(Control, GuardsAndEarlyReturns) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i > 7 ? 9u : i > 3 ? 1u : 2u);
 }
 
+TEST(Control, BlocksAreDealtOutToTheMultiprocessors) {
+  std::vector<uint32_t> of_block(2 * 140);
+  const Ran ran = run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %ctaid.x;\nmad.wide.u32 %d1, %r1, 8, %d1;\n"
+                             "mov.u32 %r2, %smid;\nmov.u32 %r3, %nsmid;\nst.global.v2.u32 [%d1], {%r2, %r3};\n"),
+                      {.grid = {140, 1, 1}, .block = {1, 1, 1}}, of_block);
+  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  for (uint32_t block = 0; block < 140; ++block) {
+    EXPECT_EQ(of_block[2 * block], block % 132);
+    EXPECT_EQ(of_block[2 * block + 1], 132u);
+  }
+}
+
 TEST(Control, ThreadsAndBlocksInThreeDimensions) {
   std::vector<uint32_t> out(2 * 3 * 2 * 4 * 2 * 2);
   const Ran ran = run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, "

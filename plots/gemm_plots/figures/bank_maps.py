@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gemm_plots.figures import banks, parts, traces
+from gemm_plots.figures import banks, layout, parts, traces
 from gemm_plots.figures.geometry import (
     WARP,
     Kernel,
@@ -14,13 +14,15 @@ from gemm_plots.figures.geometry import (
     vector_load,
     warp_tiling,
 )
+from gemm_plots.figures.layout import Pair
 from gemm_plots.figures.palette import GRID, INK, MUTED, RED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say, title
 
-BANK = 8.0  # a bank's width on the picture
+BANK = 6.5  # a bank's width on the picture
 LANE = 6.5  # a lane's height
-PANEL = 452.0  # from one map to the next
+PITCH = 304.0  # from one map to the next
+BROADCAST = "#cfd6df"
 
 
 def pictures() -> Iterable[tuple[str, object]]:
@@ -33,23 +35,25 @@ def pictures() -> Iterable[tuple[str, object]]:
 
 def draw(kernel: Kernel, language: str) -> Canvas:
     """Every kind of access of one step, two maps a row."""
-    heading = say(language, f"{title(kernel.name)}: banks of shared memory", f"{title(kernel.name)}：共享内存的 bank")
-    note = say(
-        language,
+    heading = (f"{title(kernel.name)}: banks of shared memory", f"{title(kernel.name)}：共享内存的 bank")
+    note = (
         "the accesses of warp 0 (t: its thread, k = 0): a row is a lane, a column a bank",
         "warp 0 的访问（t 为线程号，k = 0）：一行是一个 lane，一列是一个 bank",
     )
     return sheet(heading, note, kernel.shared, language)
 
 
-def sheet(heading: str, note: str, accesses: Sequence[SharedAccess], language: str) -> Canvas:
+def sheet(heading: Pair, note: Pair, accesses: Sequence[SharedAccess], language: str) -> Canvas:
     """Maps of accesses, two a row."""
-    tall = 44 + WARP * LANE + 46
-    canvas = Canvas(960, 76 + -(-len(accesses) // 2) * tall + 30, heading)
-    parts.heading(canvas, note)
-    for index, access in enumerate(accesses):
-        access_map(canvas, 44 + index % 2 * PANEL, 76 + index // 2 * tall, access, language)
-    legend(canvas, canvas.height - 20, language)
+    canvas, y = layout.page(language, heading, note)
+    for two in (accesses[at : at + 2] for at in range(0, len(accesses), 2)):
+        tops = []
+        for column, access in enumerate(two):
+            tops.append(_words(canvas, layout.MARGIN + column * PITCH, y + 16, access, language))
+        for column, access in enumerate(two):
+            access_map(canvas, layout.MARGIN + 20 + column * PITCH, max(tops), access.access, access.operand, language)
+        y = max(tops) + WARP * LANE + 24
+    canvas.height = legend(canvas, y + 16, language)
     return canvas
 
 
@@ -86,9 +90,8 @@ def basics(language: str) -> Canvas:
             "load_4_bytes(start + 4 * (lane % 16))",
         ),
     ]
-    heading = say(language, "Shared memory has 32 banks, each 4 bytes wide", "共享内存有 32 个 bank，各宽 4 字节")
-    note = say(
-        language,
+    heading = ("Shared memory has 32 banks, each 4 bytes wide", "共享内存有 32 个 bank，各宽 4 字节")
+    note = (
         "word w lies in bank w % 32; a bank gives one word a pass, to as many lanes as want it",
         "字 w 在 bank w % 32 中；一个 bank 每趟送出一个字，可同时给任意多个 lane",
     )
@@ -129,87 +132,72 @@ def rule(language: str) -> Canvas:
             "load_16_bytes(start + 16 * (lane % 8))",
         ),
     ]
-    heading = say(
-        language, "Wide accesses go out in halves and quarters of a warp", "宽访问按半个、四分之一个 warp 发出"
-    )
-    note = say(
-        language,
+    heading = ("Wide accesses go out in halves and quarters of a warp", "宽访问按半个、四分之一个 warp 发出")
+    note = (
         "the wavefronts of each pattern are as measured on an H200",
         "各模式的波前数均与 H200 上的实测一致",
     )
     return sheet(heading, note, accesses, language)
 
 
-def legend(canvas: Canvas, y: float, language: str) -> None:
+def legend(canvas: Canvas, y: float, language: str) -> float:
     """What the colours of the maps mean."""
-    parts.key(
-        canvas,
-        44,
-        y,
-        [
-            (A.strong, say(language, "A, first pass", "A，第一趟")),
-            (B.strong, say(language, "B, first pass", "B，第一趟")),
-            ("#cfd6df", say(language, "same word as a lane above: broadcast", "与上方 lane 同一个字：广播")),
-            (RED, say(language, "another word in a taken bank: one more pass", "bank 已被另一个字占用：多一趟")),
-        ],
+    entries = (
+        (A.strong, ("A, first pass", "A，第一趟")),
+        (B.strong, ("B, first pass", "B，第一趟")),
+        (BROADCAST, ("same word as a lane above: broadcast", "与上方 lane 同一个字：广播")),
+        (RED, ("another word in a taken bank: one more pass", "bank 已被另一个字占用：多一趟")),
     )
+    return layout.legend(canvas, y, language, entries)
 
 
-def access_map(canvas: Canvas, x: float, y: float, access: SharedAccess, language: str) -> None:
-    """One map with its name above, its groups of lanes and wavefronts on the right."""
+def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: str) -> float:
+    """What is above a map: the access, its formula and bytes, its wavefronts. Returns the map's upper edge."""
     tone = A if access.operand == "A" else B
-    served = access.access
-    addresses = served.addresses
-    canvas.text(x, y + 16, access.what(language), 13, tone.ink, bold=True)
-    canvas.text(
-        x,
-        y + 33,
-        f"{access.formula}  ·  {say(language, f'{served.size} bytes per lane', f'每 lane {served.size} 字节')}",
-        11.5,
-        MUTED,
-        mono=False,
-    )
-    top = y + 44
-    parts.grid(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
-    for group in served.groups:
-        _group(canvas, x, top, [(lane, addresses[lane]) for lane in group.lanes], served.size, tone.strong)
-    parts.frame(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
-    right = x + banks.BANKS * BANK
-    for group in served.groups:
-        first, last, count = group.first, group.last, group.wavefronts
-        if len(served.groups) > 1:
-            canvas.line(x, top + (last + 1) * LANE, right + 8, top + (last + 1) * LANE, "#8793a3", 1)
-            canvas.line(right + 8, top + first * LANE, right + 8, top + (last + 1) * LANE, "#8793a3", 1)
-        middle = top + (first + last + 1) / 2 * LANE
-        canvas.text(right + 16, middle + 4, _wavefronts(count, language), 12, RED if count > 1 else INK, bold=count > 1)
-    for lane in (0, 8, 16, 24, 31):
-        canvas.text(x - 5, top + (lane + 0.5) * LANE + 3.5, str(lane), 9.5, MUTED, "end")
-    for bank in (0, 8, 16, 24, 31):
-        canvas.text(x + (bank + 0.5) * BANK, top + WARP * LANE + 12, str(bank), 9.5, MUTED, "middle")
-    text_x = right + 104
-    canvas.text(text_x, top + 22, str(served.wavefronts), 26, RED if served.conflicts else C.ink, bold=True)
-    canvas.text(text_x, top + 40, say(language, "wavefront" if served.wavefronts == 1 else "wavefronts", "个波前"), 12)
-    conflicts = say(
-        language, f"{served.conflicts} conflict{'s' if served.conflicts != 1 else ''}", f"{served.conflicts} 次冲突"
-    )
-    canvas.text(text_x, top + 58, conflicts, 12, RED if served.conflicts else C.ink, bold=True)
+    served, what = access.access, access.what
+    wide = PITCH - 20
+    y = layout.paragraph(canvas, y, language, (what.english, what.chinese), 13.5, x, wide, 1.25, tone.ink, bold=True)
+    y = layout.paragraph(canvas, y, language, (access.formula, access.formula), layout.SMALL, x, wide, fill=MUTED)
+    size = f"{served.size} bytes per lane", f"每 lane {served.size} 字节"
     if len(served.groups) > 1:
         lanes = len(served.groups[0].lanes)
         merged = served.size == 16 and lanes == 16
-        canvas.lines(
-            text_x,
-            top + 84,
-            say(
-                language,
-                "quarter-warps\nmerge in pairs" if merged else f"groups of\n{lanes} lanes",
-                "四分之一 warp\n两两合并" if merged else f"每组 {lanes}\n个 lane",
-            ).split("\n"),
-            11,
-            fill=MUTED,
+        size = (
+            f"{size[0]}, {'quarters merge in pairs' if merged else f'groups of {lanes} lanes'}",
+            f"{size[1]}，{'四分之一 warp 两两合并' if merged else f'每组 {lanes} 个 lane'}",
         )
+    y = layout.paragraph(canvas, y, language, size, layout.SMALL, x, wide, fill=MUTED)
+    count, conflicts = served.wavefronts, served.conflicts
+    result = (
+        f"{count} wavefront{'s' * (count != 1)}, {conflicts} conflict{'s' * (conflicts != 1)}",
+        f"{count} 个波前，{conflicts} 次冲突",
+    )
+    canvas.text(x, y + 4, say(language, *result), 15, RED if conflicts else C.ink, bold=True)
+    return y + 14
 
 
-def _wavefronts(count: int, language: str) -> str:
+def access_map(canvas: Canvas, x: float, top: float, served: traces.Access, operand: str, language: str) -> None:
+    """One map, with the wavefronts of its groups of lanes on the right."""
+    tone = A if operand == "A" else B
+    parts.grid(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
+    for group in served.groups:
+        _group(canvas, x, top, [(lane, served.addresses[lane]) for lane in group.lanes], served.size, tone.strong)
+    parts.frame(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
+    right = x + banks.BANKS * BANK
+    for group in served.groups if len(served.groups) > 1 else ():
+        first, last, count = group.first, group.last, group.wavefronts
+        canvas.line(x, top + (last + 1) * LANE, right + 5, top + (last + 1) * LANE, "#8793a3", 1)
+        canvas.line(right + 5, top + first * LANE, right + 5, top + (last + 1) * LANE, "#8793a3", 1)
+        middle = top + (first + last + 1) / 2 * LANE
+        passes = _passes(count, language)
+        canvas.text(right + 10, middle + 4, passes, layout.SMALL, RED if count > 1 else INK, bold=count > 1)
+    for lane in (0, 8, 16, 24, 31):
+        canvas.text(x - 4, top + (lane + 0.5) * LANE + 4, str(lane), layout.SMALL, MUTED, "end")
+    for bank in (0, 8, 16, 24, 31):
+        canvas.text(x + (bank + 0.5) * BANK, top + WARP * LANE + 14, str(bank), layout.SMALL, MUTED, "middle")
+
+
+def _passes(count: int, language: str) -> str:
     return say(language, f"{count} pass" if count == 1 else f"{count} passes", f"{count} 趟")
 
 
@@ -217,16 +205,15 @@ def _group(canvas: Canvas, x: float, top: float, lanes: list[tuple[int, int]], s
     """The cells of lanes that go out together: first in its bank, broadcast, or one more wavefront."""
     taken: dict[int, int] = {}
     seen: set[int] = set()
-    cells: dict[str, list[tuple[int, int]]] = {colour: [], "#cfd6df": [], RED: []}
+    cells: dict[str, list[tuple[int, int]]] = {colour: [], BROADCAST: [], RED: []}
     for lane, address in lanes:
         for word in banks.words(address, size):
             bank = word % banks.BANKS
-            kind = "#cfd6df" if word in seen else colour if bank not in taken else RED
+            kind = BROADCAST if word in seen else colour if bank not in taken else RED
             taken.setdefault(bank, word)
             seen.add(word)
             cells[kind].append((lane, bank))
     for kind, found in cells.items():
-        inset = [(row, col) for row, col in found]
-        parts.fill(canvas, x, top, inset, LANE, BANK, kind)
+        parts.fill(canvas, x, top, found, LANE, BANK, kind)
     lines = "".join(f"M{x:g} {top + lane * LANE:g}h{banks.BANKS * BANK:g}" for lane, _ in lanes[1:])
     canvas.path(lines, GRID, line=0.5)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout
 from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -85,9 +85,8 @@ def tiles(language: str) -> Canvas:
     m, n, k = SIZE
     shown = [choice for choice in of_the_kernel() if choice.name in SHOWN]
     best = chosen(*SIZE)
-    canvas = parts.of_step(
+    canvas, y = layout.of_step(
         STEP,
-        424,
         language,
         (
             f"{best.count(m, n)} tiles of {best.bm}×{best.bn} fit in one wave, and take the least time",
@@ -101,11 +100,19 @@ def tiles(language: str) -> Canvas:
         ),
     )
     longest = max(choice.cost(*SIZE) for choice in shown)
-    for column, choice in enumerate(shown):
-        x = 28.0 + column * 312
-        _cut(canvas, x, 108, choice, language)
-        _waves(canvas, x, 266, choice, language)
-        _time(canvas, x, 366, choice, 272 / longest, language, choice is best)
+    right = layout.RIGHT - 2 * ACROSS * CELL - 8
+    for choice in shown:
+        _cut(canvas, layout.MARGIN, y + 40, choice, language)
+        _waves(canvas, right, y + 40, choice, language)
+        _time(canvas, right, y + 144, choice, (layout.RIGHT - right) / longest, language, choice is best)
+        y += 196
+    entries = (
+        (C.strong, ("slices of K", "K 的各片")),
+        (B.strong, ("once per tile", "每个分块一次")),
+    )
+    y = layout.legend(canvas, y + 20, language, entries, 13.5)
+    unit_of = "times in those of one 128×256×64 slice", "时间以 128×256×64 一片所用的为单位"
+    canvas.height = layout.paragraph(canvas, y + 2, language, unit_of, 13.5, fill=MUTED)
     return canvas
 
 
@@ -117,7 +124,7 @@ def _cut(canvas: Canvas, x: float, y: float, choice: Choice, language: str) -> N
         f"{choice.bm}×{choice.bn}: {choice.count(m, n)} tiles",
         f"{choice.bm}×{choice.bn}：{choice.count(m, n)} 个分块",
     )
-    canvas.text(x, y - 12, say(language, *words), 15, bold=True)
+    canvas.text(x, y - 12, say(language, *words), 16, bold=True)
     canvas.rect(x, y, n * unit, m * unit, C.pale)
     down = "".join(f"M{x + col * unit:g} {y:g}v{m * unit:g}" for col in range(choice.bn, n, choice.bn))
     across = "".join(f"M{x:g} {y + row * unit:g}h{n * unit:g}" for row in range(choice.bm, m, choice.bm))
@@ -137,7 +144,7 @@ def _waves(canvas: Canvas, x: float, y: float, choice: Choice, language: str) ->
             colour = A.strong if place < busy else BOX
             canvas.rect(at + col * CELL, y + row * CELL, CELL - 1, CELL - 1, colour, "" if place < busy else EDGE, 0.7)
         words = f"wave {wave + 1}: {busy} busy", f"第 {wave + 1} 波：{busy} 个在忙"
-        canvas.text(at, y + 6 * CELL + 17, say(language, *words), 13, A.ink)
+        canvas.text(at, y + 6 * CELL + 18, say(language, *words), 14, A.ink)
 
 
 def _time(canvas: Canvas, x: float, y: float, choice: Choice, unit: float, language: str, is_best: bool) -> None:
@@ -145,31 +152,23 @@ def _time(canvas: Canvas, x: float, y: float, choice: Choice, unit: float, langu
     at, products = x, choice.slices(SIZE[2]) * choice.per_slice
     waves = choice.waves(*SIZE[:2])
     for _ in range(waves):
-        canvas.rect(at, y, products * unit, 20, C.strong, "#ffffff", 1)
-        canvas.rect(at + products * unit, y, choice.per_tile * unit, 20, B.strong, "#ffffff", 1)
+        canvas.rect(at, y, products * unit, 22, C.strong, "#ffffff", 1)
+        canvas.rect(at + products * unit, y, choice.per_tile * unit, 22, B.strong, "#ffffff", 1)
         at += (products + choice.per_tile) * unit
     times = (
         f"{waves} · ({choice.slices(SIZE[2])} · {choice.per_slice:g} + {choice.per_tile:g}) = {choice.cost(*SIZE):.1f}"
     )
-    mark = say(language, "  ← taken", "  ← 选它") if is_best else ""
-    canvas.text(x, y - 9, times + mark, 13.5, INK, bold=is_best)
-    if choice.name == SHOWN[0]:
-        entries = (
-            (C.strong, say(language, "slices of K", "K 的各片")),
-            (B.strong, say(language, "once per tile", "每个分块一次")),
-        )
-        end = parts.key(canvas, x, y + 43, entries, 13)
-        unit_of = say(language, "in the time of one 128×256×64 slice", "单位：128×256×64 一片的时间")
-        canvas.text(end, y + 43, unit_of, 13, MUTED)
+    canvas.text(x, y - 9, times, 14, INK, bold=is_best)
+    if is_best:
+        canvas.text(at + 10, y + 16, say(language, "← taken", "← 选它"), 14, INK, bold=True)
 
 
 def split(language: str) -> Canvas:
     """Two blocks with one tile: a half of K for each, and of the sums the halves that they exchange."""
     of = next(choice for choice in of_the_kernel() if choice.split > 1)
     kilobytes = of.bm * of.bn * SUM_BYTES // of.split // KB
-    canvas = parts.of_step(
+    canvas, y = layout.of_step(
         STEP,
-        470,
         language,
         (
             f"two blocks share K, and each hands {kilobytes} KB of sums to the other",
@@ -180,56 +179,57 @@ def split(language: str) -> Canvas:
             f"BM = {of.bm}，BN = {of.bn}，BK = {of.bk}；一个分块，{of.split} 个线程块组成的 cluster",
         ),
     )
-    _halves_of_k(canvas, of, language)
-    _exchange(canvas, of, kilobytes, language)
+    canvas.height = _exchange(canvas, _halves_of_k(canvas, y + 28, of, language) + 24, of, kilobytes, language) + 20
     return canvas
 
 
-def _halves_of_k(canvas: Canvas, of: Choice, language: str) -> None:
-    """On the left: A and B cut along K, and the tile that both halves contribute to."""
-    x, y, deep, side = 36.0, 106.0, 150.0, 116.0
-    c_x, c_y, half = x + deep + 12, y + deep + 12, deep / of.split
+def _halves_of_k(canvas: Canvas, y: float, of: Choice, language: str) -> float:
+    """A and B cut along K, and the tile that both halves contribute to; returns the y under them."""
+    x, deep, tall, side = layout.MARGIN, 180.0, 84.0, 116.0
+    c_x, c_y = x + deep + 12, y + tall + 12
     for block in range(of.split):
         ink = ("#ffffff", INK)[block]
         name = say(language, f"block {block}", f"线程块 {block}")
-        canvas.rect(x + block * half, c_y, half, side, (A.strong, A.middle)[block], "#ffffff", 1.5)
-        canvas.text(x + (block + 0.5) * half, c_y + side / 2 + 4, name, 12.5, ink, "middle", bold=True)
-        canvas.rect(c_x, y + block * half, side, half, (B.strong, B.middle)[block], "#ffffff", 1.5)
-        canvas.text(c_x + side / 2, y + (block + 0.5) * half + 4, name, 12.5, INK, "middle", bold=True)
+        wide, high = deep / of.split, tall / of.split
+        canvas.rect(x + block * wide, c_y, wide, side, (A.strong, A.middle)[block], "#ffffff", 1.5)
+        canvas.text(x + (block + 0.5) * wide, c_y + side / 2 + 4, name, 14, ink, "middle", bold=True)
+        canvas.rect(c_x, y + block * high, side, high, (B.strong, B.middle)[block], "#ffffff", 1.5)
+        canvas.text(c_x + side / 2, y + (block + 0.5) * high + 5, name, 14, INK, "middle", bold=True)
     canvas.rect(c_x, c_y, side, side, C.pale, C.strong, 1.5)
-    canvas.text(c_x + side / 2, c_y + side / 2 + 4, f"C: {of.bm}×{of.bn}", 13, C.ink, "middle", bold=True)
-    canvas.text(x + deep / 2, c_y - 9, f"A: {of.bm}×K", 13, A.ink, "middle", bold=True)
-    canvas.text(c_x + side / 2, y - 9, f"B: K×{of.bn}", 13, B.ink, "middle", bold=True)
+    canvas.text(c_x + side / 2, c_y + side / 2 + 4, f"C: {of.bm}×{of.bn}", 14, C.ink, "middle", bold=True)
+    canvas.text(x + deep / 2, c_y - 9, f"A: {of.bm}×K", 14, A.ink, "middle", bold=True)
+    canvas.text(c_x + side / 2, y - 9, f"B: K×{of.bn}", 14, B.ink, "middle", bold=True)
     words = "each block multiplies its half of K", "每个线程块乘自己的一半 K"
-    canvas.text(x, c_y + side + 26, say(language, *words), 13, MUTED)
+    left = c_x + side + 28
+    layout.paragraph(canvas, c_y + side / 2, language, words, 15, left, layout.RIGHT - left)
+    return c_y + side
 
 
-def _exchange(canvas: Canvas, of: Choice, kilobytes: int, language: str) -> None:
-    """On the right: the sums of both blocks for the whole tile, and where each half goes."""
-    x, side, tops = 440.0, 140.0, (84.0, 304.0)
+def _exchange(canvas: Canvas, y: float, of: Choice, kilobytes: int, language: str) -> float:
+    """The sums of both blocks for the whole tile, and where each half goes; returns the y under them."""
+    x, side = layout.MARGIN + 64, 136.0
+    tops = y, y + side + 72
     half = side / of.split
     for block, top in enumerate(tops):
         for part in range(of.split):
             own = part == block
             canvas.rect(x + part * half, top, half, side, C.middle if own else C.pale, C.ink, 1.2)
             words = ("keeps", "自留") if own else ("gives", "交出")
-            canvas.text(x + (part + 0.5) * half, top + side / 2 + 4, say(language, *words), 13, INK, "middle", bold=own)
+            canvas.text(x + (part + 0.5) * half, top + side / 2 + 4, say(language, *words), 15, INK, "middle", bold=own)
         first = block * PIECE
-        canvas.lines(
-            x + side + 30,
-            top + 38,
-            [
-                say(language, f"block {block}: {of.bm}×{of.bn} sums", f"线程块 {block}：{of.bm}×{of.bn} 个累加结果"),
-                say(language, "over its half of K", "由自己的一半 K 得出"),
-                say(language, f"adds block {1 - block}'s sums to its own,", f"加上线程块 {1 - block} 的那部分，"),
-                say(language, f"stores columns {first}–{first + PIECE - 1}", f"写回第 {first}–{first + PIECE - 1} 列"),
-            ],
-            13.5,
-        )
+        lines = [
+            say(language, f"block {block}: {of.bm}×{of.bn} sums", f"线程块 {block}：{of.bm}×{of.bn} 个累加结果"),
+            say(language, "over its half of K", "由自己的一半 K 得出"),
+            say(language, f"adds block {1 - block}'s sums to its own,", f"加上线程块 {1 - block} 的那部分，"),
+            say(language, f"stores columns {first}–{first + PIECE - 1}", f"写回第 {first}–{first + PIECE - 1} 列"),
+        ]
+        canvas.lines(x + side + 30, top + 40, lines, 15)
     upper, lower = tops[0] + side, tops[1]
+    middle = (upper + lower) / 2
     canvas.arrow(x + half / 2, lower - 4, x + half / 2, upper + 4, C.strong, 2.4)
     canvas.arrow(x + half * 1.5, upper + 4, x + half * 1.5, lower - 4, C.strong, 2.4)
-    canvas.text(x + half / 2 - 12, (upper + lower) / 2 + 4, f"{kilobytes} KB", 13, C.ink, "end", bold=True)
-    canvas.text(x + half * 1.5 + 12, (upper + lower) / 2 - 5, f"{kilobytes} KB", 13, C.ink, bold=True)
+    canvas.text(x + half / 2 - 12, middle + 5, f"{kilobytes} KB", 14, C.ink, "end", bold=True)
+    canvas.text(x + half * 1.5 + 12, middle - 5, f"{kilobytes} KB", 14, C.ink, bold=True)
     words = "through distributed shared memory", "经由分布式共享内存"
-    canvas.text(x + half * 1.5 + 12, (upper + lower) / 2 + 14, say(language, *words), 13, MUTED)
+    canvas.text(x + half * 1.5 + 12, middle + 15, say(language, *words), 14, MUTED)
+    return lower + side

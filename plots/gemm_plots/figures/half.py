@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout, parts
+from gemm_plots.figures.layout import MARGIN
 from gemm_plots.figures.palette import EDGE, INK, MUTED, RED, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -41,7 +42,7 @@ def _registers(
         strong = i in chosen
         canvas.rect(x + i * unit, y, unit, high, tone.strong if strong else tone.pale, EDGE)
         canvas.text(
-            x + (i + 0.5) * unit, y + 22, half, 13.5, "#ffffff" if strong else tone.ink, "middle", strong, mono=True
+            x + (i + 0.5) * unit, y + 23, half, 14.5, "#ffffff" if strong else tone.ink, "middle", strong, mono=True
         )
     for i in range(0, len(halves), 2):
         canvas.rect(x + i * unit, y, 2 * unit, high, "none", tone.ink, 1.6)
@@ -49,9 +50,8 @@ def _registers(
 
 def packs_and_pairs(language: str) -> Canvas:
     """Step 12: what a thread loads for one k, one HFMA2, and the sums in pairs."""
-    canvas = parts.of_step(
+    canvas, top = layout.of_step(
         "12_half_pack",
-        400,
         language,
         ("packs of eight, products in pairs", "八个一包搬运，成对相乘"),
         (
@@ -59,85 +59,69 @@ def packs_and_pairs(language: str) -> Canvas:
             "一个线程，一个 k；粗框是一个 32 位寄存器，装两个 half",
         ),
     )
-    unit, x = 52.0, 40.0
+    unit, x = 56.0, MARGIN
     for y, name, letter, tone, chosen in (
-        (104.0, "As[k]", "a", A, [ROW]),
-        (182.0, "Bs[k]", "b", B, [2 * PAIR, 2 * PAIR + 1]),
+        (top + 30, "As[k]", "a", A, [ROW]),
+        (top + 100, "Bs[k]", "b", B, [2 * PAIR, 2 * PAIR + 1]),
     ):
-        canvas.text(
-            x,
-            y - 10,
-            say(language, f"{name}: one access of 16 bytes", f"{name}：一次 16 字节访问"),
-            13,
-            tone.ink,
-            bold=True,
-        )
+        words = f"{name}: one access of 16 bytes", f"{name}：一次 16 字节访问"
+        canvas.text(x, y - 9, say(language, *words), 14, tone.ink, bold=True)
         _registers(canvas, x, y, [f"{letter}{i}" for i in range(TILE)], tone, unit, chosen)
-    y = 288.0
-    canvas.text(
-        x,
-        y - 14,
-        say(language, "one HFMA2: a[3] picked for both halves", "一条 HFMA2：两半都取 a[3]"),
-        13,
-        bold=True,
-    )
-    _registers(canvas, x, y, [f"a{ROW}", f"a{ROW}"], A, unit, [0, 1])
-    canvas.text(x + 124, y + 23, "×", 18, INK, "middle", bold=True)
-    _registers(canvas, x + 144, y, [f"b{2 * PAIR}", f"b{2 * PAIR + 1}"], B, unit, [0, 1])
-    canvas.text(x + 268, y + 23, "+", 18, INK, "middle", bold=True)
+    y = top + 174.0
+    words = f"one HFMA2: a[{ROW}] picked for both halves", f"一条 HFMA2：两半都取 a[{ROW}]"
+    canvas.text(x, y - 9, say(language, *words), 14, bold=True)
     columns = (2 * PAIR, 2 * PAIR + 1)
-    _registers(canvas, x + 288, y, [f"c{ROW}{col}" for col in columns], C, unit, [0, 1])
-    canvas.text(x, y + 60, "HFMA2 R46, R27.H1_H1, R23, R46", 13, MUTED, mono=True)
+    for left, halves, tone, sign in (
+        (x, [f"a{ROW}", f"a{ROW}"], A, "×"),
+        (x + 152, [f"b{col}" for col in columns], B, "+"),
+        (x + 304, [f"c{ROW}{col}" for col in columns], C, ""),
+    ):
+        _registers(canvas, left, y, halves, tone, unit, [0, 1])
+        canvas.text(left + 132, y + 24, sign, 20, INK, "middle", bold=True)
+    canvas.text(x, y + 56, "HFMA2 R46, R27.H1_H1, R23, R46", 13.5, MUTED, mono=True)
 
-    wide, high, left, top = 50.0, 29.0, 530.0, 104.0
+    wide, high, left, top = 46.0, 28.0, MARGIN + 28, y + 96
     for col in range(TILE):
         ink = B.ink if col // 2 == PAIR else MUTED
-        canvas.text(left + (col + 0.5) * wide, top - 8, f"b{col}", 12, ink, "middle", col // 2 == PAIR, mono=True)
+        canvas.text(left + (col + 0.5) * wide, top - 8, f"b{col}", 13, ink, "middle", col // 2 == PAIR, mono=True)
     for row in range(TILE):
         ink = A.ink if row == ROW else MUTED
-        canvas.text(left - 8, top + (row + 0.5) * high + 4, f"a{row}", 12, ink, "end", row == ROW, mono=True)
+        canvas.text(left - 8, top + (row + 0.5) * high + 4, f"a{row}", 13, ink, "end", row == ROW, mono=True)
     parts.grid(canvas, left, top, TILE, TILE, high, wide)
     parts.fill(canvas, left, top, [(r, c) for r in range(TILE) for c in range(TILE)], high, wide, C.pale)
     parts.fill(canvas, left, top, [(ROW, c) for c in columns], high, wide, C.strong)
     for row in range(TILE):
         for col in range(0, TILE, 2):
             canvas.rect(left + col * wide, top + row * high, 2 * wide, high, "none", C.ink, 1.2)
-    canvas.text(
-        left,
-        top + TILE * high + 26,
-        say(language, "64 sums in 32 registers", "64 个累加结果，32 个寄存器"),
-        14,
-        C.ink,
-        bold=True,
-    )
-    canvas.text(
-        left,
-        top + TILE * high + 48,
-        say(
-            language,
-            "per k: 2 loads, 32 HFMA2 (step 08: 4 loads, 64 FFMA)",
-            "每个 k：2 次读，32 条 HFMA2（步骤 08：4 次，64 条 FFMA）",
-        ),
-        13,
-    )
+    right = left + TILE * wide + 20
+    sums = "64 sums in 32 registers", "64 个累加结果，32 个寄存器"
+    under = layout.paragraph(canvas, top + 60, language, sums, 15, right, layout.RIGHT - right, fill=C.ink, bold=True)
+    for words in (
+        ("per k: 2 loads,", "每个 k：2 次读，"),
+        ("32 HFMA2", "32 条 HFMA2"),
+        ("(step 08: 4 loads,", "（步骤 08：4 次读，"),
+        ("64 FFMA)", "64 条 FFMA）"),
+    ):
+        under = layout.paragraph(canvas, under + 2, language, words, 14, right, layout.RIGHT - right)
+    canvas.height = top + TILE * high + 20
     return canvas
 
 
 def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> None:
     """A scheduler's HFMA2s on its two pipes."""
-    unit, high, gap = 34.0, 26.0, 8.0
+    unit, high, gap = 42.0, 28.0, 8.0
     tone = A if picked else C
     for pipe, name in enumerate(("HFMA2", "HFMA2.MMA")):
         top = y + pipe * (high + gap)
-        canvas.text(x - 10, top + 18, name, 12, INK, "end", mono=True)
+        canvas.text(x - 8, top + 19, name, layout.SMALL, INK, "end", mono=True)
         canvas.rect(x, top, CYCLES * unit, high, "#ffffff", EDGE)
         if picked and pipe == 1:
             canvas.rect(x, top, CYCLES * unit, high, "none", RED, 1.2, dash="4 3")
             canvas.text(
                 x + CYCLES * unit / 2,
-                top + 18,
+                top + 19,
                 say(language, "idle: this pipe cannot pick a half", "闲置：这条管线不会挑一半"),
-                12,
+                13.5,
                 RED,
                 "middle",
             )
@@ -145,79 +129,44 @@ def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> N
         top = y + pipe * (high + gap)
         wide = min(PIPE_CYCLES, CYCLES - cycle) * unit
         canvas.rect(x + cycle * unit, top, wide, high, tone.middle, tone.ink)
-        canvas.text(x + cycle * unit + wide / 2, top + 18, str(number), 12, tone.ink, "middle", bold=True)
+        canvas.text(x + cycle * unit + wide / 2, top + 19, str(number), 13.5, tone.ink, "middle", bold=True)
 
 
 def two_pipes(language: str) -> Canvas:
     """Step 13: an operand with a picked half uses one pipe, a doubled one both."""
-    canvas = parts.of_step(
+    canvas, y = layout.of_step(
         "13_half_double_buffer",
-        420,
         language,
         ("every half of A twice, and both pipes multiply", "A 的每个元素存两份，两条管线都在乘"),
         (
-            "left: registers of A's fragment; right: one scheduler, a box is a warp's HFMA2 and lasts two cycles",
-            "左：A 的 fragment 所占的寄存器；右：一个调度器，每格是一个 warp 的一条 HFMA2，占两个周期",
+            "registers of A's fragment, and below one scheduler: a box is a warp's HFMA2 and lasts two cycles",
+            "A 的 fragment 所占的寄存器，下面是一个调度器：每格是一个 warp 的一条 HFMA2，占两个周期",
         ),
     )
-    unit, left, x = 38.0, 32.0, 524.0
-    for y, picked in ((100.0, True), (250.0, False)):
+    unit, x = 37.0, MARGIN + 84
+    for picked in (True, False):
         tone = A if picked else C
-        canvas.text(
-            left,
-            y - 12,
-            say(language, "stored once, a half is picked", "存一份，乘时挑一半")
-            if picked
-            else say(language, "stored twice, nothing to pick", "存两份，不必再挑"),
-            14,
-            tone.ink,
-            bold=True,
-        )
+        heading = "stored once, a half is picked", "存一份，乘时挑一半"
+        if not picked:
+            heading = "stored twice, nothing to pick", "存两份，不必再挑"
+        canvas.text(MARGIN, y + 20, say(language, *heading), 15, tone.ink, bold=True)
         halves = [f"a{i}" for i in range(4)] if picked else [f"a{i // 2}" for i in range(8)]
-        _registers(canvas, left, y, halves, A, unit, [0] if picked else [0, 1])
-        canvas.text(
-            left,
-            y + 58,
-            "HFMA2 R45, R16.H0_H0, R13, R45" if picked else "HFMA2.MMA R46, R70, R76, R46",
-            12.5,
-            MUTED,
-            mono=True,
+        _registers(canvas, MARGIN, y + 30, halves, A, unit, [0] if picked else [0, 1])
+        code = "HFMA2 R45, R16.H0_H0, R13, R45" if picked else "HFMA2.MMA R46, R70, R76, R46"
+        canvas.text(layout.RIGHT, y + 52, code, 13.5, MUTED, "end", mono=True)
+        words = (
+            f"16×16 per thread: {8 if picked else 16} registers, {4 if picked else 6} loads per k",
+            f"每线程 16×16：每个 k {8 if picked else 16} 个寄存器、{4 if picked else 6} 次读",
         )
-        canvas.lines(
-            left,
-            y + 82,
-            [
-                say(
-                    language,
-                    f"16×16 per thread: {8 if picked else 16} registers, {4 if picked else 6} loads per k",
-                    f"每线程 16×16：每个 k {8 if picked else 16} 个寄存器、{4 if picked else 6} 次读",
-                )
-            ],
-            13,
-        )
-        _pipes(canvas, x, y, picked, language)
+        canvas.text(MARGIN, y + 86, say(language, *words), 14)
+        _pipes(canvas, x, y + 102, picked, language)
         count = len(issued(picked))
-        canvas.text(
-            x,
-            y + 86,
-            say(
-                language,
-                f"{count} HFMA2 in {CYCLES} cycles",
-                f"{CYCLES} 个周期 {count} 条 HFMA2",
-            ),
-            13,
-            tone.ink,
-            bold=True,
-        )
-    canvas.text(
-        left,
-        396,
-        say(
-            language,
-            "The peak of 133.8 TFLOPS counts both pipes; one of them ends at 66.9.",
-            "133.8 TFLOPS 的峰值是两条管线之和，只用一条最多 66.9。",
-        ),
-        13,
-        MUTED,
+        words = f"{count} HFMA2 in {CYCLES} cycles", f"{CYCLES} 个周期 {count} 条 HFMA2"
+        canvas.text(x, y + 188, say(language, *words), 14, tone.ink, bold=True)
+        y += 208
+    words = (
+        "The peak of 133.8 TFLOPS counts both pipes; one of them ends at 66.9.",
+        "133.8 TFLOPS 的峰值是两条管线之和，只用一条最多 66.9。",
     )
+    canvas.height = layout.paragraph(canvas, y + 12, language, words, 13.5, fill=MUTED)
     return canvas

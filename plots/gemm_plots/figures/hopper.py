@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import parts, swizzle, traces
+from gemm_plots.figures import layout, parts, swizzle, traces
+from gemm_plots.figures.layout import MARGIN
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -55,71 +56,61 @@ def read_of_b() -> list[list[set[int]]]:
 
 
 def operands(language: str) -> Canvas:
-    """A at the left, chunk by chunk; the four boxes of B at the right, row by row."""
-    heading = say(
+    """A, chunk by chunk; under it the four boxes of B, row by row."""
+    canvas, y = layout.page(
         language,
-        "Each wgmma reads the chunks where TMA has put them",
-        "TMA 把 chunk 放在哪里，wgmma 就到哪里去读",
+        ("Each wgmma reads the chunks where TMA has put them", "TMA 把 chunk 放在哪里，wgmma 就到哪里去读"),
+        (
+            "step 23, one slice of 64 k in shared memory, as the simulator traced it; a colour is a wgmma, 16 of k",
+            "步骤 23，共享内存里的一片（64 个 k），由模拟器跟踪得到；一种颜色是一条 wgmma，即 16 个 k",
+        ),
     )
-    canvas = Canvas(960, 490, heading)
-    note = say(
-        language,
-        "step 23, one slice of 64 k in shared memory, as the simulator traced it; a colour is a wgmma, 16 of k",
-        "步骤 23，共享内存里的一片（64 个 k），由模拟器跟踪得到；一种颜色是一条 wgmma，即 16 个 k",
-    )
-    parts.heading(canvas, note)
-    _a(canvas, language)
-    _b(canvas, language)
-    names = [f"k = {16 * step} … {16 * step + 15}" for step in range(len(STEPS))]
-    parts.key(canvas, parts.MARGIN, canvas.height - 20, zip(STEPS, names, strict=True), 12.5)
+    y = _b(canvas, _a(canvas, y + 22, language) + 34, language)
+    names = (f"k = {16 * step} … {16 * step + 15}" for step in range(len(STEPS)))
+    entries = [(colour, (name, name)) for colour, name in zip(STEPS, names, strict=True)]
+    canvas.height = layout.legend(canvas, y + 28, language, entries, 13.5)
     return canvas
 
 
-def _a(canvas: Canvas, language: str) -> None:
-    """The 16 rows of A that warp 0 multiplies: the number is the chunk that TMA put there."""
-    x, y, wide, high = 70.0, 128.0, 44.0, 18.0
-    canvas.text(x, y - 42, say(language, "A, K-major: a row of 64 k", "A，K-major：一行 64 个 k"), 14, A.ink, bold=True)
-    canvas.text(
-        x,
-        y - 24,
-        say(language, "number: the row's chunk that TMA put there", "数字：TMA 放在这里的是该行第几个 chunk"),
-        12,
-        MUTED,
-    )
-    canvas.text(x - 10, y - 8, say(language, "row", "行"), 11, MUTED, "end")
-    parts.grid(canvas, x, y, ROWS_OF_A, CHUNKS, high, wide)
+def _a(canvas: Canvas, y: float, language: str) -> float:
+    """The 16 rows of A that warp 0 multiplies: the number is the chunk that TMA put there. Returns the last baseline."""
+    x, top, high = MARGIN + 34, y + 32, 20.0
+    wide = (layout.RIGHT - x) / CHUNKS
+    canvas.text(MARGIN, y, say(language, "A, K-major: a row of 64 k", "A，K-major：一行 64 个 k"), 15, A.ink, bold=True)
+    words = "number: the row's chunk that TMA put there", "数字：TMA 放在这里的是该行第几个 chunk"
+    canvas.text(x, y + 22, say(language, *words), 13.5, MUTED)
+    canvas.text(x - 8, top - 10, say(language, "row", "行"), 13, MUTED, "end")
+    parts.grid(canvas, x, top, ROWS_OF_A, CHUNKS, high, wide)
     for colour, read in zip(STEPS, read_of_a(), strict=True):
-        parts.fill(canvas, x, y, read, high, wide, colour)
+        parts.fill(canvas, x, top, read, high, wide, colour)
     for row in range(ROWS_OF_A):
-        canvas.text(x - 10, y + (row + 0.5) * high + 4, str(row), 11, MUTED, "end")
+        base = top + (row + 0.5) * high + 4.5
+        canvas.text(x - 8, base, str(row), 13, MUTED, "end")
         for place in range(CHUNKS):
-            left, top = x + (place + 0.5) * wide, y + (row + 0.5) * high + 4
-            canvas.text(left, top, str(chunk_at(row, place)), 11.5, INK, "middle")
-    parts.frame(canvas, x, y, ROWS_OF_A, CHUNKS, high, wide)
-    below = y + ROWS_OF_A * high + 20
-    canvas.text(x, below, say(language, "each step: two chunks of every row", "每一步：每行的两个 chunk"), 12.5, INK)
+            canvas.text(x + (place + 0.5) * wide, base, str(chunk_at(row, place)), 13.5, INK, "middle")
+    parts.frame(canvas, x, top, ROWS_OF_A, CHUNKS, high, wide)
+    below = top + ROWS_OF_A * high + 22
+    canvas.text(x, below, say(language, "each step: two chunks of every row", "每一步：每行的两个 chunk"), 14, INK)
+    return below
 
 
-def _b(canvas: Canvas, language: str) -> None:
-    """The four boxes of B, 64 columns each: a wgmma takes whole rows of all of them."""
-    x, y, wide, gap, high = 540.0, 128.0, 84.0, 12.0, 4.5
-    canvas.text(x, y - 42, say(language, "B, MN-major: a row per k", "B，MN-major：一行一个 k"), 14, B.ink, bold=True)
-    canvas.text(x - 10, y - 10, "k", 11, MUTED, "end")
+def _b(canvas: Canvas, y: float, language: str) -> float:
+    """The four boxes of B, 64 columns each: a wgmma takes whole rows of all of them. Returns the last baseline."""
+    x, top, gap, high = MARGIN + 34, y + 28, 14.0, 3.6
+    canvas.text(MARGIN, y, say(language, "B, MN-major: a row per k", "B，MN-major：一行一个 k"), 15, B.ink, bold=True)
+    canvas.text(x - 8, top - 8, "k", 13, MUTED, "end")
     boxes = list(zip(*read_of_b(), strict=True))
+    wide = (layout.RIGHT - x + gap) / len(boxes) - gap
     rows = max(max(read) for read in boxes[0]) + 1
     for box, steps in enumerate(boxes):
         left = x + box * (wide + gap)
-        canvas.text(left + wide / 2, y - 10, f"n = {64 * box} …", 12, INK, "middle")
+        canvas.text(left + wide / 2, top - 8, f"n = {64 * box} …", 13, INK, "middle")
         for colour, read in zip(STEPS, steps, strict=True):
-            parts.fill(canvas, left, y, [(row, 0) for row in read], high, wide, colour)
-        parts.frame(canvas, left, y, rows, 1, high, wide)
+            parts.fill(canvas, left, top, [(row, 0) for row in read], high, wide, colour)
+        parts.frame(canvas, left, top, rows, 1, high, wide)
     for k in range(0, rows + 1, 16):
-        canvas.text(x - 10, y + k * high + 4, str(k), 11, MUTED, "end")
-    below = y + rows * high + 20
-    canvas.text(
-        x,
-        below,
-        say(language, "each step: 16 rows of every box, 2048 bytes", "每一步：每个 box 的 16 行，2048 字节"),
-        12.5,
-        INK,
-    )
+        canvas.text(x - 8, top + k * high + 5, str(k), 13, MUTED, "end")
+    below = top + rows * high + 22
+    words = "each step: 16 rows of every box, 2048 bytes", "每一步：每个 box 的 16 行，2048 字节"
+    canvas.text(x, below, say(language, *words), 14, INK)
+    return below

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout, parts
 from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, THREAD, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
 
-WIDTH = 640.0  # narrow, so that it can be read on a telephone
+WIDTH = layout.WIDTH
 SMS, ROWS = 132, 4  # squares that stand for SMs
 QUARTERS = 4
 SHARED_KB, ALL_KB = 228, 256
@@ -21,12 +21,12 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
 
 def machine(language: str) -> Canvas:
     """From the top: an SM's four quarters, their memory, all SMs, the L2 cache and DRAM."""
-    title = say(language, "132 SMs, each with four schedulers", "132 个 SM，每个 SM 有四个调度器")
-    canvas = Canvas(WIDTH, 800, title)
-    note = say(
-        language, "NVIDIA H200; the further down, the larger and the slower", "NVIDIA H200；越往下，容量越大、速度越慢"
+    canvas, _ = layout.page(
+        language,
+        ("132 SMs, each with four schedulers", "132 个 SM，每个 SM 有四个调度器"),
+        ("NVIDIA H200; the further down, the larger and the slower", "NVIDIA H200；越往下，容量越大、速度越慢"),
     )
-    parts.heading(canvas, note)
+    canvas.height = 800
     _sm(canvas, language)
     _chip(canvas, language)
     return canvas

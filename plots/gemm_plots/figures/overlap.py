@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import motion, parts
+from gemm_plots.figures import layout, motion
 from gemm_plots.figures.palette import DARK, INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say, title
 
 BM, BN, BK, PIECES = 128, 256, 64, 4
-LEFT, RIGHT, TRACK = 232.0, 936.0, 34.0
+LEFT, RIGHT, TRACK = 122.0, layout.RIGHT, 38.0
 
 # Lengths in arbitrary units: until the first slice lands, a tile's products, the lead of the copies over them, a store
 # from registers, the start of a block; a piece of C written to shared memory, and read and stored by the engine.
@@ -41,7 +41,7 @@ class Line:
     length: float
 
 
-COPIES = Words("TMA loads of A and B", "TMA 搬入 A 和 B")
+COPIES = Words("TMA loads\nof A and B", "TMA 搬入\nA 和 B")
 MULTIPLY = Words("tensor cores", "Tensor Core")
 NOTHING = Words("", "")
 
@@ -75,7 +75,7 @@ def block_per_tile() -> Line:
     return Line(
         "24_warp_specialised",
         Words("a block per tile: nothing runs during the store", "每个分块一个线程块：写回时没有别的工作"),
-        (COPIES, MULTIPLY, Words("registers → C", "寄存器 → C")),
+        (COPIES, MULTIPLY, Words("registers\n→ C", "寄存器\n→ C")),
         tuple(bars),
         tuple(idle),
         tuple(ends),
@@ -109,8 +109,8 @@ def block_that_stays() -> Line:
         (
             COPIES,
             MULTIPLY,
-            Words("registers → shared (stmatrix)", "寄存器 → 共享（stmatrix）"),
-            Words("TMA store: shared → C", "TMA 写回：共享 → C"),
+            Words("stmatrix\nto shared", "stmatrix\n写入共享内存"),
+            Words("TMA store:\nshared → C", "TMA 写回：\n共享 → C"),
         ),
         tuple(bars),
         (*idle, (staged, end)),
@@ -122,59 +122,41 @@ def block_that_stays() -> Line:
 def timeline(language: str) -> Canvas:
     """Both steps on one scale."""
     lines = (block_per_tile(), block_that_stays())
-    heights = [len(line.tracks) * TRACK + 56 for line in lines]
-    canvas = Canvas(
-        960,
-        78 + sum(heights) + 66,
-        say(
-            language,
-            "25 overlapped store: what is left between two tiles is the way to shared memory",
-            "25 overlapped store：两个分块之间，只剩把结果写进共享内存的时间",
+    canvas, y = layout.of_step(
+        "25_overlapped_store",
+        language,
+        (
+            "what is left between two tiles is the way to shared memory",
+            "两个分块之间，只剩把结果写进共享内存的时间",
         ),
-    )
-    parts.heading(
-        canvas,
-        say(
-            language,
+        (
             f"BM = {BM}, BN = {BN}, BK = {BK}; one SM computes two tiles; the same lengths of loads, products "
             "and stores",
             f"BM = {BM}，BN = {BN}，BK = {BK}；一个 SM 计算两个分块；两者的搬运、计算、写回取相同的长度",
         ),
     )
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
-    y = 82.0
     bands = []
-    for line, height in zip(lines, heights, strict=True):
-        canvas.text(parts.MARGIN, y + 12, title(line.step), 13.5, bold=True)
-        canvas.text(LEFT, y + 12, line.says(language), 12.5, MUTED)
-        _tracks(canvas, line, y + 24, scale, language)
-        bands.append((y + 21, y + 24 + len(line.tracks) * TRACK + 4))
-        y += height
+    for line in lines:
+        canvas.text(layout.MARGIN, y + 24, title(line.step), 14.5, bold=True)
+        canvas.text(layout.MARGIN, y + 43, line.says(language), 13.5, MUTED)
+        y += 54
+        _tracks(canvas, line, y, scale, language)
+        bands.append((y - 3, y + len(line.tracks) * TRACK + 4))
+        y += len(line.tracks) * TRACK + 6
     motion.sweep(canvas, LEFT, RIGHT, bands)
-    bottom = canvas.height - 42
-    x = parts.key(
-        canvas,
-        parts.MARGIN,
-        bottom,
-        [
-            (PALE_RED, say(language, "the tensor cores have no work", "Tensor Core 没有工作")),
-            (THREAD.middle, say(language, "a piece of C, 64×64 per consumer", "C 的一份，每个消费者 64×64")),
-            (B.middle, say(language, "C on its way to memory", "C 正在写回")),
-        ],
+    entries = (
+        (PALE_RED, ("the tensor cores have no work", "Tensor Core 没有工作")),
+        (THREAD.middle, ("a piece of C, 64×64 per consumer", "C 的一份，每个消费者 64×64")),
+        (B.middle, ("C on its way to memory", "C 正在写回")),
+        (f"line:{DARK}", ("the block ends", "线程块结束")),
     )
-    canvas.line(x, bottom - 12, x, bottom + 2, DARK, 2.5)
-    canvas.text(x + 8, bottom, say(language, "the block ends", "线程块结束"), 12)
-    canvas.text(
-        parts.MARGIN,
-        canvas.height - 16,
-        say(
-            language,
-            "schematic: lengths are not to scale; a tile at 4096³ has 64 slices, so the gaps are far shorter than drawn",
-            "示意图：长度不按比例；4096³ 时一个分块有 64 片，实际的空隙比图中短得多",
-        ),
-        12,
-        MUTED,
+    y = layout.legend(canvas, y + 24, language, entries)
+    words = (
+        "schematic: lengths are not to scale; a tile at 4096³ has 64 slices, so the gaps are far shorter than drawn",
+        "示意图：长度不按比例；4096³ 时一个分块有 64 片，实际的空隙比图中短得多",
     )
+    canvas.height = layout.paragraph(canvas, y + 2, language, words, 13, fill=MUTED)
     return canvas
 
 
@@ -182,7 +164,9 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
     for index, track in enumerate(line.tracks):
         y = top + index * TRACK
         canvas.rect(LEFT, y + 3, line.length * scale, TRACK - 6, "#f1f4f8", radius=3)
-        canvas.text(LEFT - 12, y + TRACK / 2 + 4.5, track(language), 12, INK, "end")
+        names = track(language).split("\n")
+        first = y + TRACK / 2 + 4.5 - 7.5 * (len(names) - 1)
+        canvas.lines(LEFT - 8, first, names, layout.SMALL, 1.25, fill=INK, anchor="end")
     for start, stop in line.idle:
         canvas.rect(LEFT + start * scale, top + TRACK + 3, (stop - start) * scale, TRACK - 6, PALE_RED)
     for bar in line.bars:
@@ -190,10 +174,11 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         x, width = LEFT + bar.start * scale, (bar.end - bar.start) * scale
         canvas.rect(x + 0.5, y + 4, width - 1, TRACK - 8, bar.tone.middle, bar.tone.strong, radius=2)
         if bar.words(language):
-            canvas.text(x + width / 2, y + TRACK / 2 + 4.5, bar.words(language), 12, bar.tone.ink, "middle", bold=True)
+            size = 14 if width > 60 else layout.SMALL
+            canvas.text(x + width / 2, y + TRACK / 2 + 5, bar.words(language), size, bar.tone.ink, "middle", bold=True)
     for at in line.block_ends:
         x = LEFT + at * scale
         canvas.line(x, top - 3, x, top + len(line.tracks) * TRACK + 3, DARK, 2.5)
     if len(line.block_ends) == 1:
         x = LEFT + line.length * scale
-        canvas.text(x + 8, top + 1.5 * TRACK + 4, say(language, "saved", "省下的"), 12, RED, bold=True)
+        canvas.text(x + 6, top + 1.5 * TRACK + 4, say(language, "saved", "省下的"), 13, RED, bold=True)

@@ -1,40 +1,10 @@
-"""Parts that several pictures share: headings, keys, matrices, rows of sectors."""
+"""Parts that several pictures share: matrices with some of their cells, rows of sectors, cards."""
 
 from collections.abc import Iterable, Sequence
 
 from gemm_plots.figures.geometry import SECTOR_FLOATS, Cell
-from gemm_plots.figures.palette import BOX, EDGE, GRID, INK, MUTED, PALE_RED, Tone
+from gemm_plots.figures.palette import BOX, EDGE, GRID, INK, PALE_RED, Tone
 from gemm_plots.figures.svg import Canvas
-from gemm_plots.figures.text import say, title
-
-MARGIN = 24
-
-
-def heading(canvas: Canvas, note: str = "") -> None:
-    """The picture's title and a muted line under it, at the top left."""
-    canvas.text(MARGIN, 34, canvas.title, 18, bold=True)
-    if note:
-        canvas.text(MARGIN, 55, note, 13, MUTED)
-
-
-def of_step(
-    name: str, height: float, language: str, words: tuple[str, str], note: tuple[str, str] = ("", "")
-) -> Canvas:
-    """A step's picture, still empty: its name and what it shows, in English and Chinese, and a note under them."""
-    canvas = Canvas(960, height, say(language, f"{title(name)}: {words[0]}", f"{title(name)}：{words[1]}"))
-    heading(canvas, say(language, *note))
-    return canvas
-
-
-def key(canvas: Canvas, x: float, y: float, entries: Iterable[tuple[str, str]], size: float = 12) -> float:
-    """A line of coloured squares with their meaning; `outline:#colour` draws an empty one. Returns the right end."""
-    for colour, text in entries:
-        if colour.startswith("outline:"):
-            canvas.rect(x + 1, y - 10, 10, 10, "none", colour.removeprefix("outline:"), 2)
-        else:
-            canvas.rect(x, y - 11, 12, 12, colour, EDGE)
-        x += 18 + canvas.text(x + 18, y, text, size) + 20
-    return x
 
 
 def grid(canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float, every: int = 1) -> None:
@@ -125,4 +95,4 @@ def card(
     """A container: a rounded plate with its name at the top left."""
     canvas.rect(x, y, width, height, fill_colour, EDGE, radius=7)
     if title:
-        canvas.text(x + 12, y + 20, title, 13, colour, bold=True)
+        canvas.text(x + 12, y + 21, title, 13.5, colour, bold=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout
 from gemm_plots.figures.palette import BOX, DARK, INK, MUTED, PALE_RED, RED, WARPS, A, B
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say
@@ -11,7 +11,7 @@ from gemm_plots.figures.text import Words, say
 STEP = "27_by_size"
 BLOCKS, TILES, SLICES = 4, 5, 8  # one block per SM; slices of a tile
 LEAVE, ADD = 0.9, 0.9  # in slices: to leave the sums of a tile in global memory, to fetch and add them
-LEFT, RIGHT, TRACK = 150.0, 936.0, 34.0
+LEFT, RIGHT, TRACK = 92.0, layout.RIGHT, 36.0
 OF_TILE = (*WARPS[:4], WARPS[5])  # without the one that is close to PALE_RED
 
 
@@ -73,9 +73,8 @@ def shares(language: str) -> Canvas:
         (Words("stream-K: ten slices for each block", "stream-K：每个线程块 10 片"), equal_shares()),
     )
     ends = [max(part.stop + (ADD if part.adds else 0) for part in way) for _, way in ways]
-    canvas = parts.of_step(
+    canvas, y = layout.of_step(
         STEP,
-        482,
         language,
         ("equal shares of all slices leave no block idle", "按片平均分，没有线程块闲着"),
         (
@@ -85,31 +84,32 @@ def shares(language: str) -> Canvas:
     )
     scale = (RIGHT - LEFT) / max(ends)
     names = Words("block", "线程块"), Words("share", "份额")
-    for (words, way), name, top, end in zip(ways, names, (96.0, 276.0), ends, strict=True):
-        canvas.text(parts.MARGIN, top - 10, words(language), 13.5, bold=True)
+    for (words, way), name, end in zip(ways, names, ends, strict=True):
+        canvas.text(layout.MARGIN, y + 24, words(language), 15, bold=True)
+        top = y + 32
         for block in range(BLOCKS):
-            y = top + block * TRACK
-            canvas.rect(LEFT, y + 3, end * scale, TRACK - 6, PALE_RED if way is ways[0][1] else BOX)
-            canvas.text(LEFT - 12, y + TRACK / 2 + 4.5, f"{name(language)} {block}", 12.5, INK, "end")
+            at = top + block * TRACK
+            canvas.rect(LEFT, at + 3, end * scale, TRACK - 6, PALE_RED if way is ways[0][1] else BOX)
+            canvas.text(LEFT - 8, at + TRACK / 2 + 4.5, f"{name(language)} {block}", 13.5, INK, "end")
         for part in way:
             _slices(canvas, part, top, scale)
-    top = 276.0
+        y = top + BLOCKS * TRACK + 6
     for part in ways[1][1]:
         _hand_over(canvas, part, ways[1][1], top, scale)
     x = LEFT + ends[1] * scale
     canvas.line(x, top - 3, x, top + BLOCKS * TRACK + 3, DARK, 2)
-    canvas.text(x + 10, top + 2 * TRACK + 4, say(language, "saved", "省下的"), 13, RED, bold=True)
+    canvas.text(x + 10, top + 2 * TRACK + 4, say(language, "saved", "省下的"), 14.5, RED, bold=True)
     entries = (
-        (PALE_RED, say(language, "no work", "没有工作")),
-        (B.strong, say(language, "leaves its sums, raises the flag", "把累加结果留在全局内存，升起标志")),
-        (A.strong, say(language, "adds another block's sums", "加上另一个线程块的累加结果")),
+        (PALE_RED, ("no work", "没有工作")),
+        (B.strong, ("leaves its sums, raises the flag", "把累加结果留在全局内存，升起标志")),
+        (A.strong, ("adds another block's sums", "加上另一个线程块的累加结果")),
     )
-    parts.key(canvas, parts.MARGIN, canvas.height - 38, entries, 13)
+    y = layout.legend(canvas, y + 22, language, entries, 13.5)
     words = (
         "schematic: a tile has 8 to 256 slices, and the two transfers are shorter or longer beside it than drawn",
         "示意图：实际的分块有 8 到 256 片，相比之下，两次传送可能比图中短，也可能更长",
     )
-    canvas.text(parts.MARGIN, canvas.height - 14, say(language, *words), 12, MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, words, 13, fill=MUTED)
     return canvas
 
 
@@ -119,7 +119,7 @@ def _slices(canvas: Canvas, part: Part, top: float, scale: float) -> None:
     for index in range(part.end - part.first):
         canvas.rect(x + index * scale, y, scale, TRACK - 8, OF_TILE[part.tile], "#ffffff", 1.2)
     middle = x + (part.stop - part.start) * scale / 2
-    canvas.text(middle, y + TRACK / 2 + 0.5, str(part.tile), 13, INK, "middle", bold=True)
+    canvas.text(middle, y + TRACK / 2 + 0.5, str(part.tile), 14.5, INK, "middle", bold=True)
 
 
 def _hand_over(canvas: Canvas, part: Part, way: list[Part], top: float, scale: float) -> None:

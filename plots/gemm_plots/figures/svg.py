@@ -157,13 +157,13 @@ class Canvas:
 
     def svg(self) -> str:
         """The picture as SVG text."""
-        width, height = _n(self.width), _n(self.height)
+        width, height = _n(self.width), _n(round(self.height))
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'font-family="{FONT}" role="img">'
         )
         panel = (
-            f'<rect x="0.5" y="0.5" width="{_n(self.width - 1)}" height="{_n(self.height - 1)}" rx="8" '
+            f'<rect x="0.5" y="0.5" width="{_n(self.width - 1)}" height="{_n(round(self.height) - 1)}" rx="8" '
             f'fill="{PANEL}" stroke="{EDGE}"/>'
         )
         styles = ["<style>", *self.styles, "</style>"] if self.styles else []

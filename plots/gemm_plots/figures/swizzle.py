@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import bank_maps, parts, traces
+from gemm_plots.figures import bank_maps, layout, parts, traces
 from gemm_plots.figures.bank_maps import pattern
 from gemm_plots.figures.geometry import SharedAccess
 from gemm_plots.figures.palette import INK, RED, A, C
@@ -34,53 +34,59 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
 
 def chunks(language: str) -> Canvas:
     """Where the chunks of eight rows lie before and after, for both lengths of row."""
-    canvas = Canvas(960, 382, say(language, "chunk ^ row: where 16 bytes lie", "chunk ^ row：每 16 字节放在哪里"))
-    parts.heading(
-        canvas,
-        say(
-            language,
+    canvas, y = layout.page(
+        language,
+        ("chunk ^ row: where 16 bytes lie", "chunk ^ row：每 16 字节放在哪里"),
+        (
             "a column is a group of four banks; a number is the chunk of the row; dark: chunk 1 of each row",
             "一列是四个 bank；数字是该行的第几个 chunk；深色：每一行的 chunk 1",
         ),
     )
-    unit_x, unit_y, y = 26.0, 26.0, 122.0
-    for x, row_bytes, swizzled in ((40.0, 128, False), (270.0, 128, True), (500.0, 64, False), (730.0, 64, True)):
+    unit = 32.0
+    right = layout.RIGHT - 8 * unit
+    for row_bytes in (128, 64):
         many = row_bytes // CHUNK
-        lines = 8 * many // 8
-        parts.grid(canvas, x, y, lines, 8, unit_y, unit_x)
-        for row in range(8):
-            for chunk in range(many):
-                at = (place(row, chunk, row_bytes) if swizzled else chunk) + row * many
-                line, column = divmod(at, 8)
-                chosen = chunk == 1
-                parts.fill(canvas, x, y, [(line, column)], unit_y, unit_x, A.strong if chosen else A.pale)
-                ink = "#ffffff" if chosen else INK
-                left, top = x + (column + 0.5) * unit_x, y + (line + 0.5) * unit_y + 4
-                canvas.text(left, top, str(chunk), 11.5, ink, "middle", bold=chosen)
-        parts.frame(canvas, x, y, lines, 8, unit_y, unit_x)
-        name = say(language, f"rows of {row_bytes} bytes", f"每行 {row_bytes} 字节")
-        canvas.text(x, y - 30, name, 13.5, A.ink, bold=True)
-        formula = ("chunk ^ (row % 8)" if many == 8 else "chunk ^ (row / 2 % 4)") if swizzled else "chunk"
-        canvas.text(x, y - 12, formula, 11.5, mono=True)
-        places = {(place(r, 1, row_bytes) if swizzled else 1) + r * many for r in range(8)}
-        groups = len({p % 8 for p in places})
-        ways = 8 // groups
-        text = say(
-            language,
-            f"8 rows in {groups} group{'s' * (groups > 1)}: {ways} pass{'es' * (ways > 1)}",
-            f"8 行落在 {groups} 组：{ways} 趟",
-        )
-        canvas.text(x, y + lines * unit_y + 24, text, 12.5, RED if ways > 1 else C.ink, bold=True)
+        for x, swizzled in ((layout.MARGIN, False), (right, True)):
+            name = say(language, f"rows of {row_bytes} bytes", f"每行 {row_bytes} 字节")
+            canvas.text(x, y + 26, name, 15, A.ink, bold=True)
+            formula = ("chunk ^ (row % 8)" if many == 8 else "chunk ^ (row / 2 % 4)") if swizzled else "chunk"
+            canvas.text(x, y + 46, formula, 13.5, mono=True)
+            _rows(canvas, x, y + 56, row_bytes, swizzled, unit)
+            places = {(place(r, 1, row_bytes) if swizzled else 1) + r * many for r in range(8)}
+            groups = len({p % 8 for p in places})
+            ways = 8 // groups
+            words = (
+                f"8 rows in {groups} group{'s' * (groups > 1)}: {ways} pass{'es' * (ways > 1)}",
+                f"8 行落在 {groups} 组：{ways} 趟",
+            )
+            under = y + 56 + many * unit + 24
+            canvas.text(x, under, say(language, *words), 14.5, RED if ways > 1 else C.ink, bold=True)
+        y = under + 8
+    canvas.height = y + 10
     return canvas
 
 
+def _rows(canvas: Canvas, x: float, y: float, row_bytes: int, swizzled: bool, unit: float) -> None:
+    """Eight rows as they lie in lines of 128 bytes, chunk by chunk; chunk 1 of each is dark."""
+    many = row_bytes // CHUNK
+    parts.grid(canvas, x, y, many, 8, unit, unit)
+    for row in range(8):
+        for chunk in range(many):
+            line, column = divmod((place(row, chunk, row_bytes) if swizzled else chunk) + row * many, 8)
+            chosen = chunk == 1
+            parts.fill(canvas, x, y, [(line, column)], unit, unit, A.strong if chosen else A.pale)
+            ink = "#ffffff" if chosen else INK
+            left, top = x + (column + 0.5) * unit, y + (line + 0.5) * unit + 5
+            canvas.text(left, top, str(chunk), 14, ink, "middle", bold=chosen)
+    parts.frame(canvas, x, y, many, 8, unit, unit)
+
+
 def _sheet(language: str, english: str, chinese: str, accesses: list[SharedAccess]) -> Canvas:
-    note = say(
-        language,
+    note = (
         "a row is a lane, a column a bank; lanes go out eight at a time",
         "一行是一个 lane，一列是一个 bank；每次发出 8 个 lane",
     )
-    return bank_maps.sheet(say(language, english, chinese), note, accesses, language)
+    return bank_maps.sheet((english, chinese), note, accesses, language)
 
 
 def _plain_and_swizzled() -> list[SharedAccess]:

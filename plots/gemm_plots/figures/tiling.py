@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout, parts
 from gemm_plots.figures.geometry import WARP, Cell, Kernel, warp_tiling
 from gemm_plots.figures.palette import INK, MUTED, WARPS, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, text_width
 from gemm_plots.figures.text import say
 
-TOP = 112.0
+SIDE, GAP = 200.0, 46.0  # of the largest panel; from one panel to the next
+NOTES = 256.0  # where the words begin
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,16 @@ def pictures() -> Iterable[tuple[str, object]]:
 
 def hierarchy(language: str) -> Canvas:
     """C, the tile of a block, of a warp, of a thread, with the place of each tile's operands."""
-    heading = say(language, "Tiles of a matrix product", "矩阵乘法的分块层次")
-    note = say(
+    canvas, y = layout.page(
         language,
-        "the larger a tile, the more often each float of A and B is used before it must be read again",
-        "分块越大，A、B 的每个数读一次能用的次数越多",
+        ("Tiles of a matrix product", "矩阵乘法的分块层次"),
+        (
+            "the larger a tile, the more often each float is used before it must be read again",
+            "分块越大，A、B 的每个数读一次能用的次数越多",
+        ),
     )
-    return _panels(heading, note, levels(warp_tiling(), language))
+    _panels(canvas, y + 8, levels(warp_tiling(), language))
+    return canvas
 
 
 def levels(kernel: Kernel, language: str) -> list[Level]:
@@ -122,55 +126,37 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
     ]
 
 
-def _panels(heading: str, note: str, found: list[Level]) -> Canvas:
-    gap = 36.0
-    side = min(240.0, (912 - gap * (len(found) - 1)) / len(found))
-    lines = max(len(level.notes) for level in found)
-    canvas = Canvas(960, TOP + side + 26 + lines * 19 + 10, heading)
-    parts.heading(canvas, note)
+def _panels(canvas: Canvas, y: float, found: list[Level]) -> None:
+    """The panels one below the other, the words beside them; dashed lines lead from a cell to its magnification."""
+    x = layout.MARGIN
     for index, level in enumerate(found):
-        x = parts.MARGIN + index * (side + gap)
-        height, width = side / level.rows, side / level.cols
-        if index > 0 and level.rows > level.cols:
-            width = height
-        elif index > 0:  # only the matrix is stretched into a square
-            height = width
-        right = x + width * level.cols
-        canvas.text(x, TOP - 12, level.name, 14, INK, bold=True)
-        canvas.text(x + side, TOP - 12, level.size, 13, MUTED, "end")
-        parts.grid(canvas, x, TOP, level.rows, level.cols, height, width, level.every)
+        # Only the matrix has cells that are not square: they are blocks.
+        height = SIDE / (max(level.rows, level.cols) if index else level.rows)
+        width = height if index else SIDE / level.cols
+        bottom, right = y + height * level.rows, x + width * level.cols
+        canvas.text(NOTES, y + 16, level.name, 15, INK, bold=True)
+        canvas.text(NOTES + text_width(level.name, 15, bold=True) * 1.1 + 10, y + 16, level.size, 15, MUTED)
+        canvas.lines(NOTES, y + 40, level.notes, 14, 1.5, fill=INK)
+        parts.grid(canvas, x, y, level.rows, level.cols, height, width, level.every)
         for colour, cells in level.colours:
-            parts.fill(canvas, x, TOP, cells, height, width, colour)
-        if index == 0:
-            _lines(canvas, x, side, level.rows, level.cols)
-        else:
-            data = "".join(
-                f"M{x + i * width:g} {TOP:g}v{level.rows * height:g}"
-                for i in range(level.every, level.cols, level.every)
-            )
-            data += "".join(
-                f"M{x:g} {TOP + i * height:g}h{level.cols * width:g}"
-                for i in range(level.every, level.rows, level.every)
-            )
-            canvas.path(data, "#ffffff", line=0.7)
-        parts.frame(canvas, x, TOP, level.rows, level.cols, height, width)
+            parts.fill(canvas, x, y, cells, height, width, colour)
+        _lines(canvas, x, y, level, height, width, "#ffffff" if index else "#c3ccd7")
+        parts.frame(canvas, x, y, level.rows, level.cols, height, width)
         if level.zoom:
             row, col, high, wide = level.zoom
-            left, top = x + col * width, TOP + row * height
+            left, top = x + col * width, y + row * height
             canvas.rect(left, top, wide * width, high * height, "none", INK, 2)
-            edge = left + wide * width
-            magnified = found[index + 1]
-            below = side * min(1.0, magnified.rows / magnified.cols)
-            canvas.line(edge, top, x + side + gap, TOP, INK, 0.9, "4 3")
-            canvas.line(edge, top + high * height, x + side + gap, TOP + below, INK, 0.9, "4 3")
+            for start, end in ((left, x), (left + wide * width, x + SIDE)):
+                canvas.line(start, top + high * height, end, bottom + GAP, INK, 0.9, "4 3")
         elif index + 1 < len(found):
-            canvas.arrow(right + 8, TOP + side / 2, x + side + gap - 8, TOP + side / 2, INK, 1.6)
-        canvas.lines(x, TOP + side + 24, level.notes, 12.5, fill=INK)
-    return canvas
+            canvas.arrow((x + right) / 2, bottom + 8, (x + right) / 2, bottom + GAP - 8, INK, 1.6)
+        y = bottom + GAP
+    canvas.height = y - GAP + 24
 
 
-def _lines(canvas: Canvas, x: float, side: float, rows: int, cols: int) -> None:
-    """The borders of the blocks in the matrix."""
-    data = "".join(f"M{x + i * side / cols:g} {TOP:g}v{side:g}" for i in range(1, cols))
-    data += "".join(f"M{x:g} {TOP + i * side / rows:g}h{side:g}" for i in range(1, rows))
-    canvas.path(data, "#c3ccd7", line=0.8)
+def _lines(canvas: Canvas, x: float, y: float, level: Level, height: float, width: float, colour: str) -> None:
+    """Every few rows and columns of a panel."""
+    tall, wide, every = level.rows * height, level.cols * width, level.every
+    data = "".join(f"M{x + i * width:g} {y:g}v{tall:g}" for i in range(every, level.cols, every))
+    data += "".join(f"M{x:g} {y + i * height:g}h{wide:g}" for i in range(every, level.rows, every))
+    canvas.path(data, colour, line=0.8)

@@ -1,18 +1,19 @@
 """Time lines of a block: when it copies, stores, waits and computes, for steps 08 to 11."""
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import motion, parts
+from gemm_plots.figures import layout, motion
 from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say, title
 
 GLOBAL = "#64788f"  # copies from global memory
 STORE = "#4f93d2"  # stores to shared memory
-LEFT = 190.0  # where time begins
-RIGHT = 936.0
-TRACK = 34.0  # a track's height
+LEFT = 124.0  # where time begins
+RIGHT = layout.RIGHT
+TRACK = 40.0  # a track's height
 
 # Lengths in arbitrary units: a copy's way from global memory, a store, a slice's FMAs.
 COPY, PUT, MULTIPLY = 26.0, 6.0, 30.0
@@ -45,15 +46,15 @@ class Line:
 
 
 def _slice(number: int, tail: Words | None = None) -> Words:
-    extra = ("", "") if tail is None else (f" {tail.english}", f" {tail.chinese}")
+    extra = ("", "") if tail is None else (f"\n{tail.english}", f"\n{tail.chinese}")
     return Words(f"slice {number}{extra[0]}", f"切片 {number}{extra[1]}")
 
 
-LOAD = Words("global → registers", "全局内存 → 寄存器")
-PUT_DOWN = Words("registers → shared", "寄存器 → 共享内存")
+LOAD = Words("global →\nregisters", "全局内存 →\n寄存器")
+PUT_DOWN = Words("registers →\nshared", "寄存器 →\n共享内存")
 FMAS = Words("FMAs", "FMA 计算")
-ASYNC = Words("cp.async: global → shared", "cp.async：全局 → 共享")
-FRAGMENTS = Words("shared → fragments", "共享内存 → fragment")
+ASYNC = Words("cp.async\nto shared", "cp.async\n写入共享内存")
+FRAGMENTS = Words("shared →\nfragments", "共享内存 →\nfragment")
 
 
 def conflict_free() -> Line:
@@ -96,7 +97,7 @@ def double_buffer() -> Line:
         if not last:
             bars.append(Bar(0, at, at + COPY - 4, GLOBAL, _slice(number + 1)))
         bars += _fragments(at, PIECES - 1)
-        tail = Words(f"· buffer {number % 2}", f"· 缓冲 {number % 2}")
+        tail = Words(f"buffer {number % 2}", f"缓冲 {number % 2}")
         turn = at + width * (PIECES - 1)
         bars.append(Bar(3, at, turn, C.strong, _slice(number, tail)))
         if not last:  # the turn to the next slice: the last k's fragments are in registers already
@@ -132,7 +133,7 @@ def _fragments(at: float, pieces: int) -> list[Bar]:
 
 def cp_async() -> Line:
     """Step 10: copies go straight to shared memory, two slices ahead."""
-    bars = [Bar(0, 0, COPY, GLOBAL, Words("slices 0, 1", "切片 0、1"))]
+    bars = [Bar(0, 0, COPY, GLOBAL, Words("slices\n0, 1", "切片\n0、1"))]
     barriers, waits = [], [(0.0, COPY)]
     at = COPY
     for number in range(3):
@@ -160,7 +161,7 @@ def warp_tiling() -> Line:
     """Step 11: slices on their way two ahead, fragments one k ahead, A stored late in the slice."""
     width = MULTIPLY / PIECES
     bars = [
-        Bar(0, 0, COPY - 4, GLOBAL, Words("slices 0, 1", "切片 0、1")),
+        Bar(0, 0, COPY - 4, GLOBAL, Words("slices\n0, 1", "切片\n0、1")),
         Bar(1, COPY - 4, COPY, STORE, Words("", "")),
     ]
     barriers, waits = [COPY], [(0.0, COPY + 3)]
@@ -191,8 +192,8 @@ def warp_tiling() -> Line:
             "三个 stage：拷贝超前两片，A 尽可能晚写入；FMA 跨过屏障不停",
         ),
         (
-            Words("from global memory", "从全局内存拷贝"),
-            Words("A: registers → shared", "A：寄存器 → 共享"),
+            Words("from global\nmemory", "从全局\n内存拷贝"),
+            Words("A: registers\n→ shared", "A：寄存器\n→ 共享"),
             FRAGMENTS,
             FMAS,
         ),
@@ -219,52 +220,38 @@ def pictures() -> Iterable[tuple[str, object]]:
 def draw(lines: list[Line], name: str, language: str) -> Canvas:
     """One time line, or several one above the other on the same scale."""
     alone = len(lines) == 1
-    heights = [len(line.tracks) * TRACK + (16 if alone else 58) for line in lines]
-    heading = (
-        say(language, f"{name}: one block over time", f"{name}：一个线程块的时间线")
-        if alone
-        else say(language, "From one buffer to a pipeline: one block over time", "从单缓冲到流水线：一个线程块的时间线")
-    )
-    canvas = Canvas(960, 82 + sum(heights) + 44, heading)
-    note = (
-        lines[0].says(language)
-        if alone
-        else say(
-            language,
-            "the same work with the same lengths of copy and of computation",
-            "同样的工作，拷贝与计算的长度相同",
+    if alone:
+        heading = f"{name}: one block over time", f"{name}：一个线程块的时间线"
+        note = lines[0].says.english, lines[0].says.chinese
+    else:
+        heading = (
+            "From one buffer to a pipeline: one block over time",
+            "从单缓冲到流水线：一个线程块的时间线",
         )
-    )
-    parts.heading(canvas, note)
+        note = "the same work with the same lengths of copy and of computation", "同样的工作，拷贝与计算的长度相同"
+    canvas, y = layout.page(language, heading, note)
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
-    y = 82.0
     bands = []
-    for line, height in zip(lines, heights, strict=True):
-        top = y
+    for line in lines:
         if not alone:
-            canvas.text(parts.MARGIN, y + 12, title(line.name), 13.5, bold=True)
-            canvas.text(LEFT, y + 12, line.says(language), 12.5, MUTED)
-            top += 24
-        _tracks(canvas, line, top, scale, language)
-        bands.append((top - 3, top + len(line.tracks) * TRACK + 3.5))
-        y += height
+            canvas.text(layout.MARGIN, y + 20, title(line.name), 14, bold=True)
+            words = line.says.english, line.says.chinese
+            y = layout.paragraph(canvas, y + 39, language, words, 13, fill=MUTED) - 10
+        y += 6
+        _tracks(canvas, line, y, scale, language)
+        bands.append((y - 3, y + len(line.tracks) * TRACK + 3.5))
+        y += len(line.tracks) * TRACK + 14
     motion.sweep(canvas, LEFT, RIGHT, bands)
-    bottom = canvas.height - 20
-    x = parts.key(canvas, parts.MARGIN, bottom, [(PALE_RED, say(language, "the multipliers wait", "乘法单元在等"))])
-    canvas.line(x, bottom - 12, x, bottom + 2, DARK, 2.5)
-    x += 10 + canvas.text(x + 8, bottom, "__syncthreads()", 12, mono=True) + 18
-    canvas.text(
-        RIGHT,
-        bottom,
-        say(
-            language,
-            "schematic; lengths are not to scale, other blocks of the SM left out",
-            "示意图：长度不按比例，未画同一 SM 上的其他线程块",
-        ),
-        11.5,
-        MUTED,
-        "end",
+    entries = (
+        (PALE_RED, ("the multipliers wait", "乘法单元在等")),
+        (f"line:{DARK}", ("__syncthreads()", "__syncthreads()")),
     )
+    y = layout.legend(canvas, y + 16, language, entries)
+    words = (
+        "schematic; lengths are not to scale, other blocks of the SM left out",
+        "示意图：长度不按比例，未画同一 SM 上的其他线程块",
+    )
+    canvas.height = layout.paragraph(canvas, y, language, words, layout.SMALL, fill=MUTED)
     return canvas
 
 
@@ -273,7 +260,7 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
     for index, track in enumerate(line.tracks):
         y = top + index * TRACK
         canvas.rect(LEFT, y + 3, end - LEFT, TRACK - 6, "#f1f4f8", radius=3)
-        canvas.text(LEFT - 12, y + TRACK / 2 + 4.5, track(language), 12, INK, "end")
+        _centred(canvas, LEFT - 8, y, track(language), INK, "end")
     y = top + line.fma_track * TRACK
     for start, stop in line.waits:
         canvas.rect(LEFT + start * scale, y + 3, (stop - start) * scale, TRACK - 6, PALE_RED)
@@ -281,16 +268,24 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         y = top + bar.track * TRACK
         x, width = LEFT + bar.start * scale, (bar.end - bar.start) * scale
         canvas.rect(x + 0.5, y + 4, max(width - 1, 1), TRACK - 8, bar.colour, radius=3)
-        if bar.words(language):
-            size = 12 if width > 110 else 10.5
-            canvas.text(x + width / 2, y + TRACK / 2 + 4.5, bar.words(language), size, "#ffffff", "middle", bold=True)
+        edges = [bar.start, *(at for at in line.barriers if bar.start < at < bar.end), bar.end]
+        start, end_of_text = max(itertools.pairwise(edges), key=lambda two: two[1] - two[0])
+        middle = LEFT + (start + end_of_text) / 2 * scale  # beside the barriers, not under them
+        _centred(canvas, middle, y, bar.words(language), "#ffffff", bold=True)
     for at in line.barriers:
         x = LEFT + at * scale
         canvas.line(x, top - 3, x, top + len(line.tracks) * TRACK + 3, DARK, 2.5)
-    if line.waits and (line.waits[0][1] - line.waits[0][0]) * scale > 70:
+    if line.waits and (line.waits[0][1] - line.waits[0][0]) * scale > 40:
         start, stop = line.waits[0]
-        y = top + line.fma_track * TRACK
-        canvas.text(
-            LEFT + (start + stop) / 2 * scale, y + TRACK / 2 + 4.5, say(language, "wait", "等待"), 11.5, RED, "middle"
-        )
+        middle = LEFT + (start + stop) / 2 * scale
+        _centred(canvas, middle, top + line.fma_track * TRACK, say(language, "wait", "等待"), RED)
     canvas.line(LEFT, top + len(line.tracks) * TRACK + 4, end, top + len(line.tracks) * TRACK + 4, EDGE)
+
+
+def _centred(
+    canvas: Canvas, x: float, y: float, text: str, colour: str, anchor: str = "middle", bold: bool = False
+) -> None:
+    """One line of text or two in the middle of a track whose upper edge is y."""
+    lines = text.split("\n") if text else []
+    first = y + TRACK / 2 + 4.5 - 7.5 * (len(lines) - 1)
+    canvas.lines(x, first, lines, layout.SMALL, 1.25, fill=colour, anchor=anchor, bold=bold)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import by_size, parts
+from gemm_plots.figures import by_size, layout
 from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, WARPS, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import Words, say
@@ -12,7 +12,7 @@ SLICES = 8  # K = 512
 SHARED, OWN = 3, 4  # tiles that cover the same columns of C
 PRODUCTS_PER_CYCLE = 2048  # of an SM, dense BF16
 STORE_CYCLES = 2650  # of a shared tile, a half of it per consumer: the chapter's trial with and without the store
-LEFT, RIGHT, TRACK = 168.0, 936.0, 34.0
+LEFT, RIGHT, TRACK = 118.0, layout.RIGHT, 36.0
 CONSUMERS = Words("consumer 0", "消费者 0"), Words("consumer 1", "消费者 1")
 OF_TILE = (WARPS[0], WARPS[6], WARPS[5], WARPS[7])  # none like the colour of a store
 
@@ -83,9 +83,8 @@ def turns(language: str) -> Canvas:
             turned,
         ),
     )
-    canvas = parts.of_step(
+    canvas, y = layout.of_step(
         by_size.STEP,
-        422,
         language,
         ("in turn, one consumer stores while the other multiplies", "轮流时，一个消费者写回，另一个在做乘法"),
         (
@@ -94,27 +93,30 @@ def turns(language: str) -> Canvas:
         ),
     )
     scale = (RIGHT - LEFT) / max(work.end for work in shared)
-    for (words, way), top in zip(ways, (102.0, 248.0), strict=True):
-        canvas.text(parts.MARGIN, top - 10, words(language), 13.5, bold=True)
+    for words, way in ways:
+        canvas.text(layout.MARGIN, y + 24, words(language), 15, bold=True)
+        top = y + 32
         _way(canvas, way, top, scale, language)
+        y = top + 3 * TRACK + 8
     end = max(work.end for work in turned)
-    canvas.line(LEFT + end * scale, 245, LEFT + end * scale, 251 + 3 * TRACK, RED, 2)
+    canvas.line(LEFT + end * scale, top - 3, LEFT + end * scale, top + 3 + 3 * TRACK, RED, 2)
     saved = 1 - end / max(work.end for work in shared)
-    words = f"{saved * 100:.0f} % less", f"少 {saved:.0%}"
-    canvas.text(LEFT + end * scale + 8, 248 + 1.5 * TRACK + 4, say(language, *words), 13, RED, bold=True)
+    less = say(language, f"{saved * 100:.0f} %\nless", f"少\n{saved:.0%}").split("\n")
+    canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, 14.5, 1.25, fill=RED, bold=True)
     entries = (
-        (OF_TILE[0], say(language, "multiplies (a colour per tile)", "做乘法（每个分块一种颜色）")),
-        (B.strong, say(language, "writes its sums to shared memory", "把累加结果写到共享内存")),
-        (C.strong, say(language, "tensor cores at work", "Tensor Core 在工作")),
-        (PALE_RED, say(language, "no work", "没有工作")),
+        (OF_TILE[0], ("multiplies (a colour per tile)", "做乘法（每个分块一种颜色）")),
+        (B.strong, ("writes its sums to shared memory", "把累加结果写到共享内存")),
+        (C.strong, ("tensor cores at work", "Tensor Core 在工作")),
+        (PALE_RED, ("no work", "没有工作")),
     )
-    parts.key(canvas, parts.MARGIN, canvas.height - 38, entries, 13)
+    y = layout.legend(canvas, y + 20, language, entries, 13.5)
     note = (
-        f"schematic: products at the tensor cores' full rate, a store of {STORE_CYCLES:,} cycles per {large.bm}×{large.bn} tile, "
-        "in turn as long per element",
-        f"示意图：乘法按 Tensor Core 的全速，{large.bm}×{large.bn} 分块的写回是 {STORE_CYCLES:,} 个周期，轮流时每个元素用时相同",
+        f"schematic: products at the tensor cores' full rate, a store of {STORE_CYCLES:,} cycles per "
+        f"{large.bm}×{large.bn} tile, in turn as long per element",
+        f"示意图：乘法按 Tensor Core 的全速，{large.bm}×{large.bn} 分块的写回是 {STORE_CYCLES:,} 个周期，"
+        "轮流时每个元素用时相同",
     )
-    canvas.text(parts.MARGIN, canvas.height - 14, say(language, *note), 12, MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, note, 13, fill=MUTED)
     return canvas
 
 
@@ -124,12 +126,12 @@ def _way(canvas: Canvas, way: list[Work], top: float, scale: float, language: st
     for track, name in enumerate((*CONSUMERS, Words("tensor cores", "Tensor Core"))):
         y = top + track * TRACK
         canvas.rect(LEFT, y + 3, length, TRACK - 6, PALE_RED)
-        canvas.text(LEFT - 12, y + TRACK / 2 + 4.5, name(language), 12.5, INK, "end")
+        canvas.text(LEFT - 8, y + TRACK / 2 + 4.5, name(language), 13.5, INK, "end")
     for work in way:
         y = top + work.consumer * TRACK + 3
         products = (work.stored_from - work.start) * scale
         canvas.rect(LEFT + work.start * scale, y, products, TRACK - 6, OF_TILE[work.tile], "#ffffff", 1.2)
         canvas.rect(LEFT + work.stored_from * scale, y, (work.end - work.stored_from) * scale, TRACK - 6, B.strong)
         middle = LEFT + work.start * scale + products / 2
-        canvas.text(middle, y + TRACK / 2 + 1.5, str(work.tile), 13, INK, "middle", bold=True)
+        canvas.text(middle, y + TRACK / 2 + 1.5, str(work.tile), 14.5, INK, "middle", bold=True)
         canvas.rect(LEFT + work.start * scale, top + 2 * TRACK + 3, products, TRACK - 6, C.strong)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -31,15 +31,15 @@ def used(size: int, tile: int = TILE, places: int = PLACES) -> float:
 
 def waves(language: str) -> Canvas:
     """Three sizes as filled waves, and under them the share of the SMs' time over all sizes."""
-    canvas = Canvas(640, 574, say(language, "One tile too many costs a whole wave", "多出一个分块，就要多跑一整波"))
-    parts.heading(
-        canvas,
-        say(
-            language,
-            f"BM = BN = {TILE}, a block per SM, {PLACES} SMs; worked out, all blocks taking the same time",
+    canvas, _ = layout.page(
+        language,
+        ("One tile too many costs a whole wave", "多出一个分块，就要多跑一整波"),
+        (
+            f"BM = BN = {TILE}, a block per SM, {PLACES} SMs; worked out, with blocks of equal time",
             f"BM = BN = {TILE}，每个 SM 一个线程块，{PLACES} 个 SM；按所有线程块用时相同推算",
         ),
     )
+    canvas.height = 574
     for index, size in enumerate(SHOWN):
         _rounds(canvas, 30.0 + index * 204, 112, size, language)
     _curve(canvas, language)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_plots.figures import parts
+from gemm_plots.figures import layout, parts
+from gemm_plots.figures.layout import INNER, MARGIN
 from gemm_plots.figures.palette import INK, MUTED, WARPS, A, B, C, Tone
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
@@ -26,11 +27,16 @@ def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
     yield "23_wgmma-descriptors", descriptors
 
 
+EIGHT = 27.0  # height of eight rows on the picture
+GROUPS = MMA_M // 8  # of eight rows
+CARD = 372.0  # height of a card
+ABOVE = 66.0  # from a card's upper edge to its tiles
+
+
 def descriptors(language: str) -> Canvas:
     """Step 23: the fields of a descriptor over the tiles of A and B, and the rows of D."""
-    canvas = parts.of_step(
+    canvas, y = layout.of_step(
         "23_wgmma",
-        676,
         language,
         ("64 bits tell the tensor core where a tile lies", "64 位告诉 Tensor Core 分块在哪里"),
         (
@@ -39,40 +45,54 @@ def descriptors(language: str) -> Canvas:
             f"一个 warpgroup：D（64×{BN}）+= A（64×{MMA_K}）× B（{MMA_K}×{BN}）；BK = {BK}，NN；深色：k = 16 … 31 所取的部分",
         ),
     )
-    _fields(canvas, language)
-    _a(canvas, language)
-    _b(canvas, language)
-    _d(canvas, language)
+    y = _fields(canvas, y + 24, language) + 16
+    _a(canvas, y, language)
+    _d(canvas, y, language)
+    y += CARD + 12
+    _b(canvas, y, language)
+    y += CARD + 28
+    for words in (
+        (
+            "The chunk of 16 bytes that belongs at address a lies at a with bits 4–6 XOR-ed with bits 7–9: TMA writes it "
+            "there and wgmma reads it there. The address alone decides, so a box starts at a multiple of 1024 bytes.",
+            "本应位于地址 a 的 16 字节 chunk，实际放在把 a 的 4–6 位与 7–9 位 XOR 之后的地址：TMA 往那里写，wgmma 从那里读。"
+            "这只取决于地址，所以每个 box 都从 1024 字节的倍数开始。",
+        ),
+        (
+            "Whether an operand is K-major or MN-major is said by the instruction, not by the descriptor.",
+            "操作数是 K-major 还是 MN-major，由指令给出，不在描述符里。",
+        ),
+    ):
+        y = layout.paragraph(canvas, y, language, words, 14) + 6
+    canvas.height = y - 6
     return canvas
 
 
-def _fields(canvas: Canvas, language: str) -> None:
-    """The 64 bits, high ones at the left, with the values of both operands."""
-    left, width, y = 130.0, 800.0, 86.0
-    names = {
-        "swizzle": "swizzle",
-        "stride": say(language, "stride / 16", "stride / 16"),
-        "leading": say(language, "leading / 16", "leading / 16"),
-        "start": say(language, "start / 16", "start / 16"),
-    }
+def _fields(canvas: Canvas, y: float, language: str) -> float:
+    """The 64 bits, high ones at the left, with the values of both operands; returns the y under them."""
+    left, high = MARGIN + 70, 92.0
+    width = layout.RIGHT - left
     bit = width / 64
-    canvas.rect(left, y, width, 92, "#ffffff", "#9aa6b5")
+    canvas.rect(left, y, width, high, "#ffffff", "#9aa6b5")
     for row, (name, tone) in enumerate((("A", A), ("B", B))):
-        canvas.text(left - 12, y + 50 + row * 30, say(language, f"{name}'s value", f"{name} 的值"), 13, tone.ink, "end")
-    canvas.text(left - 12, y + 20, say(language, "field", "字段"), 13, INK, "end")
-    for low, high, name, a, b in FIELDS:
+        canvas.text(
+            left - 10, y + 50 + row * 30, say(language, f"{name}'s value", f"{name} 的值"), 13.5, tone.ink, "end"
+        )
+    canvas.text(left - 10, y + 20, say(language, "field", "字段"), 13.5, INK, "end")
+    for low, top, name, a, b in FIELDS:
         narrow = name == "swizzle"
-        x, wide = left + (63 - high) * bit, (high - low + 1) * bit
-        canvas.rect(x, y, wide, 92, C.pale, C.ink)
+        x, wide = left + (63 - top) * bit, (top - low + 1) * bit
+        canvas.rect(x, y, wide, high, C.pale, C.ink)
         middle = x + wide / 2
         if narrow:
-            canvas.text(x + wide + 6, y + 20, names[name], 12.5, C.ink, bold=True)
-            canvas.text(x + wide + 6, y + 50, say(language, "(128 bytes)", "（128 字节）"), 12, MUTED)
+            canvas.text(x + wide + 6, y + 20, name, 13, C.ink, bold=True)
+            canvas.text(x + wide + 6, y + 50, say(language, "(128 bytes)", "（128 字节）"), 13, MUTED)
         else:
-            canvas.text(middle, y + 20, names[name], 12.5, C.ink, "middle", bold=True)
+            canvas.text(middle, y + 20, f"{name} / 16", 13, C.ink, "middle", bold=True)
         canvas.text(middle, y + 50, a, 14, A.ink, "middle", bold=True, mono=True)
         canvas.text(middle, y + 80, b, 14, B.ink, "middle", bold=True, mono=True)
-        canvas.text(middle, y - 6, f"{low}–{high}" if narrow else f"{low} … {high}", 11, MUTED, "middle")
+        canvas.text(middle, y - 6, f"{low}–{top}" if narrow else f"{low} … {top}", layout.SMALL, MUTED, "middle")
+    return y + high
 
 
 def _tile(canvas: Canvas, x: float, y: float, width: float, rows: int, tone: Tone) -> None:
@@ -83,114 +103,69 @@ def _tile(canvas: Canvas, x: float, y: float, width: float, rows: int, tone: Ton
     canvas.rect(x, y, width, rows * EIGHT, "none", tone.strong, 1.4)
 
 
-EIGHT = 27.0  # height of eight rows
-TILE_TOP = 262.0
-GROUPS = MMA_M // 8  # of eight rows
-
-
-def _a(canvas: Canvas, language: str) -> None:
+def _a(canvas: Canvas, y: float, language: str) -> None:
     """A, K-major: rows of 64 k; the next 16 of k are 32 bytes further in every row."""
-    parts.card(
-        canvas, 24, 200, 270, 380, say(language, "A: K-major, a row per row of A", "A：K-major，A 的一行占一行"), A.ink
-    )
-    x, width = 108.0, 128.0
+    heading = "A: K-major, a row per row of A", "A：K-major，A 的一行占一行"
+    parts.card(canvas, MARGIN, y, 308, CARD, say(language, *heading), A.ink)
+    x, top, width = MARGIN + 92, y + ABOVE, 160.0
     step = width * MMA_K * 2 / ROW_BYTES
-    _tile(canvas, x, TILE_TOP, width, GROUPS, A)
-    canvas.rect(x + step, TILE_TOP, step, GROUPS * EIGHT, A.strong)
-    canvas.text(
-        x + width / 2, TILE_TOP - 8, say(language, "128 bytes: k = 0 … 63", "128 字节：k = 0 … 63"), 12, INK, "middle"
-    )
-    canvas.arrow(x - 12, TILE_TOP + 1, x - 12, TILE_TOP + EIGHT, INK, 1.6)
-    canvas.text(x - 20, TILE_TOP + 11, "stride", 12, INK, "end", bold=True)
-    canvas.text(x - 20, TILE_TOP + 26, "1024 B", 12, INK, "end")
-    canvas.text(x - 12, TILE_TOP + 5 * EIGHT, say(language, "64 rows", "64 行"), 12, MUTED, "end")
-    canvas.lines(
-        36,
-        TILE_TOP + GROUPS * EIGHT + 26,
-        [
-            say(language, "next 16 of k: start + 32 bytes", "下 16 个 k：start + 32 字节"),
-            say(language, "leading (1): ignored, a row is", "leading（1）被忽略："),
-            say(language, "as long as the swizzle's pattern", "一行正好是 swizzle 的宽度"),
-            say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
-        ],
-        12.5,
-    )
+    _tile(canvas, x, top, width, GROUPS, A)
+    canvas.rect(x + step, top, step, GROUPS * EIGHT, A.strong)
+    words = say(language, "128 bytes: k = 0 … 63", "128 字节：k = 0 … 63")
+    canvas.text(x + width / 2, top - 8, words, 13, INK, "middle")
+    canvas.arrow(x - 12, top + 1, x - 12, top + EIGHT, INK, 1.6)
+    canvas.text(x - 20, top + 11, "stride", 13, INK, "end", bold=True)
+    canvas.text(x - 20, top + 27, "1024 B", 13, INK, "end")
+    canvas.text(x - 12, top + 5 * EIGHT, say(language, "64 rows", "64 行"), 13, MUTED, "end")
+    lines = [
+        say(language, "next 16 of k: start + 32 bytes", "下 16 个 k：start + 32 字节"),
+        say(language, "leading (1) is ignored: a row is", "leading（1）被忽略："),
+        say(language, "as long as the swizzle's pattern", "一行正好是 swizzle 的宽度"),
+        say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
+    ]
+    canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, 13.5, 1.4)
 
 
-def _b(canvas: Canvas, language: str) -> None:
+def _b(canvas: Canvas, y: float, language: str) -> None:
     """B, MN-major: four boxes of 64 columns; the next 16 of k are 16 rows further down in each."""
-    parts.card(
-        canvas, 308, 200, 404, 380, say(language, "B: MN-major, a row per k", "B：MN-major，一个 k 占一行"), B.ink
-    )
-    left, width, gap = 372.0, 72.0, 10.0
+    heading = "B: MN-major, a row per k", "B：MN-major，一个 k 占一行"
+    parts.card(canvas, MARGIN, y, INNER, CARD, say(language, *heading), B.ink)
+    left, top, width, gap = MARGIN + 64, y + ABOVE, 120.0, 12.0
     for number in range(BN // ROW):
         x = left + number * (width + gap)
-        _tile(canvas, x, TILE_TOP, width, BK // 8, B)
-        canvas.rect(x, TILE_TOP + 2 * EIGHT, width, 2 * EIGHT, B.strong)
+        _tile(canvas, x, top, width, BK // 8, B)
+        canvas.rect(x, top + 2 * EIGHT, width, 2 * EIGHT, B.strong)
         first = number * ROW
-        canvas.text(x + width / 2, TILE_TOP - 8, f"{first} … {first + ROW - 1}", 11.5, INK, "middle")
-    canvas.text(left - 8, TILE_TOP - 8, "n =", 11.5, INK, "end")
-    canvas.text(left - 8, TILE_TOP + 12, "k = 0", 11.5, MUTED, "end")
-    canvas.text(left - 8, TILE_TOP + 2 * EIGHT + 12, "16", 11.5, MUTED, "end")
-    canvas.text(left - 8, TILE_TOP + 4 * EIGHT + 12, "32", 11.5, MUTED, "end")
-    under = TILE_TOP + GROUPS * EIGHT + 14
-    canvas.arrow(left + 1, under - 4, left + width + gap, under - 4, INK, 1.6)
-    canvas.text(
-        left + width + gap + 8, under, say(language, "leading: 8192 bytes", "leading：8192 字节"), 12, INK, bold=True
-    )
-    canvas.lines(
-        320,
-        under + 24,
-        [
-            say(
-                language, "stride: 1024 bytes, from eight k to the next eight", "stride：1024 字节，从八个 k 到下八个 k"
-            ),
-            say(language, "next 16 of k: start + 2048 bytes", "下 16 个 k：start + 2048 字节"),
-            say(language, "both warpgroups read the same B", "两个 warpgroup 读同一份 B"),
-        ],
-        12.5,
-    )
+        canvas.text(x + width / 2, top - 8, f"{first} … {first + ROW - 1}", 13, INK, "middle")
+    canvas.text(left - 8, top - 8, "n =", 13, INK, "end")
+    for k, words in ((0, "k = 0"), (2, "16"), (4, "32")):
+        canvas.text(left - 8, top + k * EIGHT + 12, words, 13, MUTED, "end")
+    under = top + GROUPS * EIGHT + 16
+    canvas.arrow(left + 1, under - 5, left + width + gap, under - 5, INK, 1.6)
+    words = say(language, "leading: 8192 bytes", "leading：8192 字节")
+    canvas.text(left + width + gap + 8, under, words, 13.5, INK, bold=True)
+    lines = [
+        say(language, "stride: 1024 bytes, from eight k to the next eight", "stride：1024 字节，从八个 k 到下八个 k"),
+        say(language, "next 16 of k: start + 2048 bytes", "下 16 个 k：start + 2048 字节"),
+        say(language, "both warpgroups read the same B", "两个 warpgroup 读同一份 B"),
+    ]
+    canvas.lines(MARGIN + 12, under + 26, lines, 13.5, 1.4)
 
 
-def _d(canvas: Canvas, language: str) -> None:
+def _d(canvas: Canvas, y: float, language: str) -> None:
     """D in registers: sixteen rows for each of the four warps."""
-    parts.card(canvas, 726, 200, 210, 380, say(language, f"D: 64×{BN} in registers", f"D：64×{BN}，在寄存器里"), C.ink)
-    x, width, high = 786.0, 136.0, 2 * EIGHT
+    card = MARGIN + 320
+    heading = say(language, f"D: 64×{BN} in registers", f"D：64×{BN}，在寄存器里")
+    parts.card(canvas, card, y, layout.RIGHT - card, CARD, heading, C.ink)
+    x, top, width, high = card + 72, y + ABOVE, 184.0, 2 * EIGHT
     for warp in range(4):
-        y = TILE_TOP + warp * high
-        canvas.rect(x, y, width, high, WARPS[warp], "#9aa6b5")
-        canvas.text(x + width / 2, y + high / 2 + 5, f"warp {warp}", 13.5, INK, "middle", bold=True)
-        canvas.text(x - 8, y + high / 2 + 4, f"{16 * warp} … {16 * warp + 15}", 11.5, MUTED, "end")
-    canvas.text(x + width / 2, TILE_TOP - 8, f"n = 0 … {BN - 1}", 12, INK, "middle")
-    canvas.lines(
-        738,
-        TILE_TOP + 4 * high + 26,
-        [
-            say(language, "16 rows per warp,", "每个 warp 16 行，"),
-            say(language, "128 sums per thread", "每线程 128 个累加结果"),
-        ],
-        12.5,
-    )
-    canvas.lines(
-        parts.MARGIN,
-        606,
-        [
-            say(
-                language,
-                "The chunk of 16 bytes that belongs at address a lies at a with bits 4–6 XOR-ed with bits 7–9:",
-                "本应位于地址 a 的 16 字节 chunk，实际放在把 a 的 4–6 位与 7–9 位 XOR 之后的地址：",
-            ),
-            say(
-                language,
-                "TMA writes it there and wgmma reads it there. The address alone decides, so a box starts at a multiple of 1024 bytes.",
-                "TMA 往那里写，wgmma 从那里读。这只取决于地址，所以每个 box 都从 1024 字节的倍数开始。",
-            ),
-            say(
-                language,
-                "Whether an operand is K-major or MN-major is said by the instruction, not by the descriptor.",
-                "操作数是 K-major 还是 MN-major，由指令给出，不在描述符里。",
-            ),
-        ],
-        13,
-        1.6,
-    )
+        at = top + warp * high
+        canvas.rect(x, at, width, high, WARPS[warp], "#9aa6b5")
+        canvas.text(x + width / 2, at + high / 2 + 5, f"warp {warp}", 15, INK, "middle", bold=True)
+        canvas.text(x - 8, at + high / 2 + 4, f"{16 * warp} … {16 * warp + 15}", 13, MUTED, "end")
+    canvas.text(x + width / 2, top - 8, f"n = 0 … {BN - 1}", 13, INK, "middle")
+    lines = [
+        say(language, "16 rows per warp,", "每个 warp 16 行，"),
+        say(language, "128 sums per thread", "每线程 128 个累加结果"),
+    ]
+    canvas.lines(card + 12, top + 4 * high + 24, lines, 13.5, 1.4)

@@ -1,0 +1,135 @@
+"""Every chart at 380 px, the width of a phone: letters of at least 7 px, dark enough, none outside the chart or over another."""
+
+import re
+import sys
+from itertools import combinations
+from math import cos, radians, sin
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
+
+pytest.importorskip("matplotlib")
+
+from gemm_plots import layout, style  # noqa: E402
+from gemm_plots.figures.svg import TextBox  # noqa: E402
+
+PHONE = 380  # px
+LEAST = 7.0  # px of the smallest letters there
+ASCENT, DESCENT = 0.72, 0.2  # of a letter's size, above and below its baseline
+CHARTS = sorted((ROOT / "plots" / "charts").glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def declared(element, name):
+    """A property of a text's style."""
+    found = re.search(rf"(?:^|;)\s*{name}:\s*([^;]+)", element.get("style", ""))
+    return found[1] if found else ""
+
+
+def size_of(text):
+    """The size of a text's letters in units of the picture; none of the charts scales a text."""
+    assert "scale" not in text.get("transform", ""), "a text is scaled: its size is not what its style says"
+    return float(declared(text, "font-size").removesuffix("px"))
+
+
+def box_of(text):
+    """Where a text lies; a turned one with the box around it."""
+    words, size = "".join(text.itertext()), size_of(text)
+    wide = style.em(words) * size * (style.BOLD if declared(text, "font-weight") == "700" else 1)
+    x, y = float(text.get("x")), float(text.get("y"))
+    left = {"start": 0.0, "middle": -wide / 2, "end": -wide}[declared(text, "text-anchor") or "start"]
+    turn = re.search(r"rotate\((\S+)", text.get("transform", ""))
+    angle = radians(float(turn[1])) if turn else 0.0
+    corners = [
+        (x + across * cos(angle) - down * sin(angle), y + across * sin(angle) + down * cos(angle))
+        for across in (left, left + wide)
+        for down in (-ASCENT * size, DESCENT * size)
+    ]
+    xs, ys = zip(*corners, strict=True)
+    return TextBox(words, min(xs), min(ys), max(xs), max(ys))
+
+
+def is_pale(text):
+    """Whether letters on the panel lack contrast. White ones stand on a bar or in a dark cell."""
+    colour = declared(text, "fill") or "#000000"
+    return colour != "#ffffff" and style.contrast(colour) < style.READABLE
+
+
+def problems(svg):
+    """What a reader with a phone could not read in a chart."""
+    root = ElementTree.fromstring(svg)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    texts = [text for text in root.iter(f"{SVG}text") if "".join(text.itertext()).strip()]
+    boxes = [box_of(text) for text in texts]
+    found = [
+        f"'{box.text}' has letters of {size * PHONE / width:.1f} px"
+        for text, box in zip(texts, boxes, strict=True)
+        if (size := size_of(text)) * PHONE / width < LEAST
+    ]
+    found += [
+        f"'{box.text}' leaves the chart"
+        for box in boxes
+        if box.left < 0 or box.top < 0 or box.right > width or box.bottom > height
+    ]
+    found += [f"'{box.text}' is too pale" for text, box in zip(texts, boxes, strict=True) if is_pale(text)]
+    slanted = re.compile(r"rotate\((?!-?0 |-?90 )")  # the box around it is far larger than the text
+    upright = [box for text, box in zip(texts, boxes, strict=True) if not slanted.search(text.get("transform", ""))]
+    return found + [
+        f"'{one.text}' lies over '{other.text}'" for one, other in combinations(upright, 2) if one.covers(other)
+    ]
+
+
+@pytest.mark.parametrize("path", CHARTS, ids=lambda path: path.name.removesuffix(".svg"))
+def test_a_chart_is_readable_on_a_phone(path):
+    assert problems(path.read_text(encoding="utf-8")) == []
+
+
+def drawing(*texts, width=400, fill="#1f2733"):
+    """A picture with texts of a size at a place."""
+    lines = [
+        f'<text style="font-size: {size}px; text-anchor: start; fill: {fill}" x="{x}" y="{y}" transform="rotate(-0 {x} {y})">{words}</text>'
+        for words, size, x, y in texts
+    ]
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 100">{"".join(lines)}</svg>'
+
+
+def test_what_cannot_be_read_is_noticed():
+    assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 60, 50))) == []
+    assert problems(drawing(("peak", 9, 10, 50), width=500)) == ["'peak' has letters of 6.8 px"]
+    assert problems(drawing(("peak", 9, 10, 50), fill="#dd8418")) == ["'peak' is too pale"]
+    assert problems(drawing(("peak", 9, 390, 50))) == ["'peak' leaves the chart"]
+    assert problems(drawing(("peak", 9, 10, 50), ("cuBLAS", 9, 20, 52))) == ["'peak' lies over 'cuBLAS'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("10 cp async", ["10 cp async"]),
+        ("From 0.498 to 661 TFLOPS at last", ["From 0.498 to", "661 TFLOPS at last"]),  # no line ends before a unit
+        ("beside the library by 4 %", ["beside the", "library by 4 %"]),
+        ("括号内为相对（cuBLAS）的比例", ["括号内为相对", "（cuBLAS）的比例"]),
+    ],
+)  # fmt: skip
+def test_a_text_is_wrapped_where_a_reader_would(text, lines):
+    assert layout.wrap(text, 10.5 * layout.SMALL / 72, layout.SMALL) == lines
+
+
+@pytest.mark.parametrize("ems", range(4, 24))
+def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
+    text = "每一步的默认变体，以及各阶梯的参照；括号内（绿色：超过 cuBLAS）为同一次运行中的比例，取 60%。"
+    lines = layout.wrap(text, ems * layout.SMALL / 72, layout.SMALL)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "") and len(lines) > 1
+    assert not [line for line in lines if line[0] in "，。；：、）%" or line[-1] in "（"]
+
+
+def test_the_lines_of_a_text_are_about_equally_long():
+    lines = layout.wrap("The instruction's limit is lower than shared memory's bound in every step", 5, 12, bold=True)
+    assert lines == ["The instruction's limit is lower than", "shared memory's bound in every step"]
+
+
+def test_there_are_charts():
+    assert len(CHARTS) > 100
