@@ -22,7 +22,7 @@ constexpr uint64_t turn_instructions = 4096;
 uint64_t number_of(Dim3 index, Dim3 grid) { return index.x + grid.x * (index.y + uint64_t{grid.y} * index.z); }
 
 std::string triple(uint32_t x, uint32_t y, uint32_t z) {
-  return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
+  return std::string("(") + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
 }
 
 }  // namespace

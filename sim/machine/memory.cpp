@@ -14,6 +14,19 @@ void load(Warp& warp, const Access& instruction) {
   access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
       R* const to = warp.lanes<R>(instruction.registers[element]);
+      const std::byte* const first = bytes.at(lanes, 0) + element * sizeof(M);
+      if (bytes.spread == Pattern::Spread::same) {
+        M value;
+        std::memcpy(&value, first, sizeof(M));
+        std::fill_n(to, warp_size, static_cast<R>(value));
+        continue;
+      }
+      if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
+        M values[warp_size];
+        std::memcpy(values, first, sizeof values);
+        std::copy_n(values, warp_size, to);
+        continue;
+      }
       for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
         M value;
         std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
@@ -28,6 +41,12 @@ void store(Warp& warp, const Access& instruction) {
   access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
       const R* const from = warp.lanes<const R>(instruction.registers[element]);
+      if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
+        M values[warp_size];
+        std::copy_n(from, warp_size, values);
+        std::memcpy(bytes.at(lanes, 0), values, sizeof values);
+        continue;
+      }
       for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
         const M value = static_cast<M>(from[lane]);
         std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));

@@ -24,6 +24,7 @@ struct Access {
 struct Bytes {
   uintptr_t origin = 0;
   uintptr_t stride = 0;
+  Pattern::Spread spread = Pattern::Spread::any;
   std::byte* at(const Lanes& lanes, uint32_t lane) const {
     return reinterpret_cast<std::byte*>(origin + lane * stride + lanes.address[lane]);
   }
@@ -74,13 +75,14 @@ inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owne
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
   const bool store = writes(touch);
+  const auto spread = [&] { return watch ? block.memos[memo].spread() : Pattern::Spread::any; };  // once it is checked
   switch (place) {
     case Place::global:
       if (watch) watch_global(warp, memo, lanes, store);
-      return {};
+      return {0, 0, spread()};
     case Place::constant:
       if (watch) check_global(warp, memo, lanes, store);
-      return {};
+      return {0, 0, spread()};
     case Place::shared:
       if (watch) {
         if (&owner == &block)
@@ -88,7 +90,7 @@ inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owne
         else
           watch_remote(warp, owner, memo, lanes, touch);
       }
-      return {reinterpret_cast<uintptr_t>(owner.shared.data()), 0};
+      return {reinterpret_cast<uintptr_t>(owner.shared.data()), 0, spread()};
     case Place::parameter:
       check_private(warp, lanes, block.launch.parameters.size(), "parameter");
       return {reinterpret_cast<uintptr_t>(block.launch.parameters.data()), 0};

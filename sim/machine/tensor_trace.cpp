@@ -7,7 +7,7 @@
 namespace sim {
 
 std::string name(MmaShape shape) {
-  return "m" + std::to_string(shape.m) + "n" + std::to_string(shape.n) + "k" + std::to_string(shape.k);
+  return std::string("m") + std::to_string(shape.m) + "n" + std::to_string(shape.n) + "k" + std::to_string(shape.k);
 }
 
 namespace {

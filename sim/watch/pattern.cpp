@@ -99,7 +99,13 @@ void Pattern::learn(const Lanes& lanes) {
   low_ = 0, high_ = lanes.bytes;
   aligned_ = true;
   std::vector<Run> pieces;
-  for (uint32_t lane = 0; lane < warp_size; ++lane) offset_[lane] = lanes.address[lane] - base;
+  bool same = mask_ == all_lanes, side_by_side = same;
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    offset_[lane] = lanes.address[lane] - base;
+    same &= offset_[lane] == 0;
+    side_by_side &= offset_[lane] == uint64_t{lane} * lanes.bytes;
+  }
+  spread_ = same ? Spread::same : side_by_side ? Spread::side_by_side : Spread::any;
   for_lanes(mask_, [&](uint32_t lane) {
     const auto offset = static_cast<int64_t>(offset_[lane]);
     low_ = std::min(low_, offset);

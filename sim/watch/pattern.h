@@ -44,6 +44,9 @@ std::vector<LaneGroup> lane_groups(const Lanes& lanes, bool store);
 /// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.
 class Pattern {
  public:
+  /// How the lanes of a whole warp lie to each other, where that makes them easy to serve.
+  enum class Spread : uint8_t { any, same, side_by_side };
+
   /// Whether `lanes` is this pattern, moved by a multiple of a lane's bytes and of a bank's.
   bool matches(const Lanes& lanes) const {
     if (lanes.mask != mask_) return false;
@@ -72,6 +75,7 @@ class Pattern {
     return known;
   }
   Wavefronts wavefronts() const { return wavefronts_; }
+  Spread spread() const { return spread_; }
   const std::vector<Run>& runs() const { return runs_; }
 
   uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
@@ -84,6 +88,7 @@ class Pattern {
   std::array<uint64_t, warp_size> offset_{};
   int64_t low_ = 0, high_ = 0;
   bool aligned_ = false;
+  Spread spread_ = Spread::any;
   std::array<uint8_t, 32> sectors_{};  ///< by the first lane's place in its sector; 0 where not counted yet
   Wavefronts wavefronts_;
   std::vector<Run> runs_;

@@ -70,12 +70,13 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
         uint32_t* const read_stamp = read_stamp_.data();
         uint32_t* const read_site = read_site_.data();
         uint32_t* const readers = readers_.data();
-        bool wrong = false;
+        uint32_t wrong = 0;  // a word: the compiler makes no vectors of a loop that ends in a bool
 #pragma GCC ivdep
         for (uint32_t g = first; g < last; ++g) {
-          wrong |= (write_stamp[g] - start > written_by) | ((read_stamp[g] != now) & (read_stamp[g] > clear));
+          wrong |= write_stamp[g] - start > written_by ? 1u : 0u;
+          wrong |= (read_stamp[g] != now) & (read_stamp[g] > clear) ? 1u : 0u;
         }
-        if (wrong || !own) return false;
+        if (wrong != 0 || !own) return false;
 #pragma GCC ivdep
         for (uint32_t g = first; g < last; ++g) {
           readers[g] = (read_stamp[g] == now ? readers[g] : 0u) | bit;
@@ -145,10 +146,10 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
       [&](uint32_t first, uint32_t last) {
         const uint32_t* const write_stamp = write_stamp_.data();
         const uint32_t* const read_stamp = read_stamp_.data();
-        bool wrong = false;
+        uint32_t wrong = 0;
 #pragma GCC ivdep
-        for (uint32_t g = first; g < last; ++g) wrong |= (write_stamp[g] > clear) | (read_stamp[g] > clear);
-        return !wrong && earlier_reads_.empty() && strong_reads_.empty();
+        for (uint32_t g = first; g < last; ++g) wrong |= (write_stamp[g] > clear) | (read_stamp[g] > clear) ? 1u : 0u;
+        return wrong == 0 && earlier_reads_.empty() && strong_reads_.empty();
       },
       [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, false, report); });
   for_lanes(lanes.mask, [&](uint32_t lane) {

@@ -2,7 +2,7 @@
 
 Every mutant is a small change of one step's kernel.cu, or of a source in its folder also/, compiled like the step and
 run in the simulator: `python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught
-each. The mutants of one file are compiled together, as variants of one executable.
+each. Mutants that need the same architecture are compiled together, as variants of one executable.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-AT_A_TIME = 6  # mutants in one compilation
+AT_A_TIME = 9  # mutants in one compilation: most of its time goes to headers, which they share
 STEPS = ROOT / "steps"
 EXPECTED = ROOT / "plots" / "data" / "simulator"
 
@@ -328,18 +328,19 @@ def only_variant(source: str, name: str) -> str:
 
 
 def together(mutants: Sequence[Mutant]) -> str:
-    """One source with every mutant of a file: each in a namespace of its own, as a variant that is called like that."""
-    text = mutants[0].file.read_text(encoding="utf-8")
-    includes = re.findall(r"^#include .*$", text, re.MULTILINE)
-    bare = re.sub(r"^(?:#include |const Also added\().*$", "", text, flags=re.MULTILINE)
-    parts, table = [*includes], []
+    """One source with all these mutants: each in a namespace of its own, as a variant that is called like that."""
+    includes: dict[str, None] = {}
+    parts, table = [], []
     for number, mutant in enumerate(mutants):
+        text = mutant.file.read_text(encoding="utf-8")
+        includes.update(dict.fromkeys(re.findall(r"^#include .*$", text, re.MULTILINE)))
+        bare = re.sub(r"^(?:#include |const Also added\().*$", "", text, flags=re.MULTILINE)
         changed = only_variant(bare.replace(mutant.old, mutant.new), mutant.variant)
         parts.append(f"namespace mutant_{number} {{\n{changed}\n}}")
         table.append(f'  add("mutant_{number}", mutant_{number}::variants());')
     add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
     parts += ["std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *table, "  return all;\n}\n"]
-    return "\n".join(parts)
+    return "\n".join([*includes, *parts])
 
 
 class Build:
@@ -351,10 +352,14 @@ class Build:
         words = {one["file"].partition("steps/")[2]: shlex.split(one["command"]) for one in commands}
         self.compile = {STEPS / file: command for file, command in words.items()}
 
+    def arch(self, mutant: Mutant) -> str:
+        """The least architecture that the mutant's step is compiled for."""
+        return re.search(r"arch=compute_(\w+),code=compute_", " ".join(self.compile[mutant.file]))[1]
+
     def make(self, mutants: Sequence[Mutant], folder: Path) -> Path:
-        """Compiles and links the mutants of one file; the executable has the step's name."""
+        """Compiles and links mutants of one architecture, with the flags of the first one's step."""
         first = mutants[0]
-        source, executable = folder / "mutants.cu", folder / "steps" / first.step
+        source, executable = folder / "mutants.cu", folder / "steps" / "mutants"
         source.write_text(together(mutants), encoding="utf-8")
         executable.parent.mkdir()
         (folder / "sim").symlink_to(self.directory / "sim")
@@ -363,8 +368,7 @@ class Build:
             if not skip and word not in ("-c", "-MD", "-O3", "-MT", "-MF", "-MQ", "-o") and not word.endswith(".cu"):
                 kept.append(word)
             skip = word in ("-MT", "-MF", "-MQ", "-o")
-        arch = re.search(r"arch=compute_(\w+),code=compute_", " ".join(kept))[1]
-        names = ("harness_main", f"step_arch_{arch}", "harness", "harness_cuda")
+        names = ("harness_main", f"step_arch_{self.arch(first)}", "harness", "harness_cuda")
         libraries = [f"common/harness/lib{name}.a" for name in names]
         line = [*kept, str(source), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
@@ -405,10 +409,10 @@ def _as_recorded(record: dict, mutant: Mutant) -> bool:
 
 
 def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[str], str]]:
-    """What catches each of the mutants of one file, or why that is not known."""
-    text = mutants[0].file.read_text(encoding="utf-8")
-    found = [(mutant, set(), f"no '{mutant.old}' in the source") for mutant in mutants if mutant.old not in text]
-    mutants = [mutant for mutant in mutants if mutant.old in text]
+    """What catches each of some mutants of one architecture, or why that is not known."""
+    absent = [mutant for mutant in mutants if mutant.old not in mutant.file.read_text(encoding="utf-8")]
+    found = [(mutant, set(), f"no '{mutant.old}' in the source") for mutant in absent]
+    mutants = [mutant for mutant in mutants if mutant not in absent]
     with tempfile.TemporaryDirectory() as folder:
         try:
             executable = build.make(mutants, Path(folder)) if mutants else Path()
@@ -422,12 +426,12 @@ def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[st
     return found
 
 
-def of_one_file(mutants: Sequence[Mutant]) -> list[list[Mutant]]:
-    """The mutants of each file, a few at a time, so that no compilation takes much longer than others."""
-    files: dict[Path, list[Mutant]] = {}
+def batches(build: Build, mutants: Sequence[Mutant]) -> list[list[Mutant]]:
+    """The mutants by architecture, a few at a time, so that no compilation takes much longer than others."""
+    alike: dict[str, list[Mutant]] = {}
     for mutant in mutants:
-        files.setdefault(mutant.file, []).append(mutant)
-    return [some[at : at + AT_A_TIME] for some in files.values() for at in range(0, len(some), AT_A_TIME)]
+        alike.setdefault(build.arch(mutant), []).append(mutant)
+    return [some[at : at + AT_A_TIME] for some in alike.values() for at in range(0, len(some), AT_A_TIME)]
 
 
 def main() -> int:
@@ -438,11 +442,11 @@ def main() -> int:
     parser.add_argument("--part", default="1/1", help="2/4: the second of four parts of them")
     asked = parser.parse_args()
     build = Build(asked.build)
-    batches = of_one_file([mutant for mutant in MUTANTS if mutant.step.startswith(asked.only)])
+    wanted = batches(build, [mutant for mutant in MUTANTS if mutant.step.startswith(asked.only)])
     part, parts = map(int, asked.part.split("/"))
     passed = missed = 0
     print(f"{'step':<20}{'mistake':<23}{'has to be caught by':<21}caught by")
-    for mutant, found, problem in (one for batch in batches[part - 1 :: parts] for one in judged(build, batch)):
+    for mutant, found, problem in (one for batch in wanted[part - 1 :: parts] for one in judged(build, batch)):
         caught = mutant.caught_by in found
         passed, missed = passed + caught, missed + (not caught)
         verdict = problem or ", ".join(sorted(found)) or "nothing"

@@ -57,6 +57,47 @@ TEST(Memory, VectorsInEverySpace) {
   for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], in[i / 4 * 4 + 3 - i % 4]);
 }
 
+// One instruction whose lanes read one address, neighbouring ones and ones further apart, in turns: each is served in
+// another way.
+TEST(Memory, EqualNeighbouringAndScatteredAddresses) {
+  const struct {
+    std::string type, registers;
+    uint32_t bytes, register_bytes;  // of a lane
+  } loads[] = {{"u32", "%r4", 4, 4}, {"s16", "%r4", 2, 4}, {"v2.u32", "{%r4, %r5}", 8, 8}, {"u64", "%d6", 8, 8}};
+  constexpr uint32_t rounds = 4;  // strides of 0, 1, 2 and 3 values
+  for (const auto& [type, registers, bytes, register_bytes] : loads) {
+    std::vector<uint8_t> in(32 * rounds * bytes), out(32 * rounds * register_bytes);
+    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37 + 129);
+    const std::string to = type == "s16" ? "u32" : type;
+    const Ran ran = run(kernel(prologue +
+                                   "mov.u32 %r2, 0;\nAGAIN:\nmad.lo.u32 %r3, %r1, %r2, 0;\n"
+                                   "mad.wide.u32 %d3, %r3, " +
+                                   std::to_string(bytes) +
+                                   ", %d1;\n"
+                                   "shl.b32 %r6, %r2, 5;\nadd.u32 %r6, %r6, %r1;\n"
+                                   "mad.wide.u32 %d4, %r6, " +
+                                   std::to_string(register_bytes) +
+                                   ", %d2;\n"
+                                   "ld.global." +
+                                   type + " " + registers +
+                                   ", [%d3];\n"
+                                   "st.global." +
+                                   to + " [%d4], " + registers +
+                                   ";\n"
+                                   "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 4;\n@%p1 bra AGAIN;\n",
+                               2),
+                        {}, in, out);
+    ASSERT_TRUE(ran.reports.empty()) << type << ran.text();
+    for (uint32_t i = 0; i < 32 * rounds; ++i) {
+      const uint8_t* const from = &in[i % 32 * (i / 32) * bytes];
+      std::vector<uint8_t> expected(from, from + bytes);
+      expected.resize(register_bytes, from[bytes - 1] & 0x80 ? 0xff : 0);  // s16 alone is widened
+      EXPECT_EQ(std::memcmp(expected.data(), &out[i * register_bytes], register_bytes), 0)
+          << type << ", lane " << i % 32 << ", stride " << i / 32;
+    }
+  }
+}
+
 TEST(Memory, GenericAddressesGoWhereTheyBelong) {
   std::vector<uint32_t> in(32), out(96);
   std::iota(in.begin(), in.end(), 100u);
