@@ -60,9 +60,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int tile_rows = ceil_div(g.m, BM), pair_cols = ceil_div(g.n, CLUSTER * BN);
   const int pairs = tile_rows * pair_cols, slices = ceil_div(g.k, BK);
   const int rank = cluster_rank(), cluster = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
-  // Clusters of one GPC begin with neighbouring pairs. Taken from lane 0: the compiler then knows
-  // it to be one value per warp, and keeps coordinates in uniform registers, where TMA reads them.
-  const int first_pair = __shfl_sync(~0u, places ? places[cluster] : cluster, 0);
+  const int first_pair = places ? places[cluster] : cluster;  // clusters of a GPC: neighbours
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warpgroup = warp / 4;  // the consumers, then the producer
   const bool first_thread = threadIdx.x % WARPGROUP == 0;
