@@ -5,13 +5,14 @@ A chart is 450 units wide, so its smallest letters, of 9 units, are 7.6 px high 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+
+from gemm_plots.figures import text as in_words
 
 from . import style
 from .style import BOLD, MUTED, SMALL
@@ -23,13 +24,6 @@ ENDS = 1.74  # inches at the right of the panels for the names at the ends of li
 SPEEDS = 0.62  # inches at the left of an axis of speeds of up to four digits
 _EDGE = 0.12  # between the texts and the edges
 _TITLE_LINE, _LINE, _LEGEND_LINE = 0.2, 0.155, 0.19
-
-# A line may end after a space but not between a number and its unit, and before or after a Chinese character unless punctuation holds it to its neighbour.
-_BREAK = re.compile(
-    r"(?<=\s)(?<![Ss]tep )(?=[^\s%])(?!TFLOPS)"
-    r"|(?<=[⺀-￯])(?<![（「《])(?=[^\s，。；：、）」》])"
-    r"|(?<=[^\s⺀-￯(])(?=[⺀-￯])(?![，。；：、）」》])"
-)
 
 Entry = tuple[str, str, str]  # of a legend: kind (`box`, `tick`, `line`, `dash` or `dot`), colour, text
 
@@ -56,22 +50,7 @@ class Panel:
 
 def wrap(text: str, inches: float, size: float, bold: bool = False) -> list[str]:
     """The lines of a text, as few as fit into a width and about equally long."""
-    em = inches * 72 / size / (BOLD if bold else 1)
-    pieces = _BREAK.split(text)
-    lines = _filled(pieces, em)
-    while em > 1 and len(closer := _filled(pieces, em - 1)) == len(lines):
-        lines, em = closer, em - 1
-    return lines
-
-
-def _filled(pieces: Sequence[str], em: float) -> list[str]:
-    """Pieces of a text joined to lines, each as long as the width allows."""
-    lines = [""]
-    for piece in pieces:
-        if lines[-1] and style.em((lines[-1] + piece).rstrip()) > em:
-            lines.append("")
-        lines[-1] += piece
-    return [line.rstrip() for line in lines]
+    return in_words.wrap(text, inches * 72 / size / (BOLD if bold else 1), style.em)
 
 
 def page(texts: Texts, panels: Sequence[Panel], left: float, right: float) -> tuple[Figure, list[Axes]]:

@@ -25,6 +25,7 @@ from gemm_plots.figures.palette import PANEL as PANEL
 from gemm_plots.figures.palette import RED as RED
 from gemm_plots.figures.palette import THREAD, A, B, C
 from gemm_plots.figures.svg import FONT
+from gemm_plots.figures.text import is_wide
 from gemm_plots.figures.text import say as say
 
 BLUE = A.strong  # operand A, and the step a chapter is about
@@ -128,7 +129,7 @@ def spaced(name: str) -> str:
 
 def em(text: str) -> float:
     """About how wide a text is in font sizes, in a wide font such as DejaVu Sans; a Chinese character is 1."""
-    return sum(1.0 if ord(char) > 0x2E7F else _EMS.get(char, 0.62) for char in text)
+    return sum(1.0 if is_wide(char) else _EMS.get(char, 0.62) for char in text)
 
 
 def blend(colour: str, share: float, least: float = 0.08) -> str:

@@ -4,8 +4,10 @@ Every function takes words as a pair, English and Chinese. A y that comes back i
 on how many lines the words need, so that the picture of one language may be a little higher than that of the other.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 
+from gemm_plots.figures import text as in_words
 from gemm_plots.figures.palette import EDGE, INK, MUTED
 from gemm_plots.figures.svg import Canvas, text_width
 from gemm_plots.figures.text import say, title
@@ -17,8 +19,6 @@ MARGIN = 24.0
 INNER = WIDTH - 2 * MARGIN
 RIGHT = WIDTH - MARGIN
 SMALL = 12.0  # the smallest text: 7.1 pixels where the picture is shown 380 pixels wide
-
-_CLOSING, _OPENING = "，。；：、）”！？", "（“"
 
 
 def page(language: str, heading: Pair, note: Pair = ("", "")) -> tuple[Canvas, float]:
@@ -57,34 +57,7 @@ def paragraph(
 
 def wrap(text: str, size: float, width: float, bold: bool = False) -> list[str]:
     """A text in as few lines as the width allows, all about equally long."""
-    units = _units(text)
-    lines = _filled(units, size, width, bold)
-    while len(narrower := _filled(units, size, width - 4, bold)) == len(lines) > 1:
-        lines, width = narrower, width - 4
-    return lines
-
-
-def _units(text: str) -> list[str]:
-    """What a line's end may not cut: words with the space behind them, wide characters with their punctuation."""
-    units: list[str] = []
-    for char in text:
-        wide = ord(char) > 0x2E7F
-        glued = char in _CLOSING or (units and units[-1][-1] in _OPENING)
-        after_break = not units or units[-1].endswith(" ") or ord(units[-1][-1]) > 0x2E7F
-        if units and (glued or (not wide and (char == " " or not after_break))):
-            units[-1] += char
-        else:
-            units.append(char)
-    return units
-
-
-def _filled(units: Sequence[str], size: float, width: float, bold: bool) -> list[str]:
-    lines = [""]
-    for unit in units:
-        if lines[-1] and text_width((lines[-1] + unit).rstrip(), size, bold=bold) > width:
-            lines.append("")
-        lines[-1] += unit
-    return [line.rstrip() for line in lines]
+    return in_words.wrap(text, width, partial(text_width, size=size, bold=bold))
 
 
 def legend(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from gemm_plots.figures.palette import EDGE, INK, PANEL
+from gemm_plots.figures.text import is_wide
 
 FONT = (
     "-apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
@@ -15,13 +16,11 @@ FONT = (
 )
 MONO = "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'Noto Sans Mono', 'DejaVu Sans Mono', monospace"
 
-_WIDE = 0x2E7F  # characters above are a full em wide
-
 
 def text_width(text: str, size: float, mono: bool = False, bold: bool = False) -> float:
     """About how wide a text is drawn, in pixels."""
     latin = 0.61 if mono else 0.57 if bold else 0.53
-    return size * sum(1.0 if ord(char) > _WIDE else latin for char in text)
+    return size * sum(1.0 if is_wide(char) else latin for char in text)
 
 
 @dataclass(frozen=True)
