@@ -188,7 +188,7 @@ def _drawn(
             _mark(ax, place, bound, colour, top)
     panels.vertical_references(ax, lines, top, inches)
     ax.set_xlim(0, top)
-    panels.bar_rows(ax, [row.step.short for row in rows])
+    panels.named_rows(ax, [row.step.short for row in rows])
     ax.set_xlabel("TFLOPS")
     return drawn
 

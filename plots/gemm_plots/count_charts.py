@@ -144,14 +144,12 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
     )
     drawn, (ax,) = layout.page(texts, [Panel(0.27 * len(found), below=0.3)], layout.NAMES, 0.3)
     for row, (_, record) in enumerate(found):
-        at, parts = 0.0, shared_parts(record)
-        for value, (colour, *_) in zip(parts, PARTS, strict=True):
-            ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
-            at += value
+        parts = shared_parts(record)
+        at = panels.stacked_bar(ax, row, zip(parts, (colour for colour, *_ in PARTS), strict=True))
         extra = sum(parts[1::2])
         panels.bar_text(ax, at, row, style.number(at) + (f"  ({extra / at:.0%})" if extra else ""))
     ax.set_xlim(0, 1.25 * max(sum(shared_parts(record)) for _, record in found))
-    panels.bar_rows(ax, [step.short for step, _ in found])
+    panels.named_rows(ax, [step.short for step, _ in found])
     return drawn
 
 
@@ -176,12 +174,9 @@ def instructions(course: Course, records: Records, name: str, language: str) -> 
     )
     drawn, (ax,) = layout.page(texts, [Panel(0.27 * len(found), below=0.3)], layout.NAMES, 0.3)
     for row, parts in enumerate(scaled):
-        at = 0.0
-        for value, (_, colour, *_) in zip(parts, CLASSES, strict=True):
-            ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
-            at += value
+        at = panels.stacked_bar(ax, row, zip(parts, (colour for _, colour, *_ in CLASSES), strict=True))
         panels.bar_text(ax, at, row, f"{at:.2f}")
     ax.axvline(1, color=style.INK, ls=(0, (1, 1.5)), lw=1.5)
     ax.set_xlim(0, 1.12 * max(total for _, total in totals))
-    panels.bar_rows(ax, [step.short for step, _ in found])
+    panels.named_rows(ax, [step.short for step, _ in found])
     return drawn

@@ -45,7 +45,7 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
             color=style.MUTED,
             transform=ax.transAxes,
         )
-    y, ticks, names = 0.0, [], []
+    y, places, names = 0.0, [], []
     for name, rows in groups:
         style.group_name(ax, y, course.ladder_name(name, language))
         limit = _limit(records, gpu, *rows[-1])
@@ -61,15 +61,12 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
                 ax.text(
                     column, y, figure, ha="right", va="center", fontsize=style.SMALL, transform=ax.get_yaxis_transform()
                 )
-            ticks.append(y)
+            places.append(y)
             names.append(step.short)
         y += 1.3
     panels.log_axis(ax, min(every) / 1.6, max(every) * 1.6)
     ax.set_xlabel(say(language, "pJ per FLOP (logarithmic)", "每 FLOP 的能量，pJ（对数坐标）"))
-    ax.set_ylim(y - 0.6, -0.7)
-    ax.set_yticks(ticks, names)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
+    panels.named_rows(ax, names, places, 0.7)
     return drawn
 
 
@@ -126,10 +123,7 @@ def limits(course: Course, records: Records, language: str) -> Figure:
         y += 1
     panels.vertical_references(ax, lines, top, inches)
     ax.set_xlim(0, top)
-    ax.set_ylim(y - 0.45, -0.55)
-    ax.set_yticks(places, names)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
+    panels.named_rows(ax, names, places)
     ax.set_xlabel("TFLOPS")
     return drawn
 

@@ -61,7 +61,7 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
                 panels.timed_bar(ax, row, record, style.GREEN if ahead else style.BLUE, tops[gpu])
         panels.vertical_references(ax, references[gpu], tops[gpu], inches)
         ax.set_xlim(0, tops[gpu])
-        panels.bar_rows(ax, [s.short for s in shown])
+        panels.named_rows(ax, [s.short for s in shown])
         ax.set_xlabel("TFLOPS")
     return drawn
 
@@ -90,7 +90,7 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
     )
     height = 0.22 * sum(len(rows) + 1.3 for _, rows in groups)
     drawn, (ax,) = layout.page(texts, [Panel(height)], layout.NAMES, 0.15)
-    y, ticks, names, values = 0.0, [], [], []
+    y, places, names, values = 0.0, [], [], []
     for index, (name, rows) in enumerate(groups):
         colour = COLOURS[index % len(COLOURS)]
         style.group_name(ax, y - 0.1, course.ladder_name(name, language), colour)
@@ -108,16 +108,13 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
             ax.annotate(style.number(record["tflops"]), (record["tflops"], y), (-8, 0), textcoords="offset points",
                         ha="right", va="center", fontsize=style.SMALL, zorder=6,
                         bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.6, "alpha": 0.85})  # fmt: skip
-            ticks.append(y)
+            places.append(y)
             names.append(step.short)
             values.append(record["tflops"])
         y += 1.3
     panels.log_axis(ax, min(values) / 2.6, max(values) * 1.3)
     ax.set_xlabel(say(language, "TFLOPS (logarithmic)", "TFLOPS（对数坐标）"))
-    ax.set_ylim(y - 0.7, -0.6)
-    ax.set_yticks(ticks, names)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
+    panels.named_rows(ax, names, places, 0.6)
     return drawn
 
 

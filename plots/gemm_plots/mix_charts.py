@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from . import findings, layout, style
+from . import findings, layout, panels, style
 from .course import Course, Step
 from .layout import Panel, Texts
 from .records import Records
@@ -34,7 +34,7 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
     )  # fmt: skip
     height = 0.22 * sum(len(steps) + 1.3 for _, steps in groups)
     drawn, (ax,) = layout.page(texts, [Panel(height, below=0.3)], layout.NAMES, 1.6)
-    y, ticks, names = 0.0, [], []
+    y, places, names = 0.0, [], []
     for ladder, steps in groups:
         style.group_name(ax, y, course.ladder_name(ladder, language))
         for step in steps:
@@ -48,14 +48,12 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
                 if mark["step"] == step.name:
                     share = mark["fma"] / mark["instructions"]
                     ax.plot([share] * 2, [y - 0.36, y + 0.36], color=style.AMBER, lw=2.4, zorder=3)
-            ticks.append(y)
+            places.append(y)
             names.append(step.short)
         y += 1.3
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
-    ax.set_ylim(y - 0.6, -0.7)
-    ax.set_yticks(ticks, names)
-    ax.tick_params(axis="y", length=0)
+    panels.named_rows(ax, names, places, 0.7)
     ax.grid(True)
     return drawn
 

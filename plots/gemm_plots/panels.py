@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
@@ -184,10 +184,21 @@ def room_above(references: Sequence[Reference], top: float, inches: float) -> fl
     return 0.1 + 0.17 * (1 + max((row for _, row, _ in label_rows(references, top, inches)), default=-1))
 
 
-def bar_rows(ax: Axes, names: Sequence[str]) -> None:
-    """The vertical axis of horizontal bars: a name a row, the first on top."""
-    ax.set_ylim(len(names) - 0.45, -0.55)
-    ax.set_yticks(range(len(names)), names)
+def stacked_bar(ax: Axes, row: float, parts: Iterable[tuple[float, str]]) -> float:
+    """Values end to end as one horizontal bar, each in its colour; returns their sum."""
+    at = 0.0
+    for value, colour in parts:
+        ax.barh(row, value, 0.66, left=at, color=colour, zorder=2)
+        at += value
+    return at
+
+
+def named_rows(ax: Axes, names: Sequence[str], places: Sequence[float] = (), edge: float = 0.55) -> None:
+    """The vertical axis of rows with their names, the first on top; `places`: of rows in groups, with room between
+    them; `edge`: from the top to row 0, and from the last row to the bottom."""
+    places = places or range(len(names))
+    ax.set_ylim(places[-1] + edge, -edge)
+    ax.set_yticks(places, names)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
 

@@ -177,10 +177,7 @@ def _bars(ax: Axes, groups: list[Group], top: float, inches: float, language: st
         if not number:
             panels.vertical_references(ax, references, top, inches, max(0.0, 1 - y / _length(groups)))
     ax.set_xlim(0, top)
-    ax.set_ylim(y - 0.45, -0.55)
-    ax.set_yticks(places, names)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
+    panels.named_rows(ax, names, places)
     ax.set_xlabel("TFLOPS")
 
 
