@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemm_plots.figures import layout, motion
+from gemm_plots.figures import layout, motion, specialised
 from gemm_plots.figures.clusters import STEP, Pair, of_the_kernel, tones
-from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, A, B, C
+from gemm_plots.figures.palette import DARK, A, B, C
+from gemm_plots.figures.specialised import LEFT, RIGHT, ROW
 from gemm_plots.figures.svg import Canvas
 from gemm_plots.figures.text import say
 
@@ -13,7 +14,7 @@ SLICES = 6  # shown
 # In the time of a slice's products: until a copy has landed; how much later block 1 starts; how far behind consumer 0
 # consumer 1 is, and behind block 0's consumers those of block 1.
 LATENCY, LATE, LAG, BEHIND = 1.2, 0.4, 0.35, 0.35
-LEFT, RIGHT, ROW, HEADING = 82.0, layout.RIGHT - 2, 68.0, 30.0
+HEADING = 30.0
 
 Span = tuple[float, float]
 
@@ -82,17 +83,13 @@ def ring(language: str) -> Canvas:
         name = say(language, f"block {block}", f"线程块 {block}")
         canvas.text(layout.MARGIN, y + 22, name, 15, bold=True)
         y += HEADING
-        for stage in range(of.stages):
-            middle = y + stage * ROW + 40
-            canvas.text(LEFT - 10, middle, f"stage {stage}", 14, INK, "end")
-            canvas.rect(LEFT, middle - 23, RIGHT - LEFT, 38, "#ffffff", EDGE, 1, radius=3)
+        specialised.empty_stages(canvas, y, of.stages)
         for number, each in enumerate(found):
             _slice(canvas, number, each, block, of, y + number % of.stages * ROW, scale)
         bands.append((y, y + of.stages * ROW - 8))
         y += of.stages * ROW
     motion.sweep(canvas, LEFT, RIGHT, bands)
-    canvas.arrow(LEFT, y + 2, RIGHT, y + 2, MUTED, 1.2)
-    canvas.text(LEFT - 10, y + 6, say(language, "time", "时间"), 13, MUTED, "end")
+    specialised.time_axis(canvas, y + 2, language)
     entries = (
         (A.strong, ("half of A that block 0 loads for both", "线程块 0 为两边加载的一半 A")),
         (A.middle, ("half that block 1 loads", "线程块 1 加载的一半")),
@@ -116,20 +113,11 @@ def _slice(canvas: Canvas, number: int, each: Slice, block: int, of: Pair, y: fl
     def at(time: float) -> float:
         return LEFT + 3 + time * scale
 
-    parity = number // of.stages % 2
-    full, empty = at(each.landed), at(each.empty)
+    empty = at(each.empty)
     loads = (*((asked, tones(A)[by]) for by, asked in enumerate(each.asked)), (each.asked[block], tones(B)[block]))
     for line, (asked, colour) in enumerate(loads):
         canvas.rect(at(asked), y + 20 + line * 11, (LATENCY * scale) - 3, 10, colour, radius=2)
-    for consumer, (start, end) in enumerate(each.products[block]):
-        top = y + 19.5 + consumer * 17
-        canvas.rect(at(start) + 2, top, (end - start) * scale - 4, 16, (C.strong, C.middle)[consumer], radius=3)
-        ink = ("#ffffff", C.ink)[consumer]
-        canvas.text(at((start + end) / 2), top + 12.5, str(number), 13, ink, "middle", bold=True)
+    specialised.consumers(canvas, y, number, [(at(start), at(end)) for start, end in each.products[block]])
     if each.read(block) < each.empty:
         canvas.rect(at(each.read(block)), y + 20, empty - at(each.read(block)) - 1, 32, B.pale)
-    canvas.line(full, y + 15, full, y + 57, DARK, 2.5)
-    canvas.text(full, y + 11, f"full {parity}", layout.SMALL, DARK, "middle")
-    canvas.line(empty, y + 15, empty, y + 57, B.strong, 2.5, "4 2.5")
-    if empty < RIGHT - 16:
-        canvas.text(empty, y + 11, f"empty {parity}", layout.SMALL, B.ink, "middle")
+    specialised.phases(canvas, y, at(each.landed), empty, number // of.stages % 2)

@@ -15,7 +15,7 @@ REGISTERS = 65536  # of an SM
 
 SLICES = 8  # shown
 LATENCY, LAG = 1.6, 0.7  # of a copy, of consumer 1 behind consumer 0; in the time of a slice's products
-LEFT, SLICE, ROW = 82.0, 53.5, 68.0
+LEFT, RIGHT, SLICE, ROW = 82.0, layout.RIGHT - 2, 53.5, 68.0  # at the right is room for the last mark
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,12 @@ def ring(language: str) -> Canvas:
         ),
     )
     top += 8
-    right = layout.RIGHT - 2  # room for the mark at the end
-    for stage in range(STAGES):
-        y = top + stage * ROW
-        canvas.text(LEFT - 10, y + 40, f"stage {stage}", 14, INK, "end")
-        canvas.rect(LEFT, y + 17, right - LEFT, 38, "#ffffff", EDGE, 1, radius=3)
+    empty_stages(canvas, top, STAGES)
     for number, each in enumerate(turns()):
-        _slice(canvas, number, each, top + number % STAGES * ROW, right)
+        _slice(canvas, number, each, top + number % STAGES * ROW)
     bottom = top + STAGES * ROW
-    motion.sweep(canvas, LEFT, right, [(top - 2, bottom)])
-    canvas.arrow(LEFT, bottom + 6, right, bottom + 6, MUTED, 1.2)
-    canvas.text(LEFT - 10, bottom + 10, say(language, "time", "时间"), 13, MUTED, "end")
+    motion.sweep(canvas, LEFT, RIGHT, [(top - 2, bottom)])
+    time_axis(canvas, bottom + 6, language)
     entries = (
         (A.middle, ("TMA loads the slice", "TMA 正在搬这一片")),
         (C.strong, ("consumer 0 multiplies", "消费者 0 在计算")),
@@ -82,25 +77,48 @@ def ring(language: str) -> Canvas:
     return canvas
 
 
-def _slice(canvas: Canvas, number: int, each: Slice, y: float, right: float) -> None:
+def empty_stages(canvas: Canvas, y: float, count: int) -> None:
+    """A row for each stage of a ring, with its name."""
+    for stage in range(count):
+        top = y + stage * ROW
+        canvas.text(LEFT - 10, top + 40, f"stage {stage}", 14, INK, "end")
+        canvas.rect(LEFT, top + 17, RIGHT - LEFT, 38, "#ffffff", EDGE, 1, radius=3)
+
+
+def time_axis(canvas: Canvas, y: float, language: str) -> None:
+    """The arrow of time under the stages."""
+    canvas.arrow(LEFT, y, RIGHT, y, MUTED, 1.2)
+    canvas.text(LEFT - 10, y + 4, say(language, "time", "时间"), 13, MUTED, "end")
+
+
+def consumers(canvas: Canvas, y: float, number: int, spans: Iterable[tuple[float, float]]) -> None:
+    """Both consumers' products of a slice in the row of its stage; `spans`: from which x to which, by consumer."""
+    for consumer, (start, end) in enumerate(spans):
+        top = y + 19.5 + consumer * 17
+        canvas.rect(start + 2, top, end - start - 4, 16, (C.strong, C.middle)[consumer], radius=3)
+        ink = ("#ffffff", C.ink)[consumer]
+        canvas.text((start + end) / 2, top + 12.5, str(number), 13, ink, "middle", bold=True)
+
+
+def phases(canvas: Canvas, y: float, full: float, empty: float, parity: int) -> None:
+    """The ends of a stage's two phases: its barriers' names with the parity, where there is room for them."""
+    canvas.line(full, y + 15, full, y + 57, DARK, 2.5)
+    canvas.text(full, y + 11, f"full {parity}", layout.SMALL, DARK, "middle")
+    canvas.line(empty, y + 15, empty, y + 57, B.strong, 2.5, "4 2.5")
+    if empty < RIGHT - 16:
+        canvas.text(empty, y + 11, f"empty {parity}", layout.SMALL, B.ink, "middle")
+
+
+def _slice(canvas: Canvas, number: int, each: Slice, y: float) -> None:
     """One slice in its stage: its copy, both consumers' products, the two barriers' phases."""
 
     def at(time: float) -> float:
-        return min(LEFT + 4 + time * SLICE, right - 2)
+        return min(LEFT + 4 + time * SLICE, RIGHT - 2)
 
-    parity = number // STAGES % 2
     canvas.rect(at(each.asked) + 2, y + 21, at(each.landed) - at(each.asked) - 3, 30, A.middle, A.strong, radius=3)
     canvas.text((at(each.asked) + at(each.landed)) / 2, y + 41, str(number), 14, A.ink, "middle", bold=True)
-    for consumer, (start, end) in enumerate(each.products):
-        top = y + 19.5 + consumer * 17
-        canvas.rect(at(start) + 2, top, at(end) - at(start) - 4, 16, (C.strong, C.middle)[consumer], radius=3)
-        ink = ("#ffffff", C.ink)[consumer]
-        canvas.text((at(start) + at(end)) / 2, top + 12.5, str(number), 13, ink, "middle", bold=True)
-    canvas.line(at(each.landed), y + 15, at(each.landed), y + 57, DARK, 2.5)
-    canvas.text(at(each.landed), y + 11, f"full {parity}", layout.SMALL, DARK, "middle")
-    canvas.line(at(each.empty), y + 15, at(each.empty), y + 57, B.strong, 2.5, "4 2.5")
-    if at(each.empty) < right - 16:
-        canvas.text(at(each.empty), y + 11, f"empty {parity}", layout.SMALL, B.ink, "middle")
+    consumers(canvas, y, number, [(at(start), at(end)) for start, end in each.products])
+    phases(canvas, y, at(each.landed), at(each.empty), number // STAGES % 2)
 
 
 def registers(language: str) -> Canvas:
