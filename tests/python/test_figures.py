@@ -3,6 +3,7 @@
 import re
 import sys
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gemm_plots import markers  # noqa: E402
-from gemm_plots.figures import gallery, geometry, serpentine, traces  # noqa: E402
+from gemm_plots.figures import gallery, geometry, layout, serpentine, traces  # noqa: E402
 from gemm_plots.figures.svg import Canvas  # noqa: E402
-from gemm_plots.figures.text import LANGUAGES  # noqa: E402
+from gemm_plots.figures.text import LANGUAGES, is_wide  # noqa: E402
 
 KERNELS = {kernel.name: kernel for kernel in geometry.kernels()}
 DRAWINGS = dict(gallery.drawings())
@@ -137,16 +138,51 @@ def test_a_telephone_shows_every_text_readably(name, language):
     assert sizes and min(sizes) * 380 / width >= 7
 
 
+def elements(canvas):
+    return ElementTree.fromstring(f"<g>{''.join(canvas.parts)}</g>")
+
+
+def strokes(path):
+    """A path's commands, each of its lines relative to the line's own start, so that only its form counts."""
+    found, x, y = [], 0.0, 0.0
+    for command, numbers in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
+        at = [float(number) for number in re.findall(r"-?[\d.]+", numbers)]
+        if command == "M":
+            x, y = at
+        origin = {"M": (x, y), "L": (x, y), "V": (y,), "H": (x,)}.get(command, (0.0,) * len(at))
+        found.append((command, *(round(value - zero, 1) for value, zero in zip(at, origin, strict=True))))
+    return found
+
+
+def form(shape):
+    """What a shape is, apart from its place: a card as wide as the picture grows with the lines of text in it."""
+    kept = {key: value for key, value in shape.items() if key not in ("x", "y", "cx", "cy", "d")}
+    if kept.get("width") == str(int(layout.INNER)):
+        del kept["height"]
+    return shape.tag, kept, strokes(shape.get("d", ""))
+
+
+def look(text):
+    """A text's size, colour, anchor, weight and font."""
+    return [text.get(key) for key in ("font-size", "fill", "text-anchor", "font-weight", "font-family")]
+
+
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_both_languages_draw_the_same_picture(name):
+    """The same shapes and looks of text in the same order; one is higher only where its words take more rows."""
     english, chinese = (drawing(name, language) for language in LANGUAGES)
     assert english.width == chinese.width
-    shapes = [
-        [part.split()[0] for part in canvas.parts if not part.startswith("<text")] for canvas in (english, chinese)
-    ]
+    shapes, looks = [], []
+    for canvas in (english, chinese):
+        shapes.append([form(each) for each in elements(canvas) if each.tag != "text"])
+        looks.append([kind for kind, _ in groupby(look(each) for each in elements(canvas) if each.tag == "text")])
     assert shapes[0] == shapes[1]
-    assert any(ord(char) > 0x2E7F for box in chinese.boxes for char in box.text)
-    assert not any(ord(char) > 0x2E7F for box in english.boxes for char in box.text)
+    assert looks[0] == looks[1]
+    rows = [len({box.bottom for box in canvas.boxes}) for canvas in (english, chinese)]
+    higher = english.height - chinese.height
+    assert higher == 0 or higher * (rows[0] - rows[1]) > 0
+    assert any(is_wide(char) for box in chinese.boxes for char in box.text)
+    assert not any(is_wide(char) for box in english.boxes for char in box.text)
 
 
 def test_every_step_has_the_picture_of_its_idea():
