@@ -130,7 +130,7 @@ def test_a_picture_is_whole_and_legible(name, language):
 
 @pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_telephone_shows_every_text_readably(name, language):
+def test_a_phone_shows_every_text_readably(name, language):
     """A page there is 380 pixels wide, and a text under 7 pixels is not read."""
     picture = ElementTree.fromstring(drawing(name, language).svg())
     width = float(picture.get("viewBox").split()[2])

@@ -1,4 +1,4 @@
-"""How a picture fills its page: narrow, so that a telephone shows it readably, its parts one below the other.
+"""How a picture fills its page: narrow, so that a phone shows it readably, its parts one below the other.
 
 Every function takes words as a pair, English and Chinese. A y that comes back is where the next part begins; it depends
 on how many lines the words need, so that the picture of one language may be a little higher than that of the other.
