@@ -1,14 +1,14 @@
 """Step 27: the same C in tiles of three sizes and what the launcher's model makes of each; two blocks that share K."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from gemm_plots.figures import layout
 from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 STEP = "27_by_size"
@@ -19,7 +19,7 @@ PIECE, SUM_BYTES, KB = 64, 4, 1024  # columns of a piece of C; bytes of an FP32 
 ACROSS, CELL = 22, 6.0  # multiprocessors in a row, pixels of each
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "27_by_size-tiles", tiles
     yield "27_by_size-split", split

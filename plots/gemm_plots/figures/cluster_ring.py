@@ -1,13 +1,13 @@
 """The rings of step 26's two blocks over time: what lands in a stage, who reads it, and whom its producers wait for."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import layout, motion, specialised
 from gemm_plots.figures.clusters import STEP, Pair, of_the_kernel, tones
 from gemm_plots.figures.palette import DARK, A, B, C
 from gemm_plots.figures.specialised import LEFT, RIGHT, ROW
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 SLICES = 6  # shown
@@ -33,7 +33,7 @@ class Slice:
         return max(end for _, end in self.products[block])
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield f"{STEP}-ring", ring
 

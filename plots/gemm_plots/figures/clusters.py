@@ -1,13 +1,13 @@
 """The pair of blocks of step 26: who loads what, who gets it, and who tells whom that a stage has been read."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.palette import BOX, DARK, EDGE, INK, MUTED, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 STEP = "26_clusters"
@@ -17,7 +17,7 @@ UNIT = 0.6  # pixels per element of C
 CARD, BETWEEN = 214.0, 164.0  # widths: a block's shared memory, and what lies in between
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "26_clusters-pair", pair
 

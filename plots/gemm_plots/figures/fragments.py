@@ -1,11 +1,11 @@
 """Pictures of docs/tensor-cores: which lane holds which element, drawn from what the simulator traced."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.layout import SMALL
 from gemm_plots.figures.palette import INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 from gemm_plots.figures.traces import Cell, Place, fragment
 
@@ -13,7 +13,7 @@ MMA, WMMA = "18_mma_naive", "15_wmma_tiled"  # the steps whose traces have these
 TINTS = ("#dfebf8", "#fcecd6", "#def2e8", "#ece6f8", "#f9dcda", "#d9f0f2", "#f3efcf", "#e8e3dc")  # by register
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "tensor-fragments", mma_fragments
     yield "ldmatrix", ldmatrix

@@ -1,6 +1,6 @@
 """The list of all pictures, each drawn in both languages where a page shows it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from gemm_plots.figures import (
     bank_maps,
@@ -33,7 +33,7 @@ from gemm_plots.figures import (
     wgmma,
     wmma,
 )
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Draw
 
 FAMILIES = (
     machine,
@@ -68,7 +68,7 @@ FAMILIES = (
 )
 
 
-def drawings() -> Iterator[tuple[str, Callable[[str], Canvas]]]:
+def drawings() -> Iterator[tuple[str, Draw]]:
     """File name without ending, and the function that draws the picture in a language."""
     for family in FAMILIES:
         yield from family.pictures()

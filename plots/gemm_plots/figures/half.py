@@ -1,14 +1,12 @@
 """Pictures of steps 12 and 13: halves in packs and pairs, and the two pipes that multiply them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.layout import MARGIN
 from gemm_plots.figures.palette import EDGE, INK, MUTED, RED, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
-
-Draw = Callable[[str], Canvas]
 
 TILE = 8  # rows and columns of step 12's thread tile
 ROW, PAIR = 3, 2  # the shown product: a[3] by the third pair of B, columns 4 and 5

@@ -1,11 +1,11 @@
 """docs/hopper: where TMA puts a slice of A and B in shared memory, and which of it each wgmma reads, as traced."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts, swizzle, traces
 from gemm_plots.figures.layout import MARGIN
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 TRACE = "23_wgmma"
@@ -17,7 +17,7 @@ STEPS = (A.middle, B.middle, C.middle, EDGE)  # the colour of each wgmma of a sl
 Place = tuple[int, int]  # row of 128 bytes from the start of the box, and chunk within it
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "hopper-operands", operands
 

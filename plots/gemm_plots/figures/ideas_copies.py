@@ -1,14 +1,13 @@
 """The ideas of steps 09 and 10: copies that overlap with the products, and copies that use no registers."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.layout import INNER, MARGIN, RIGHT
 from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, RED, THREAD, A, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
-Draw = Callable[[str], Canvas]
 GLOBAL = "#64788f"
 
 

@@ -1,15 +1,13 @@
 """The ideas of steps 01 to 05: how a warp reads memory, how often, and in pieces of which size."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import banks, layout, motion, parts
 from gemm_plots.figures.geometry import WARP, Cell, Kernel, sectors, smem_padding, traced
 from gemm_plots.figures.layout import INNER, MARGIN, RIGHT, Pair
 from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, PANEL, RED, THREAD, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
-
-Draw = Callable[[str], Canvas]
 
 
 def pictures() -> Iterable[tuple[str, Draw]]:

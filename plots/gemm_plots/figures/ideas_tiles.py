@@ -1,15 +1,13 @@
 """The ideas of steps 06, 07, 08 and 11: what a tile of results saves in reads, for a thread and for a warp."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from gemm_plots.figures import banks, layout, parts, traces
 from gemm_plots.figures.geometry import WARP, Kernel, traced, warp_tiling
 from gemm_plots.figures.layout import INNER, MARGIN, RIGHT, Pair
 from gemm_plots.figures.palette import INK, MUTED, RED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
-
-Draw = Callable[[str], Canvas]
 
 
 def pictures() -> Iterable[tuple[str, Draw]]:

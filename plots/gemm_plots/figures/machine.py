@@ -1,10 +1,10 @@
 """The machine that every chapter speaks of: one multiprocessor of an H200, and under it the chip that has 132 of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, THREAD, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 WIDTH = layout.WIDTH
@@ -14,7 +14,7 @@ SHARED_KB, ALL_KB = 228, 256
 CARD, INNER = 24.0, 36.0  # left edges: of the SM, and of what lies in it
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "machine", machine
 

@@ -1,15 +1,13 @@
 """Pictures of step 18: the fragments of mma.m16n8k16, and the banks of ldmatrix's rows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from gemm_plots.figures import layout, parts, traces
 from gemm_plots.figures.layout import MARGIN
 from gemm_plots.figures.palette import INK, MUTED, RED, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 from gemm_plots.figures.traces import Cell
-
-Draw = Callable[[str], Canvas]
 
 LANE = 5  # the lane whose registers are shown
 ROW_BYTES = 16  # of an 8×8 matrix

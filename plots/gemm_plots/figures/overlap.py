@@ -1,11 +1,11 @@
 """Step 25: one SM over two tiles, with a block for each (step 24) and with a block that stays."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import layout, motion
 from gemm_plots.figures.palette import DARK, INK, MUTED, PALE_RED, RED, THREAD, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import Words, say, title
 
 BM, BN, BK, PIECES = 128, 256, 64, 4
@@ -50,7 +50,7 @@ def _tile(number: int) -> Words:
     return Words(f"tile {number}", f"分块 {number}")
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "25_overlapped_store-timeline", timeline
 

@@ -1,11 +1,11 @@
 """Step 21: one SM over two tiles, with a block for each and with a block that stays."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import layout, motion
 from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, THREAD, A, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 # In slices: a short K, and what a tile takes beyond its slices.
@@ -14,7 +14,7 @@ FILL, STORE = 1.5, 1.5
 LEFT, RIGHT, TRACK = 100.0, layout.RIGHT, 32.0
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "21_mma_persistent-blocks", persistent_blocks
 

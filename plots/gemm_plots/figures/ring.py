@@ -1,10 +1,10 @@
 """The ring of stages in step 17: which stage is read, which are on their way, drawn from the kernel's trace."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, motion, parts, traces
 from gemm_plots.figures.palette import DARK, INK, A, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 TRACE = "17_wmma_stages"
@@ -14,7 +14,7 @@ LEFT, TURN, ROW = 88.0, 80.0, 42.0
 BEFORE = 48.0  # width of what comes before the first turn
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "17_wmma_stages-ring", ring
 

@@ -1,19 +1,19 @@
 """Step 11: the order in which a thread walks its results, and which operand each FMA shares with the one before."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.geometry import warp_tiling
 from gemm_plots.figures.palette import INK, MUTED, RED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 from gemm_plots.figures.traces import Cell
 
 UNIT = 18.0
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "11_warp_tiling-serpentine", serpentine
 

@@ -1,11 +1,11 @@
 """Step 24: what the barriers of the ring order, and where setmaxnreg moves the registers."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import layout, motion
 from gemm_plots.figures.palette import DARK, EDGE, GRID, INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 NAME = "24_warp_specialised"
@@ -28,7 +28,7 @@ class Slice:
     empty: float
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield f"{NAME}-ring", ring
     yield f"{NAME}-registers", registers

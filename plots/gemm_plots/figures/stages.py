@@ -1,19 +1,19 @@
 """Pictures of step 19: the ring of stages, larger tiles and bands, and which lane copies which row."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from gemm_plots.figures import layout, parts, traces
 from gemm_plots.figures.layout import INNER, MARGIN
 from gemm_plots.figures.mma import GROUPS, ROW_BYTES
 from gemm_plots.figures.palette import INK, MUTED, RED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 # The default: the side of its square tile, its stages, and its band of 2048 rows; one block per SM of an H200.
 TILE, STAGES, BAND, SMS = 256, 3, 8, 132
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "19_mma_stages", stages
     yield "19_mma_stages-copies", copies

@@ -1,11 +1,11 @@
 """Stream-K beside step 27: five tiles on four SMs, in whole tiles and in equal shares of their slices."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import layout
 from gemm_plots.figures.palette import BOX, DARK, INK, MUTED, PALE_RED, RED, WARPS, A, B
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import Words, say
 
 STEP = "27_by_size"
@@ -41,7 +41,7 @@ class Part:
         return self.first == 0 and self.end < SLICES
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "27_by_size-stream_k", shares
 

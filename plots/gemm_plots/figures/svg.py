@@ -3,7 +3,7 @@
 Every text's box is kept, so that a test can say of each picture that no text covers another or leaves the panel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
@@ -167,6 +167,9 @@ class Canvas:
         )
         styles = ["<style>", *self.styles, "</style>"] if self.styles else []
         return "\n".join([head, f"<title>{escape(self.title)}</title>", *styles, panel, *self.parts, "</svg>", ""])
+
+
+Draw = Callable[[str], Canvas]  # draws a picture in a language
 
 
 def _n(value: float) -> str:

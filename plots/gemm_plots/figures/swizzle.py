@@ -1,12 +1,12 @@
 """Pictures of step 20 and docs/swizzle: rows of 64 and 128 bytes, plain, padded and with XOR; every lane's banks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import bank_maps, layout, parts, traces
 from gemm_plots.figures.bank_maps import pattern
 from gemm_plots.figures.geometry import SharedAccess
 from gemm_plots.figures.palette import INK, RED, A, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import Words, say
 
 CHUNK = 16  # bytes: what one lane copies, and one row of an 8×8 matrix
@@ -24,7 +24,7 @@ def place(row: int, chunk: int, row_bytes: int) -> int:
     return chunk ^ row // (8 // chunks) % chunks
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "swizzle-chunks", chunks
     yield "swizzle-banks", matrix_banks

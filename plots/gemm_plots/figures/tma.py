@@ -1,11 +1,11 @@
 """The way of a box in step 22: global memory, the box, the swizzled box, and the barrier that counts its bytes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.layout import INNER, MARGIN
 from gemm_plots.figures.palette import BOX, DARK, INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.swizzle import CHUNK, place
 from gemm_plots.figures.text import say
 
@@ -21,7 +21,7 @@ UNIT = 25.0  # side of a chunk
 MIDDLE, HALF = layout.MARGIN + layout.INNER / 2, 268.0  # of the picture; width of a card of chunks
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "22_tma-box", box
 

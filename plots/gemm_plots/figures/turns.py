@@ -1,11 +1,11 @@
 """Step 27's consumers in turn: the same piece of C in shared tiles and in tiles of their own, as two time lines."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import by_size, layout
 from gemm_plots.figures.palette import INK, MUTED, PALE_RED, RED, WARPS, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import Words, say
 
 SLICES = 8  # K = 512
@@ -28,7 +28,7 @@ class Work:
     end: float
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "27_by_size-turns", turns
 

@@ -1,10 +1,10 @@
 """Waves: what a kernel loses when its tiles do not fill the last round of SMs."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 PLACES = 132  # blocks at a time: one per SM
@@ -13,7 +13,7 @@ SHOWN = (2816, 3072, 4096)  # sizes enlarged above the curve
 STEP, LAST = 128, 8192
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "waves", waves
 

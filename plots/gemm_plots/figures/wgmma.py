@@ -1,11 +1,11 @@
 """What the matrix descriptors of step 23 say of A and of B, and which warp holds which rows of D."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.layout import INNER, MARGIN
 from gemm_plots.figures.palette import INK, MUTED, WARPS, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 BN, BK, MMA_M, MMA_K = 256, 64, 64, 16  # step 23's tile; an instruction is 64×256×16
@@ -22,7 +22,7 @@ FIELDS = (
 )
 
 
-def pictures() -> Iterable[tuple[str, Callable[[str], Canvas]]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "23_wgmma-descriptors", descriptors
 

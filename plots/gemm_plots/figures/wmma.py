@@ -1,15 +1,13 @@
 """Pictures of steps 14 to 17: a warp's tile, fragments shared by tiles, one buffer and two, warp tiles to scale."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.layout import MARGIN
 from gemm_plots.figures.palette import DARK, INK, MUTED, RED, WARPS, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
-
-Draw = Callable[[str], Canvas]
 
 TILE = 16  # rows and columns of one product
 LDSM_WAVEFRONTS = 4  # of a 16×16 fragment's load without conflicts
