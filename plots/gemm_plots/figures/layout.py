@@ -55,6 +55,13 @@ def paragraph(
     return float(round(y + len(lines) * size * step))
 
 
+def paragraphs(canvas: Canvas, y: float, language: str, texts: Iterable[Pair], gap: float) -> float:
+    """Paragraphs of size 14 with a gap between them, the first line's baseline at y."""
+    for words in texts:
+        y = paragraph(canvas, y, language, words, 14) + gap
+    return y - gap
+
+
 def wrap(text: str, size: float, width: float, bold: bool = False) -> list[str]:
     """A text in as few lines as the width allows, all about equally long."""
     return in_words.wrap(text, width, partial(text_width, size=size, bold=bold))

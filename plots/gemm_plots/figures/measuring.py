@@ -93,7 +93,7 @@ def benchmark_in_turn(language: str) -> Canvas:
         words = say(language, f"set {index % 4}", f"第 {index % 4} 组")
         canvas.text(x + 31, y + 19, words, 14, C.ink, "middle", bold=True)
     y += 54
-    for words in (
+    texts = (
         ("… until 0.1 s (tensor cores 0.5 s)", "……直到 0.1 s（Tensor Core 0.5 s）"),
         (
             "The sets together are larger than twice the L2 cache: no launch finds its inputs there.",
@@ -103,7 +103,6 @@ def benchmark_in_turn(language: str) -> Canvas:
             "CUDA events stand before the first and after the last launch; verified before and after.",
             "CUDA 事件放在第一次启动之前与最后一次之后；计时前后都验证结果。",
         ),
-    ):
-        y = layout.paragraph(canvas, y, language, words, 14) + 4
-    canvas.height = y - 4
+    )
+    canvas.height = layout.paragraphs(canvas, y, language, texts, 4)
     return canvas

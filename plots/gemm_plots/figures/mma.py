@@ -96,7 +96,7 @@ def fragments(language: str) -> Canvas:
                 element = f"{letter}[{row}][{col}]"
                 canvas.text(left + 94 + half * 92, line + 16, element, 13, INK, "middle", mono=True)
     y += 8 + 4 * 28 + 26
-    for words in (
+    texts = (
         (
             "Framed in A: row 1 of a matrix, 16 bytes. The address comes from one lane, the elements go to four.",
             "A 中的方框：矩阵的第 1 行，16 字节；地址由一个 lane 给出，元素分给四个 lane。",
@@ -112,9 +112,8 @@ def fragments(language: str) -> Canvas:
             "256 + 128 elements in, 128 sums, 4096 FLOP: one instruction of 32 lanes",
             "输入 256 + 128 个元素，128 个累加器，4096 FLOP：32 个 lane 的一条指令",
         ),
-    ):
-        y = layout.paragraph(canvas, y, language, words, 14) + 6
-    canvas.height = y - 6
+    )
+    canvas.height = layout.paragraphs(canvas, y, language, texts, 6)
     return canvas
 
 

@@ -51,7 +51,7 @@ def descriptors(language: str) -> Canvas:
     y += CARD + 12
     _b(canvas, y, language)
     y += CARD + 28
-    for words in (
+    texts = (
         (
             "The chunk of 16 bytes that belongs at address a lies at a with bits 4–6 XOR-ed with bits 7–9: TMA writes it "
             "there and wgmma reads it there. The address alone decides, so a box starts at a multiple of 1024 bytes.",
@@ -62,9 +62,8 @@ def descriptors(language: str) -> Canvas:
             "Whether an operand is K-major or MN-major is said by the instruction, not by the descriptor.",
             "操作数是 K-major 还是 MN-major，由指令给出，不在描述符里。",
         ),
-    ):
-        y = layout.paragraph(canvas, y, language, words, 14) + 6
-    canvas.height = y - 6
+    )
+    canvas.height = layout.paragraphs(canvas, y, language, texts, 6)
     return canvas
 
 
