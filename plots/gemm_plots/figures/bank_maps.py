@@ -16,7 +16,7 @@ from gemm_plots.figures.geometry import (
 )
 from gemm_plots.figures.layout import Pair
 from gemm_plots.figures.palette import GRID, INK, MUTED, RED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import Words, say, title
 
 BANK = 6.5  # a bank's width on the picture
@@ -25,7 +25,7 @@ PITCH = 304.0  # from one map to the next
 BROADCAST = "#cfd6df"
 
 
-def pictures() -> Iterable[tuple[str, object]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     for kernel in (smem_padding(), vector_load(), thread_tile_4x4(), thread_tile_8x8(), conflict_free(), warp_tiling()):
         yield f"{kernel.name}-banks", lambda language, kernel=kernel: draw(kernel, language)

@@ -7,7 +7,6 @@ from gemm_plots.figures.palette import BOX, EDGE, INK, MUTED, THREAD, A, B, C
 from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
-WIDTH = layout.WIDTH
 SMS, ROWS = 132, 4  # squares that stand for SMs
 QUARTERS = 4
 SHARED_KB, ALL_KB = 228, 256
@@ -46,7 +45,7 @@ def _bar(
 
 def _sm(canvas: Canvas, language: str) -> None:
     """Four quarters side by side; under them the load/store unit and the memory that they share."""
-    y, width = 72.0, WIDTH - 2 * CARD
+    y, width = 72.0, layout.WIDTH - 2 * CARD
     words = ("one SM: up to 64 warps of 32 threads at a time", "一个 SM：同时最多驻留 64 个 warp，每个 32 个线程")
     parts.card(canvas, CARD, y, width, 456, fill_colour=BOX)
     canvas.text(INNER, y + 24, say(language, *words), 15, bold=True)
@@ -86,7 +85,7 @@ def _sm(canvas: Canvas, language: str) -> None:
 
 
 def _arrow(canvas: Canvas, y: float) -> None:
-    canvas.arrow(WIDTH / 2, y, WIDTH / 2, y + 17, MUTED)
+    canvas.arrow(layout.WIDTH / 2, y, layout.WIDTH / 2, y + 17, MUTED)
 
 
 def _chip(canvas: Canvas, language: str) -> None:
@@ -99,7 +98,7 @@ def _chip(canvas: Canvas, language: str) -> None:
         fill, line = (C.middle, C.ink) if index == 0 else ("#ffffff", "#9aa6b5")
         canvas.rect(INNER + col * pitch, top + row * pitch, side, side, fill, line, radius=2)
     canvas.line(INNER, top, CARD, 528, C.ink, 1, "4 3")
-    canvas.line(INNER + side, top, WIDTH - CARD, 528, C.ink, 1, "4 3")
+    canvas.line(INNER + side, top, layout.WIDTH - CARD, 528, C.ink, 1, "4 3")
     below = top + ROWS * pitch
     canvas.text(INNER, below + 16, say(language, f"{SMS} SMs at 1.98 GHz", f"{SMS} 个 SM，1.98 GHz"), 15, bold=True)
     l2 = say(language, "L2 cache: 50 MB, shared by all SMs", "L2 缓存：50 MB，所有 SM 共用")

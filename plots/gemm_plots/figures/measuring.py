@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from gemm_plots.figures import layout
 from gemm_plots.figures.ideas_tiles import outer
 from gemm_plots.figures.palette import EDGE, INK, MUTED, A, B, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
 
 SHAPES = ((1, 1), (4, 4), (8, 8), (16, 8))
 
 
-def pictures() -> Iterable[tuple[str, object]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "outer-product", outer_product
     yield "benchmark-in-turn", benchmark_in_turn

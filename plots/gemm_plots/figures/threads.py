@@ -6,7 +6,7 @@ from gemm_plots.figures import layout, parts
 from gemm_plots.figures.geometry import WARP, Cell, Kernel, kernels, sectors
 from gemm_plots.figures.layout import Pair
 from gemm_plots.figures.palette import INK, MUTED, THREAD, A, B, C, Tone
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import title
 
 LEFT = layout.MARGIN
@@ -14,7 +14,7 @@ GAP = 36.0  # between A's tile and C's, and between B's and C's
 COLUMN = 304.0  # from the notes on A to those on B
 
 
-def pictures() -> Iterable[tuple[str, object]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     for kernel in kernels():
         yield f"{kernel.name}-threads", lambda language, kernel=kernel: draw(kernel, language)

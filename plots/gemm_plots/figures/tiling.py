@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gemm_plots.figures import layout, parts
 from gemm_plots.figures.geometry import WARP, Cell, Kernel, warp_tiling
 from gemm_plots.figures.palette import INK, MUTED, WARPS, C
-from gemm_plots.figures.svg import Canvas, text_width
+from gemm_plots.figures.svg import Canvas, Draw, text_width
 from gemm_plots.figures.text import say
 
 SIDE, GAP = 200.0, 46.0  # of the largest panel; from one panel to the next
@@ -27,7 +27,7 @@ class Level:
     notes: tuple[str, ...]
 
 
-def pictures() -> Iterable[tuple[str, object]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "tiling-hierarchy", hierarchy
 

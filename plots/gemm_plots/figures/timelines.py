@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gemm_plots.figures import layout, motion
 from gemm_plots.figures.palette import DARK, EDGE, INK, MUTED, PALE_RED, RED, THREAD, C
-from gemm_plots.figures.svg import Canvas
+from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import Words, say, title
 
 GLOBAL = "#64788f"  # copies from global memory
@@ -210,7 +210,7 @@ def all_lines() -> list[Line]:
     return [conflict_free(), double_buffer(), cp_async(), warp_tiling()]
 
 
-def pictures() -> Iterable[tuple[str, object]]:
+def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     for line in all_lines():
         yield f"{line.name}-timeline", lambda language, line=line: draw([line], f"{title(line.name)}", language)
