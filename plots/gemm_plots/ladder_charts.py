@@ -22,10 +22,7 @@ def ladder(course: Course, records: Records, name: str, language: str) -> Figure
     if not gpus:
         raise Missing(f"no timing of the {name} ladder at {SIZE}")
     shown = [s for s in steps if any(records.default_at(gpu, s.name, SIZE) for gpu in gpus)]
-    references = {
-        gpu: panels.baselines(records, gpu, steps, SIZE, language) + panels.roofs(course, records, gpu, steps, language)
-        for gpu in gpus
-    }
+    references = {gpu: _references(course, records, gpu, name, language) for gpu in gpus}
     beside = course.yardstick(name)
     found = {gpu: {s: records.default_beside(gpu, s.name, SIZE, beside) for s in shown} for gpu in gpus}
     tops = {
