@@ -150,10 +150,7 @@ def _flat_lines(ax: Axes, xs: Bounds, ys: Bounds, lines: Sequence[tuple[float, s
     for (value, colour, dashes, text), place in zip(lines, places, strict=True):
         if dashes:
             ax.axhline(value, color=colour, ls=dashes, lw=1.4, zorder=1)
-        ax.annotate(text, (xs[1], value), (1.04, min(place, HEIGHT - 0.08) / HEIGHT), xycoords="data",
-                    textcoords="axes fraction", va="center", fontsize=style.SMALL, color=style.ink(colour), annotation_clip=False,
-                    arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "relpos": (0, 0.5),
-                                "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+        style.name_beside(ax, (xs[1], value), text, min(place, HEIGHT - 0.08) / HEIGHT, colour)
 
 
 def _labelled_points(
