@@ -77,3 +77,17 @@ def test_what_is_told_of_cutlass_is_recorded(language):
     assert f"{usual['tflops']:.0f} TFLOPS" in page
     for step, size in (("17_wmma_stages", 4096), ("17_wmma_stages", 8192), ("21_mma_persistent", 8192)):
         assert f"{beside_cutlass(step, size)['ratio']:.2f}" in page
+
+
+@pytest.mark.parametrize("language", ENDING)
+def test_the_watts_and_clocks_that_are_told_are_recorded(language):
+    page = text("benchmarking", language)
+    rows = [*RECORDS.timings["h200"], *RECORDS.beside_cutlass["h200"]]
+    large = [r for r in rows if 15 <= int(r["step"][:2]) <= 27 and min(r["m"], r["n"], r["k"]) >= 4096]
+    watts, clocks = (sorted(r[key] for r in large if r.get(key)) for key in ("power_w", "sm_mhz"))
+    tenth = len(watts) // 10
+    assert re.search(rf"{watts[tenth]:.0f} (to|到) {watts[-1 - tenth]:.0f} W", page)
+    assert re.search(rf"{clocks[0]} (and|到) {clocks[-1]} MHz", page) and str(clocks[len(clocks) // 2]) in page
+    fp32 = [r for r in rows if int(r["step"][:2]) <= 11 and r["m"] == r["n"] == r["k"] == 4096]
+    assert round(max(r["power_w"] for r in fp32)) == 690 and re.search(r"(约|about) 690 W", page)
+    assert len({(r["step"], r["variant"]) for r in fp32 if r["sm_mhz"] != 1980}) == 1, "all records but one"
