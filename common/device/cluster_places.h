@@ -63,23 +63,25 @@ inline std::vector<int> cluster_places(int clusters, int cluster) {
   return places_in_order(in_order, multiprocessors_of_blocks(clusters * cluster, cluster), cluster);
 }
 
-/// cluster_places in the memory of the current device, found out once per number of clusters; they stay there until the
-/// program ends. Null, for "as they are dealt out", where that would have to happen while `stream` is being captured
-/// into a graph. A launch that finds the chip in another state is as correct: its clusters are only placed less well.
+/// cluster_places in the memory of the current device, for a launch of `wanted` clusters where `resident` fit at once.
+/// They are found out once per number of clusters, and stay until the program ends. Null, for "as they are dealt out",
+/// where fewer are wanted than fit, and where launches to find them out would fall into a graph that is being captured
+/// on `stream`. A launch that finds the chip in another state is as correct: its clusters are only placed less well.
 /// Throws CudaError.
-inline const int* cluster_places_on_device(int clusters, int cluster, cudaStream_t stream) {
+inline const int* places_on_device(int wanted, int resident, int cluster, cudaStream_t stream) {
   static std::mutex one_at_a_time;
   static std::map<std::pair<int, int>, int*> known;  // by device and number of clusters
+  if (wanted < resident) return nullptr;
   const std::lock_guard<std::mutex> guard(one_at_a_time);
   int device;
   CUDA_CHECK(cudaGetDevice(&device));
-  int*& places = known[{device, clusters}];
+  int*& places = known[{device, resident}];
   if (places) return places;
   cudaStreamCaptureStatus capture;
   CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
   if (capture != cudaStreamCaptureStatusNone) return nullptr;
-  const std::vector<int> found = cluster_places(clusters, cluster);
-  CUDA_CHECK(cudaMalloc(&places, clusters * sizeof(int)));
-  CUDA_CHECK(cudaMemcpy(places, found.data(), clusters * sizeof(int), cudaMemcpyHostToDevice));
+  const std::vector<int> found = cluster_places(resident, cluster);
+  CUDA_CHECK(cudaMalloc(&places, resident * sizeof(int)));
+  CUDA_CHECK(cudaMemcpy(places, found.data(), resident * sizeof(int), cudaMemcpyHostToDevice));
   return places;
 }

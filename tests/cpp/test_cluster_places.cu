@@ -40,13 +40,17 @@ TEST(ClusterPlaces, AreFoundOutByLaunches) {
 }
 
 TEST(ClusterPlaces, LieOnTheDeviceAndAreFoundOutOnce) {
-  const int* const places = cluster_places_on_device(66, 2, nullptr);
+  const int* const places = places_on_device(100, 66, 2, nullptr);
   ASSERT_NE(places, nullptr);
   Numbers found(66);
   CUDA_CHECK(cudaMemcpy(found.data(), places, 66 * sizeof(int), cudaMemcpyDeviceToHost));
   EXPECT_EQ(found, cluster_places(66, 2));
-  EXPECT_EQ(cluster_places_on_device(66, 2, nullptr), places);
-  EXPECT_NE(cluster_places_on_device(33, 2, nullptr), places);
+  EXPECT_EQ(places_on_device(66, 66, 2, nullptr), places);
+  EXPECT_NE(places_on_device(66, 33, 2, nullptr), places);
+}
+
+TEST(ClusterPlaces, FewerClustersThanFitStayAsTheyAreDealt) {
+  EXPECT_EQ(places_on_device(65, 66, 2, nullptr), nullptr);
 }
 
 }  // namespace
