@@ -13,14 +13,13 @@
 
 #include "common/device/check.h"
 #include "common/device/cluster_launch.h"
+#include "common/device/ptx/cluster.h"
 #include "common/device/tiles.h"
 
 /// Writes the number of the multiprocessor that each block runs on. The block stays there for a while, so that no other
 /// takes its place.
 static __global__ void note_multiprocessors(int* of_block) {
-  int multiprocessor;
-  asm volatile("mov.u32 %0, %%smid;\n" : "=r"(multiprocessor));
-  of_block[blockIdx.x] = multiprocessor;
+  of_block[blockIdx.x] = multiprocessor_number();
   __nanosleep(50'000);
 }
 
@@ -42,38 +41,47 @@ inline std::vector<int> multiprocessors_of_blocks(int blocks, int cluster) {
   return found;
 }
 
-/// For each of `clusters` clusters, its place in an order that goes through the chip group by group: a permutation of
-/// 0 … clusters - 1. A launch without clusters fills group after group, so its blocks tell the order.
+/// The place of each cluster among all of them, a permutation of 0, 1, …, when they go by their first blocks in the
+/// order of `in_order`, a list of multiprocessors; block i of the clusters of `cluster` blocks is on `dealt[i]`.
+inline std::vector<int> places_in_order(const std::vector<int>& in_order, const std::vector<int>& dealt, int cluster) {
+  std::map<int, int> position;  // by multiprocessor
+  for (size_t i = 0; i < in_order.size(); ++i) position[in_order[i]] = static_cast<int>(i);
+  std::vector<std::pair<int, int>> by_position;  // of the first block; the cluster
+  for (size_t i = 0; i < dealt.size(); i += cluster)
+    by_position.emplace_back(position[dealt[i]], static_cast<int>(i) / cluster);
+  std::sort(by_position.begin(), by_position.end());
+  std::vector<int> places(by_position.size());
+  for (size_t i = 0; i < places.size(); ++i) places[by_position[i].second] = static_cast<int>(i);
+  return places;
+}
+
+/// The place of each of `clusters` clusters in an order that goes through the chip group by group. A launch without
+/// clusters fills group after group, so its blocks tell the order. Throws CudaError.
 inline std::vector<int> cluster_places(int clusters, int cluster) {
   const std::vector<int> in_order = multiprocessors_of_blocks(multiprocessors_here(), 1);
   multiprocessors_of_blocks(clusters * cluster, cluster);  // the next one begins at the group where this one ends
-  const std::vector<int> dealt = multiprocessors_of_blocks(clusters * cluster, cluster);
-  std::map<int, int> order_of;  // by multiprocessor
-  for (int i = 0; i < static_cast<int>(in_order.size()); ++i) order_of[in_order[i]] = i;
-  std::vector<std::pair<int, int>> by_order;  // where the cluster's first block stands, the cluster
-  for (int i = 0; i < clusters; ++i) by_order.emplace_back(order_of[dealt[i * cluster]], i);
-  std::sort(by_order.begin(), by_order.end());
-  std::vector<int> place(clusters);
-  for (int i = 0; i < clusters; ++i) place[by_order[i].second] = i;
-  return place;
+  return places_in_order(in_order, multiprocessors_of_blocks(clusters * cluster, cluster), cluster);
 }
 
-/// cluster_places in the memory of the current device, found out once per number of clusters. Null, for "as they are
-/// dealt out", while `stream` is being captured into a graph for the first time. A launch that finds the chip in
-/// another state is as correct: its clusters are only placed less well. Throws CudaError.
-inline const int* cluster_places_on_device(int clusters, int cluster, cudaStream_t stream) {
+/// cluster_places in the memory of the current device, for a launch of `wanted` clusters where `resident` fit at once.
+/// They are found out once per number of clusters, and stay until the program ends. Null, for "as they are dealt out",
+/// where fewer are wanted than fit, and where launches to find them out would fall into a graph that is being captured
+/// on `stream`. A launch that finds the chip in another state is as correct: its clusters are only placed less well.
+/// Throws CudaError.
+inline const int* places_on_device(int wanted, int resident, int cluster, cudaStream_t stream) {
   static std::mutex one_at_a_time;
   static std::map<std::pair<int, int>, int*> known;  // by device and number of clusters
+  if (wanted < resident) return nullptr;
   const std::lock_guard<std::mutex> guard(one_at_a_time);
   int device;
   CUDA_CHECK(cudaGetDevice(&device));
-  int*& places = known[{device, clusters}];
+  int*& places = known[{device, resident}];
   if (places) return places;
   cudaStreamCaptureStatus capture;
   CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
   if (capture != cudaStreamCaptureStatusNone) return nullptr;
-  const std::vector<int> found = cluster_places(clusters, cluster);
-  CUDA_CHECK(cudaMalloc(&places, clusters * sizeof(int)));
-  CUDA_CHECK(cudaMemcpy(places, found.data(), clusters * sizeof(int), cudaMemcpyHostToDevice));
+  const std::vector<int> found = cluster_places(resident, cluster);
+  CUDA_CHECK(cudaMalloc(&places, resident * sizeof(int)));
+  CUDA_CHECK(cudaMemcpy(places, found.data(), resident * sizeof(int), cudaMemcpyHostToDevice));
   return places;
 }

@@ -53,10 +53,9 @@ static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WAR
 /// column (Major::K).
 template <class AB, Major B_MAJOR>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(const __grid_constant__ CUtensorMap a_map,
+    gemm_kernel(const int* places, const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map,
-                const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows,
-                const int* places) {
+                const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
   const int tile_rows = ceil_div(g.m, BM), pair_cols = ceil_div(g.n, CLUSTER * BN);
   const int pairs = tile_rows * pair_cols, slices = ceil_div(g.k, BK);
   const int rank = cluster_rank(), cluster = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
@@ -176,28 +175,26 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
   const int pairs = ceil_div(g.m, BM) * ceil_div(g.n, CLUSTER * BN);
   const int resident = resident_clusters(kernel, CLUSTER, THREADS, SMEM_BYTES);
-  const bool fills_the_chip = pairs >= resident;
-  const int* const places =
-      BY_GPC && fills_the_chip ? cluster_places_on_device(resident, CLUSTER, stream) : nullptr;
+  const int* const places = BY_GPC ? places_on_device(pairs, resident, CLUSTER, stream) : nullptr;
   launch_in_clusters(kernel, CLUSTER, CLUSTER * min(pairs, resident), THREADS, SMEM_BYTES, stream,
-                     a_map, b_map, c_map, g, band_rows, places);
+                     places, a_map, b_map, c_map, g, band_rows);
 }
 
-template <class AB, Major B_MAJOR, bool BY_GPC = true>
-Variant variant(const char* name) {
-  Variant v(name, launch<AB, B_MAJOR, BY_GPC>);
+template <class AB, Major B_MAJOR>
+Variant variant(const char* name, Variant::Launcher<AB, float, AB> launcher = launch<AB, B_MAJOR>) {
+  Variant v(name, launcher);
   v.any_size(BM, CLUSTER * BN, BK).columns_in(8).aligned_ld(8, 8, 8);
   v.flat_grid().in_bands().on_tensor_cores();
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 
 std::vector<Variant> variants() {
+  using bf16 = __nv_bfloat16;
   return {
-      variant<__nv_bfloat16, Major::MN>("bf16"),
-      variant<__nv_bfloat16, Major::K>("bf16_tn"),
+      variant<bf16, Major::MN>("bf16"),
+      variant<bf16, Major::K>("bf16_tn"),
       variant<half, Major::MN>("f16"),
       variant<half, Major::K>("f16_tn"),
-      variant<__nv_bfloat16, Major::MN, false>("as_dealt")
-          .note("clusters as the hardware deals them"),
+      variant<bf16, Major::MN>("as_dealt", launch<bf16, Major::MN, false>).note("unsorted"),
   };
 }

@@ -33,7 +33,7 @@ FARTHER: dict[str, tuple[int, str]] = {
     ),
     "20_mma_warp_swizzle": (110, "25 of them are the table of step 19's published stages, which ends there"),
     "27_by_size": (
-        200,
+        190,
         "step 26's pairs, multicast and their order go; the tile as a type, consumers in turn, the split of K, and the choice",
     ),
 }

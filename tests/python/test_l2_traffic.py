@@ -1,6 +1,7 @@
 """What crossed between L2 and the SMs, on output as ncu writes it, and its table."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,14 @@ def test_each_launch_has_a_record_per_metric():
         metric: float(count.replace(",", "")) for metric, count in zip(l2_traffic.METRICS, COUNTS, strict=True)
     }
     assert {(r["step"], r["variant"]) for r in found} == {("25_store", "bf16")}
+
+
+@pytest.mark.parametrize(("variant", "work"), [(None, []), ("as_dealt", ["--variant", "as_dealt"])])
+def test_a_variant_is_passed_on(monkeypatch, variant, work):
+    started = []
+    monkeypatch.setattr(l2_traffic, "profiled", lambda step, kernels, work, *_: started.append(work) or output(2))
+    assert len(l2_traffic.counted(Path("build/steps/25_store"), 64, variant, "ncu", 1.0)) == 14
+    assert started == [["--size", 64, *work]]
 
 
 def test_a_launch_that_ncu_missed_is_a_failure():

@@ -151,10 +151,10 @@ def test_the_kept_pages_are_those_of_the_records():
     assert len(shared) >= 5 and shared == {name: counts[name] for name in shared}
     figures = profile_ncu.values(kept("26_clusters_4096.txt"))
     records = measured.read(DATA / "h200" / "profile.jsonl")
-    # The page is from before the clusters were ordered, another launch of what `as_dealt` is now.
+    # The launch is from before the clusters were ordered: it is recorded as `as_dealt`, which is that kernel.
     records = [r for r in records if (r["step"], r["variant"], r["m"]) == ("26_clusters", "as_dealt", 4096)]
     traffic = {r["metric"]: r["value"] for r in records if r["metric"] in figures}
-    assert len(traffic) >= 4 and traffic == pytest.approx({name: figures[name] for name in traffic}, rel=0.01)
+    assert len(traffic) >= 4 and traffic == {name: figures[name] for name in traffic}
 
 
 def test_the_h200_has_every_metric_that_is_asked_for(tmp_path):

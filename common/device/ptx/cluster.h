@@ -16,6 +16,14 @@ __device__ __forceinline__ int cluster_rank() {
   return static_cast<int>(rank);
 }
 
+/// The number of the multiprocessor that this block runs on. It is where the block happens to be, nothing to compute
+/// by.
+__device__ __forceinline__ int multiprocessor_number() {
+  uint32_t number;
+  asm volatile("mov.u32 %0, %%smid;\n" : "=r"(number));
+  return static_cast<int>(number);
+}
+
 /// Waits for all threads of all blocks of the cluster; what each has written is visible to the others then.
 __device__ __forceinline__ void cluster_sync() {
   asm volatile(

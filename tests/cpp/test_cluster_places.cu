@@ -1,0 +1,56 @@
+// Clusters get their places in the order of the multiprocessors that a launch without clusters fills.
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "common/device/cluster_places.h"
+
+namespace {
+
+using Numbers = std::vector<int>;
+
+// Two groups of multiprocessors, 0 1 4 5 and 2 3 6 7, one behind the other in the order.
+const Numbers GROUP_BY_GROUP = {2, 3, 6, 7, 0, 1, 4, 5};
+
+TEST(ClusterPlaces, NeighboursAreOfOneGroup) {
+  const Numbers in_turn = {0, 1, 2, 3, 4, 5, 6, 7};  // a cluster for the one group, a cluster for the other
+  EXPECT_EQ(places_in_order(GROUP_BY_GROUP, in_turn, 2), (Numbers{2, 0, 3, 1}));
+}
+
+TEST(ClusterPlaces, ArePermutationsWhereverTheClustersLand) {
+  for (const Numbers& dealt : {Numbers{4, 5, 6, 7, 0, 1, 2, 3},   // the groups the other way round
+                               Numbers{6, 7, 2, 3},               // fewer clusters than there is room for
+                               Numbers{0, 1, 0, 1, 2, 3, 0, 1},   // several where one had been, one after the other
+                               Numbers{90, 91, 92, 93, 0, 1}}) {  // multiprocessors that the order does not know
+    Numbers places = places_in_order(GROUP_BY_GROUP, dealt, 2), all(dealt.size() / 2);
+    std::sort(places.begin(), places.end());
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(places, all);
+  }
+}
+
+// The simulator deals blocks out one by one, with clusters and without.
+TEST(ClusterPlaces, AreFoundOutByLaunches) {
+  Numbers in_order(multiprocessors_here());
+  std::iota(in_order.begin(), in_order.end(), 0);
+  EXPECT_EQ(multiprocessors_of_blocks(multiprocessors_here(), 1), in_order);
+  in_order.resize(66);
+  EXPECT_EQ(cluster_places(66, 2), in_order);
+}
+
+TEST(ClusterPlaces, LieOnTheDeviceAndAreFoundOutOnce) {
+  const int* const places = places_on_device(100, 66, 2, nullptr);
+  ASSERT_NE(places, nullptr);
+  Numbers found(66);
+  CUDA_CHECK(cudaMemcpy(found.data(), places, 66 * sizeof(int), cudaMemcpyDeviceToHost));
+  EXPECT_EQ(found, cluster_places(66, 2));
+  EXPECT_EQ(places_on_device(66, 66, 2, nullptr), places);
+  EXPECT_NE(places_on_device(66, 33, 2, nullptr), places);
+}
+
+TEST(ClusterPlaces, FewerClustersThanFitStayAsTheyAreDealt) {
+  EXPECT_EQ(places_on_device(65, 66, 2, nullptr), nullptr);
+}
+
+}  // namespace
