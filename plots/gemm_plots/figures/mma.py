@@ -12,6 +12,7 @@ from gemm_plots.figures.traces import Cell
 LANE = 5  # the lane whose registers are shown
 ROW_BYTES = 16  # of an 8×8 matrix
 GROUPS = 8  # columns of 16 bytes that the 32 banks make
+HIGH = 17.0  # a line of these columns on a picture
 
 
 def pictures() -> Iterable[tuple[str, Draw]]:
@@ -117,19 +118,19 @@ def fragments(language: str) -> Canvas:
     return canvas
 
 
-def _columns(canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], tone: Tone) -> None:
-    """Accesses of 16 bytes in the eight columns that the banks make; a column taken before is red."""
-    wide, high = 26.0, 17.0
-    parts.grid(canvas, x, y, len(rows), GROUPS, high, wide)
-    taken = [0] * GROUPS
-    for line, addresses in enumerate(rows):
+def columns(
+    canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], colours: Sequence[str], wide: float
+) -> None:
+    """Accesses of 16 bytes in the eight columns that the banks make, a line and a colour per entry of `rows`; a column
+    taken before is red."""
+    parts.grid(canvas, x, y, len(rows), GROUPS, HIGH, wide)
+    taken: set[int] = set()
+    for line, (addresses, colour) in enumerate(zip(rows, colours, strict=True)):
         for address in addresses:
             column = address // ROW_BYTES % GROUPS
-            parts.fill(canvas, x, y, [(line, column)], high, wide, RED if taken[column] else tone.strong)
-            taken[column] += 1
-    parts.frame(canvas, x, y, len(rows), GROUPS, high, wide)
-    for column in range(GROUPS):
-        canvas.text(x + (column + 0.5) * wide, y + len(rows) * high + 15, str(column), layout.SMALL, MUTED, "middle")
+            parts.fill(canvas, x, y, [(line, column)], HIGH, wide, RED if column in taken else colour)
+            taken.add(column)
+    parts.frame(canvas, x, y, len(rows), GROUPS, HIGH, wide)
 
 
 def matrix_banks(language: str) -> Canvas:
@@ -158,7 +159,10 @@ def matrix_banks(language: str) -> Canvas:
         canvas.text(x, top, f"{name}: {elements}", 15, tone.ink, bold=True)
         words = f"pitch {pitch} bytes = 16·{pitch // 16}", f"行距 {pitch} 字节 = 16·{pitch // 16}"
         canvas.text(x, top + 20, say(language, *words), 13.5, MUTED)
-        _columns(canvas, x, top + 32, [[address] for address in rows], tone)
+        wide, under = 26.0, top + 32 + len(rows) * HIGH + 15
+        columns(canvas, x, top + 32, [[address] for address in rows], [tone.strong] * len(rows), wide)
+        for column in range(GROUPS):
+            canvas.text(x + (column + 0.5) * wide, under, str(column), layout.SMALL, MUTED, "middle")
         canvas.text(x, top + 212, str(passes), 28, RED if passes > 1 else C.ink, bold=True)
         words = "wavefront per matrix" if passes == 1 else "wavefronts per matrix"
         canvas.text(x + 28, top + 210, say(language, words, "个波前（每矩阵）"), 14)

@@ -1,10 +1,10 @@
 """Pictures of step 19: the ring of stages, larger tiles and bands, and which lane copies which row."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from gemm_plots.figures import layout, parts, traces
 from gemm_plots.figures.layout import INNER, MARGIN
-from gemm_plots.figures.mma import GROUPS, ROW_BYTES
+from gemm_plots.figures.mma import HIGH, columns
 from gemm_plots.figures.palette import INK, MUTED, RED, A, B, C
 from gemm_plots.figures.svg import Canvas, Draw
 from gemm_plots.figures.text import say
@@ -119,12 +119,14 @@ def copies(language: str) -> Canvas:
         (MARGIN + 308, as_dealt, ("rows four apart", "相隔四行")),
     ):
         addresses, colour = served.addresses, RED if served.conflicts else C.ink
-        rows_of_lanes = [address // 80 for address in addresses]
         canvas.text(x, y + 22, say(language, *name), 15, colour, bold=True)
         for quarter in range(4):
-            first, second = rows_of_lanes[quarter * 8], rows_of_lanes[quarter * 8 + 4]
             rows = [addresses[quarter * 8 + at : quarter * 8 + at + 4] for at in (0, 4)]
-            _columns_flat(canvas, x + 58, y + 36 + quarter * 48, rows, (first, second), language)
+            top = y + 36 + quarter * 48
+            columns(canvas, x + 58, top, rows, (A.strong, A.middle), 24.0)
+            for line, row in enumerate(lanes[0] // 80 for lanes in rows):
+                of_lanes = say(language, f"row {row}", f"第 {row} 行")
+                canvas.text(x + 50, top + line * HIGH + 13, of_lanes, layout.SMALL, A.ink, "end")
         canvas.text(x + 58, y + 256, str(served.wavefronts), 28, colour, bold=True)
         canvas.text(x + 88, y + 254, say(language, "wavefronts per copy", "个波前（每次拷贝）"), 14)
     words = (
@@ -133,21 +135,3 @@ def copies(language: str) -> Canvas:
     )
     canvas.height = layout.paragraph(canvas, y + 286, language, words, 13.5, fill=MUTED)
     return canvas
-
-
-def _columns_flat(
-    canvas: Canvas, x: float, y: float, rows: Sequence[Sequence[int]], names: tuple[int, int], language: str
-) -> None:
-    """Two rows of one quarter-warp over the eight columns."""
-    wide, high = 24.0, 17.0
-    taken: set[int] = set()
-    parts.grid(canvas, x, y, 2, GROUPS, high, wide)
-    for line, addresses in enumerate(rows):
-        name = say(language, f"row {names[line]}", f"第 {names[line]} 行")
-        canvas.text(x - 8, y + line * high + 13, name, layout.SMALL, A.ink, "end")
-        for address in addresses:
-            column = address // ROW_BYTES % GROUPS
-            colour = RED if column in taken else A.strong if line == 0 else A.middle
-            parts.fill(canvas, x, y, [(line, column)], high, wide, colour)
-            taken.add(column)
-    parts.frame(canvas, x, y, 2, GROUPS, high, wide)
