@@ -129,10 +129,10 @@ def test_a_text_is_wrapped_where_a_reader_would(text, lines):
 
 @pytest.mark.parametrize("ems", range(4, 24))
 def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
-    text = "每一步的默认变体，以及各阶梯的参照；括号内（绿色：超过 cuBLAS）为同一次运行中的比例，取 60%。"
+    text = "每一步的默认变体，以及各阶梯的参照；括号内（绿色：超过 cuBLAS）为同一次运行中的比例，取 60%：“整步”是什么？"
     lines = layout.wrap(text, ems * layout.SMALL / 72, layout.SMALL)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "") and len(lines) > 1
-    assert not [line for line in lines if line[0] in "，。；：、）%" or line[-1] in "（"]
+    assert not [line for line in lines if line[0] in "，。；：、）”？%" or line[-1] in "（“"]
 
 
 def test_the_lines_of_a_text_are_about_equally_long():
