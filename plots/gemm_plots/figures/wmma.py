@@ -166,7 +166,7 @@ def two_buffers(language: str) -> Canvas:
     )
     y = layout.legend(canvas, y + 132, language, entries, 14)
     words = (
-        "A slice has the products of one slice as its time to arrive; what is longer still shows.",
+        "A slice may take as long as the products of one slice; only what takes longer is waited for.",
         "一片的拷贝有一片的计算时间可用，超出的部分仍要等待。",
     )
     canvas.height = layout.paragraph(canvas, y + 4, language, words, 14, fill=MUTED)
@@ -200,7 +200,8 @@ def warp_tiles(language: str) -> Canvas:
             )
             under = top + strip + 4 + tallest + 22
             canvas.text(left, under, say(language, *words), 14)
-            words = f"{tile.wavefronts:g} wavefronts per HMMA", f"每条 HMMA {tile.wavefronts:g} 个波前"
+            unit = "wavefront" if tile.wavefronts == 1 else "wavefronts"
+            words = f"{tile.wavefronts:g} {unit} per HMMA", f"每条 HMMA {tile.wavefronts:g} 个波前"
             canvas.text(left, under + 20, say(language, *words), 14, bold=True)
         y = under + 32
     words = (
