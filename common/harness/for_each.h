@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/harness/in_simulator.h"
 #include "common/harness/memory.h"
-#include "common/harness/simulated.h"
 
 inline std::size_t host_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 

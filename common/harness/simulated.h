@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/harness/in_simulator.h"
+
 namespace simulated {
 
 /// What the simulator saw between begin() and end().
@@ -22,9 +24,6 @@ struct Outcome {
   std::vector<std::string> kernels;  ///< symbols of those launched
   std::vector<std::string> reports;  ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
 };
-
-/// Whether the CUDA runtime of this process is the simulator.
-bool active();
 
 /// The simulator's library beside this executable's build directory (`<exe dir>/../sim/`), if it was built.
 std::optional<std::filesystem::path> library();
