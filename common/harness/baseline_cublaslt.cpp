@@ -11,12 +11,12 @@
 
 namespace {
 
-constexpr std::size_t WORKSPACE_BYTES = std::size_t{64} << 20;
+constexpr std::size_t LT_WORKSPACE_BYTES = std::size_t{64} << 20;
 constexpr int CANDIDATES = 16;
 // Timed as the kernel is: on inputs that the L2 cache has forgotten, in rounds, so that a clock that drifts favours
 // none.
-constexpr int TRIAL_WARMUP = 1, TRIAL_ROUNDS = 3;
-constexpr double TRIAL_SECONDS = 0.02;  // per candidate and round
+constexpr int LT_TRIAL_WARMUP = 1, LT_TRIAL_ROUNDS = 3;
+constexpr double LT_TRIAL_SECONDS = 0.02;  // per candidate and round
 
 void check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)
@@ -102,13 +102,13 @@ class CublasLt : public Baseline {
                         }});
     }
     if (tried.empty()) throw BadInput("cublasLt has no algorithm for this problem; use --baseline cublas");
-    const TimingPlan plan{TRIAL_WARMUP, TRIAL_SECONDS, TRIAL_ROUNDS, inputs.count()};
+    const TimingPlan plan{LT_TRIAL_WARMUP, LT_TRIAL_SECONDS, LT_TRIAL_ROUNDS, inputs.count()};
     best_ = tried[fastest_of(plan, rivals, stream)];
   }
 
   SharedLibrary library_{"libcublasLt.so.13"};
   decltype(cublasLtMatmul)* matmul_function_ = library_.function<decltype(cublasLtMatmul)>("cublasLtMatmul");
-  DeviceBuffer workspace_{WORKSPACE_BYTES};
+  DeviceBuffer workspace_{LT_WORKSPACE_BYTES};
   LibraryTypes types_;
   cublasLtHandle_t handle_ = nullptr;
   cublasLtMatmulDesc_t matmul_ = nullptr;
