@@ -9,8 +9,6 @@
 
 namespace {
 
-constexpr float NOT_A_NUMBER = std::numeric_limits<float>::quiet_NaN();
-
 TEST(Tolerance, IsTheBoundOfTheDesign) {
   const Tolerance f32 = tolerance_for(InputKind::normal, right_variant());
   EXPECT_FALSE(f32.exact);

@@ -3,17 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "tests/cpp/verified.h"
 
 namespace {
-
-constexpr float NOT_A_NUMBER = std::numeric_limits<float>::quiet_NaN();
-
-Comparison with_mistake(const Mistake& mistake) {
-  return verified(wrong_variant(right_variant(), mistake), narrow(40, 36, 33));
-}
 
 TEST(Verifier, FailsOnNaN) {
   const Comparison found = with_mistake([](const Problem& p) { c_of(p, 7, 3) = NOT_A_NUMBER; });

@@ -8,10 +8,6 @@
 
 namespace {
 
-Comparison with_mistake(const Mistake& mistake) {
-  return verified(wrong_variant(right_variant(), mistake), narrow(40, 36, 33));
-}
-
 TEST(Verifier, FailsWhereInputsAreWritten) {
   const auto message = [](const Mistake& mistake) { return with_mistake(mistake).message(); };
   EXPECT_EQ(message([](const Problem& p) { const_cast<float*>(static_cast<const float*>(p.a))[3] += 1.0f; }),
