@@ -14,7 +14,7 @@
 namespace sim {
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 /// The allocations that a launch's accesses lie in, numbered as its parameters name them, then as they are met.
 class Numbered {
@@ -38,11 +38,11 @@ class Numbered {
     return {number, range->begin};
   }
 
-  json to_json() const {
-    json all = json::array();
+  Json to_json() const {
+    Json all = Json::array();
     for (const auto& [range, parameter] : known_) {
       all.push_back({{"origin", range.origin}, {"bytes", range.end - range.begin}});
-      all.back()["parameter"] = parameter ? json(*parameter) : json();
+      all.back()["parameter"] = parameter ? Json(*parameter) : Json();
     }
     return all;
   }
@@ -59,14 +59,14 @@ class Numbered {
 
 /// One value for each lane, null for lanes that take no part.
 template <class Value>
-json by_lane(const Lanes& lanes, Value value) {
-  json all = json::array();
+Json by_lane(const Lanes& lanes, Value value) {
+  Json all = Json::array();
   for (uint32_t lane = 0; lane < warp_size; ++lane)
-    all.push_back(lanes.mask >> lane & 1 ? json(value(lanes.address[lane])) : json());
+    all.push_back(lanes.mask >> lane & 1 ? Json(value(lanes.address[lane])) : Json());
   return all;
 }
 
-json global_json(const Lanes& lanes, Numbered& allocations) {
+Json global_json(const Lanes& lanes, Numbered& allocations) {
   const auto [number, begin] = allocations.of(lanes.address[first_lane(lanes.mask)]);
   const auto relative = [begin](uint64_t address) { return static_cast<int64_t>(address - begin); };
   return {{"allocation", number},
@@ -76,8 +76,8 @@ json global_json(const Lanes& lanes, Numbered& allocations) {
           {"sectors", sectors(lanes)}};
 }
 
-json shared_json(const Lanes& lanes, bool store) {
-  json groups = json::array();
+Json shared_json(const Lanes& lanes, bool store) {
+  Json groups = Json::array();
   for (const LaneGroup& group : lane_groups(lanes, store))
     groups.push_back({group.first, group.last, group.wavefronts});
   const Wavefronts served = wavefronts(lanes, store);
@@ -89,8 +89,8 @@ json shared_json(const Lanes& lanes, bool store) {
           {"conflicts", served.conflicts}};
 }
 
-json copy_json(const TracedCopy& copy, Numbered& allocations) {
-  json made{{"lane", copy.lane}, {"direction", copy.stores ? "store" : copy.shared ? "load" : "prefetch"}};
+Json copy_json(const TracedCopy& copy, Numbered& allocations) {
+  Json made{{"lane", copy.lane}, {"direction", copy.stores ? "store" : copy.shared ? "load" : "prefetch"}};
   if (copy.box) {
     made["box"] = {
         {"type", copy.box->type}, {"start", copy.box->start}, {"size", copy.box->size}, {"swizzle", copy.box->swizzle}};
@@ -104,7 +104,7 @@ json copy_json(const TracedCopy& copy, Numbered& allocations) {
   return made;
 }
 
-json operand_json(const TracedOperand& operand) {
+Json operand_json(const TracedOperand& operand) {
   return {{"descriptor", hexadecimal(operand.descriptor)},
           {"start", operand.start},
           {"leading", operand.leading},
@@ -118,8 +118,8 @@ json operand_json(const TracedOperand& operand) {
 
 /// The kernel's variables in shared memory. What is declared in its body has a mangled name; of that the last part
 /// counts.
-json shared_variables_json(const Launch& launch) {
-  json all = json::array();
+Json shared_variables_json(const Launch& launch) {
+  Json all = Json::array();
   for (const auto& [mangled, offset, bytes] : launch.program.shared_variables) {
     const std::string name = demangled(mangled);
     const size_t scope = name.rfind("::");
@@ -143,12 +143,12 @@ std::string kind(const std::string& opcode) {
   return opcode.substr(0, opcode.find('.'));
 }
 
-json instruction_json(const Program& program, uint32_t number, const TracedInstruction& traced, Numbered& allocations) {
+Json instruction_json(const Program& program, uint32_t number, const TracedInstruction& traced, Numbered& allocations) {
   const Site& site = program.sites[number];
   const auto [file, line] = line_of(program, site.location);
-  json requests = json::array();
+  Json requests = Json::array();
   for (const TracedRequest& request : traced.requests) {
-    json one{{"order", request.order}};
+    Json one{{"order", request.order}};
     if (request.global) one["global"] = global_json(*request.global, allocations);
     if (request.shared) one["shared"] = shared_json(*request.shared, request.stores_shared);
     if (request.copy) one["copy"] = copy_json(*request.copy, allocations);
@@ -156,7 +156,7 @@ json instruction_json(const Program& program, uint32_t number, const TracedInstr
     if (!request.operands.empty()) one["stores_under_way"] = request.stores_under_way;
     requests.push_back(one);
   }
-  json made{{"file", file < program.files.size() ? program.files[file] : ""},
+  Json made{{"file", file < program.files.size() ? program.files[file] : ""},
             {"line", line},
             {"instruction", site.text},
             {"kind", kind(site.text)}};
@@ -166,9 +166,9 @@ json instruction_json(const Program& program, uint32_t number, const TracedInstr
 }
 
 /// Arrays of objects one object a line, all else on the line on which it begins.
-void write(const json& value, std::string& text, const std::string& indent) {
-  const auto is_list = [](const json& each) {
-    return each.is_array() && std::any_of(each.begin(), each.end(), [](const json& one) { return one.is_object(); });
+void write(const Json& value, std::string& text, const std::string& indent) {
+  const auto is_list = [](const Json& each) {
+    return each.is_array() && std::any_of(each.begin(), each.end(), [](const Json& one) { return one.is_object(); });
   };
   if (is_list(value)) {
     text += "[";
@@ -181,7 +181,7 @@ void write(const json& value, std::string& text, const std::string& indent) {
     text += "{";
     for (auto each = value.begin(); each != value.end(); ++each) {
       if (each != value.begin()) text += ", ";
-      text += json(each.key()).dump() + ": ";
+      text += Json(each.key()).dump() + ": ";
       write(*each, text, indent);
     }
     text += "}";
@@ -199,15 +199,15 @@ std::unique_ptr<Trace> Traces::begin(const Program& program) {
 
 void Traces::add(const Launch& launch, const Trace& trace) {
   Numbered allocations(launch);
-  std::vector<std::pair<std::pair<uint32_t, uint32_t>, json>> by_line;
+  std::vector<std::pair<std::pair<uint32_t, uint32_t>, Json>> by_line;
   for (const auto& [number, instruction] : trace.instructions()) {
     by_line.emplace_back(line_of(launch.program, launch.program.sites[number].location),
                          instruction_json(launch.program, number, instruction, allocations));
   }
   std::stable_sort(by_line.begin(), by_line.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  json instructions = json::array();
+  Json instructions = Json::array();
   for (auto& [line, instruction] : by_line) instructions.push_back(std::move(instruction));
-  const json made{{"name", readable(launch.program.name)},
+  const Json made{{"name", readable(launch.program.name)},
                   {"symbol", launch.program.name},
                   {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
                   {"block", {launch.block.x, launch.block.y, launch.block.z}},
@@ -220,7 +220,7 @@ void Traces::add(const Launch& launch, const Trace& trace) {
 }
 
 std::string Traces::text() const {
-  json fragments = json::array();
+  Json fragments = Json::array();
   for (const auto& [name, fragment] : fragments_) {
     fragments.push_back({{"name", name},
                          {"rows", fragment.rows},
