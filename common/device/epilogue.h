@@ -1,7 +1,6 @@
 // The last line of every kernel: c = alpha * acc + beta * c, where beta = 0 means that c is not read.
 #pragma once
 
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

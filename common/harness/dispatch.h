@@ -1,6 +1,9 @@
 // From a DType known at run time to a C++ type known at compile time.
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "common/device/check.h"
 #include "common/device/types.h"
 

@@ -1,6 +1,8 @@
 // The two kinds of input that every step is verified on, the same bits on the host and on the device.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cmath>
 #include <cstdint>
 
