@@ -10,6 +10,7 @@
 /// are copies.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -120,6 +121,17 @@ class HeldElements {
   Role role_;
   Fragment fragment_;
 };
+
+/// Calls body(lane, register, bit within it, cell) for each element of an operand that the lanes hold.
+template <class Body>
+void for_elements(MmaShape shape, Role role, uint32_t bits, Body body) {
+  const HeldElements held(shape, role, bits);
+  const uint32_t per_register = std::max(1u, 32 / bits);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    for (uint32_t i = 0; i < held.count(); ++i)
+      body(lane, i / per_register, i % per_register * bits, held.cell(lane, i));
+  }
+}
 
 /// ldmatrix and movmatrix: which element of its 8×8 matrix of 16-bit elements a lane's element 0 or 1 is.
 constexpr Cell matrix_cell(uint32_t lane, uint32_t element, bool transposed) {

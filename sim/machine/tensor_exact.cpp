@@ -37,17 +37,6 @@ struct ExactProduct {
 template <class Value, uint32_t length>
 using Lines = Value[most_lines][length];
 
-/// Calls body(lane, register, bit within it, cell) for each element of an operand that the lanes hold.
-template <class Body>
-void for_elements(MmaShape shape, Role role, uint32_t bits, Body body) {
-  const HeldElements held(shape, role, bits);
-  const uint32_t per_register = std::max(1u, 32 / bits);
-  for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    for (uint32_t i = 0; i < held.count(); ++i)
-      body(lane, i / per_register, i % per_register * bits, held.cell(lane, i));
-  }
-}
-
 /// A or B from its registers.
 template <class Value>
 void read_factor(Warp& warp, const ExactProduct& product, Role role, Lines<Value, most_depth>& to) {

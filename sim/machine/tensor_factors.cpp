@@ -138,6 +138,16 @@ u16 e4m3_to_f16(u32 byte) {
 
 }  // namespace
 
+Factor factor_named(std::string_view name) {
+  return name == "f16"    ? Factor::f16
+         : name == "bf16" ? Factor::bf16
+         : name == "tf32" ? Factor::tf32
+         : name == "e4m3" ? Factor::e4m3
+         : name == "e5m2" ? Factor::e5m2
+         : name == "s8"   ? Factor::s8
+                          : Factor::u8;
+}
+
 void widen(Factor factor, const Matrix& upper, const Matrix& lower, TileA& to, uint32_t column) {
   switch (factor) {
     case Factor::f16: to.wild |= f16_to_a(upper, lower, to, column); return;

@@ -68,7 +68,7 @@ TEST(WgmmaDescriptor, LeadsWhereTheH200Read) {
     ASSERT_EQ(wanted, offsets) << "configuration " << f[1] << " row " << row;
     ++rows;
   }
-  EXPECT_EQ(records.size(), 65u);
+  EXPECT_EQ(records.size(), 92u);
   EXPECT_GT(rows, 4000u);
 }
 
