@@ -31,9 +31,9 @@ std::string line(const SparseInstruction& instruction, const recorder::Kind& kin
                             (instruction.shared_a ? "shared" : "registers") + "," + kind.name + ",";
   sim::Random random(recorder::seed_of(cells));
   using Words = recorder::DeviceArray<uint32_t>;
-  const Words a(numbers(instruction.a, kind, instruction.words_a(), false, random)),
-      b(numbers(instruction.b, kind, instruction.words_b(), false, random)),
-      c(numbers(instruction.c, kind, instruction.words_c(), true, random)), e(metadata(instruction, random)),
+  const Words a(recorder::numbers(instruction.a, kind, instruction.words_a(), false, random)),
+      b(recorder::numbers(instruction.b, kind, instruction.words_b(), false, random)),
+      c(recorder::numbers(instruction.c, kind, instruction.words_c(), true, random)), e(metadata(instruction, random)),
       d(instruction.words_d());
   instruction.run(1, a.data(), b.data(), c.data(), e.data(), d.data());
   std::string text = cells;
