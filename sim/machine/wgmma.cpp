@@ -1,7 +1,6 @@
 #include "machine/wgmma.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "machine/access.h"
 
@@ -10,14 +9,8 @@ namespace {
 
 constexpr u32 poison = ~0u;  ///< not a number, as f32 and as two f16
 
-/// Of a row of A, for one instruction, and of one pass through the banks. B has twice as much where A is sparse.
-constexpr uint32_t bytes_of_a = 32, bytes_per_wavefront = 128;
-
-/// How often 16 bytes of k there are in B.
-uint32_t chunks_of_b(const Wgmma& wgmma) { return wgmma.sparse ? 4 : 2; }
-
-/// How many tiles B has along k.
-uint32_t tiles_along_k(const Wgmma& wgmma) { return (wgmma.k() + 31) / 32; }
+/// Of a row of A, of 16 bytes of k, and of one pass through the banks.
+constexpr uint32_t bytes_of_a = 32, bytes_of_chunk = 16, bytes_per_wavefront = 128;
 
 }  // namespace
 
@@ -119,14 +112,15 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
                                        : Operand{'A', product.a, true, group_row, 16, 0, 2};
   if (!wgmma.a_in_registers && !read_operand(warp, a, spans)) return;
   const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, wgmma.k(), 0, wgmma.columns / 8u}
-                                       : Operand{'B', product.b, true, 0, wgmma.columns, 0, chunks_of_b(wgmma)};
+                                       : Operand{'B', product.b, true, 0, wgmma.columns, 0, wgmma.chunks_of_b()};
   if (!read_operand(warp, b, spans)) return;
   if (warp.trace != nullptr) [[unlikely]]
     trace(warp, wgmma, a_descriptor, a, b_bits[0], b);
   // Each warp reads its own rows of A; B is read once for the four.
   const uint32_t columns = warp.index % warps_of_group == 0 ? wgmma.columns : 0u;
   block_.tallies.of[warp.here()].shared_wavefronts +=
-      ((wgmma.a_in_registers ? 0 : 16 * bytes_of_a) + columns * chunks_of_b(wgmma) * 16) / bytes_per_wavefront;
+      ((wgmma.a_in_registers ? 0 : 16 * bytes_of_a) + columns * wgmma.chunks_of_b() * bytes_of_chunk) /
+      bytes_per_wavefront;
   if (block_.launch.options.watch) check_registers(warp, wgmma);
   product.sums = take_sums(warp, wgmma);
   ++product.sums->products;
@@ -232,7 +226,7 @@ void Products::run(uint32_t warp, Product& product) {
   }
   const std::vector<TileB>& b = load_b(product);
   const Adder adder{.k = wgmma.stored_k(), .sum = wgmma.sum};
-  const uint32_t along_k = tiles_along_k(wgmma);
+  const uint32_t along_k = wgmma.tiles_of_b();
   Met met;
   if (wgmma.sparse) met = met_rows(places(wgmma.sparsity, product.metadata), wgmma.stored_k());
   for (uint32_t tile = 0; tile < wgmma.columns / 8u; ++tile) {
@@ -245,71 +239,6 @@ void Products::run(uint32_t warp, Product& product) {
       multiply(a, b[tile], sum, adder, exact);
     round_sums(exact, adder, sum);
   }
-}
-
-void Products::read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][2]) const {
-  const Wgmma& wgmma = product.wgmma;
-  const uint32_t group_row = warp % warps_of_group * 16;
-  Warp& own = block_.warps()[warp];
-  for (uint32_t half = 0; half < 2; ++half) {
-    for (uint32_t part = 0; part < 2; ++part) {
-      Matrix& to = parts[half][part];
-      if (wgmma.a_in_registers) {
-        to = *own.lanes<const Matrix>(list(wgmma.a)[2 * half + part]);
-        continue;
-      }
-      for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t from = wgmma.a_transposed ? product.a.address(false, 8 * half + i, group_row / 8 + part)
-                                                 : product.a.address(true, group_row + 8 * part + i, half);
-        std::memcpy(to.at[i], block_.shared.data() + from, 16);
-      }
-      if (wgmma.a_transposed) transpose(to, to);
-    }
-  }
-}
-
-void Products::read_b(const Product& product) {
-  const Wgmma& wgmma = product.wgmma;
-  const uint32_t tiles = wgmma.columns / 8u, chunks = chunks_of_b(wgmma);
-  bytes_.resize(size_t{chunks} * tiles);
-  for (uint32_t tile = 0; tile < tiles; ++tile) {
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t from = wgmma.b_transposed ? product.b.address(false, 8 * chunk + i, tile)
-                                                 : product.b.address(true, 8 * tile + i, chunk);
-        std::memcpy(bytes_[chunks * tile + chunk].at[i], block_.shared.data() + from, 16);
-      }
-    }
-  }
-}
-
-const std::vector<TileB>& Products::load_b(const Product& product) {
-  const Wgmma& wgmma = product.wgmma;
-  const uint32_t tiles = wgmma.columns / 8u, chunks = chunks_of_b(wgmma), per_chunk = 16 / bytes_of(wgmma.b_type);
-  read_b(product);
-  const bool known = last_type_ == wgmma.b_type && last_transposed_ == wgmma.b_transposed &&
-                     last_sparse_ == wgmma.sparse && last_bytes_.size() == bytes_.size() &&
-                     std::memcmp(last_bytes_.data(), bytes_.data(), bytes_.size() * sizeof(Matrix)) == 0;
-  if (known) return last_b_;
-  std::swap(last_bytes_, bytes_);
-  last_type_ = wgmma.b_type;
-  last_transposed_ = wgmma.b_transposed;
-  last_sparse_ = wgmma.sparse;
-  const uint32_t along_k = tiles_along_k(wgmma);
-  last_b_.resize(size_t{tiles} * along_k);
-  for (TileB& each : last_b_) each.wild = false;
-  for (uint32_t tile = 0; tile < tiles; ++tile) {
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      const Matrix& from = last_bytes_[chunks * tile + chunk];
-      const uint32_t k = chunk * per_chunk;
-      TileB& to = last_b_[along_k * tile + k / 32];
-      if (wgmma.b_transposed)
-        widen(wgmma.b_type, from, to, k % 32);
-      else
-        widen_columns(wgmma.b_type, from, to, k % 32);
-    }
-  }
-  return last_b_;
 }
 
 }  // namespace sim

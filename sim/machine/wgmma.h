@@ -37,12 +37,15 @@ struct Wgmma {
   Sum sum;
   bool a_in_registers, negates, a_transposed, b_transposed, saturates;
 
-  bool sparse;        ///< A is
+  // Of a sparse A.
+  bool sparse;
   uint32_t metadata;  ///< register
   Sparsity sparsity;
 
   uint32_t stored_k() const { return 32 / bytes_of(a_type); }  ///< of A
   uint32_t k() const { return sparse ? 2 * stored_k() : stored_k(); }
+  uint32_t chunks_of_b() const { return sparse ? 4 : 2; }   ///< 16 bytes of k each
+  uint32_t tiles_of_b() const { return k() > 32 ? 2 : 1; }  ///< along k
   uint32_t sum_registers() const { return columns / 8 * (sum == Sum::f16 ? 2 : 4); }
 };
 
