@@ -52,6 +52,7 @@ inline uint64_t whole(const Number& type, const Kind& kind, bool is_sum, sim::Ra
   return random.below(2) ? 0x7fffffff - from_end : 0x80000000 + from_end;
 }
 
+// So many 32-bit words, filled with numbers of the type. `is_sum`: they are C's.
 inline std::vector<uint32_t> numbers(const Number& type, const Kind& kind, size_t words, bool is_sum,
                                      sim::Random& random) {
   std::vector<uint32_t> result(words);

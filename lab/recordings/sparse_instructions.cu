@@ -9,9 +9,9 @@ namespace {
 constexpr unsigned WARP = 32;
 using List = std::vector<SparseInstruction>;
 
-// How many selectors there are: of a group's four threads 1, 2 or all hold the metadata of its two rows.
+// How many selectors there are: of four neighbouring threads 1, 2 or all hold the metadata of their two rows.
 template <class Shape, class A>
-constexpr int selectors = 16 * chunk_of(A::bits) / Shape::k;
+constexpr int selectors = 16 * group_of(A::bits) / Shape::k;
 
 template <class Variant, class Shape, class Sum, class A, class B, class Saturation, int selector>
 void add_mma(List& list) {
@@ -25,13 +25,17 @@ void add_mma(List& list) {
        }});
 }
 
-// Every selector of the plain instruction, and one of that with ordered metadata: the machine code is the same.
-template <class Shape, class Sum, class A, class B = A, class Saturation = Wraps>
+template <class Shape, class Sum, class A, class B, int... selector>
+void add_plain(List& list, std::integer_sequence<int, selector...>) {
+  (add_mma<Plain, Shape, Sum, A, B, Wraps, selector>(list), ...);
+}
+
+// Every selector, and ordered metadata, for which the machine code is the same.
+template <class Shape, class Sum, class A, class B = A>
 void add_mma(List& list) {
-  [&]<int... selector>(std::integer_sequence<int, selector...>) {
-    (add_mma<Plain, Shape, Sum, A, B, Saturation, selector>(list), ...);
-  }(std::make_integer_sequence<int, selectors<Shape, A>>());
-  add_mma<Ordered, Shape, Sum, A, B, Saturation, selectors<Shape, A> - 1>(list);
+  constexpr int count = selectors<Shape, A>;
+  add_plain<Shape, Sum, A, B>(list, std::make_integer_sequence<int, count>());
+  add_mma<Ordered, Shape, Sum, A, B, Wraps, count - 1>(list);
 }
 
 template <class Shape, class Sum, class A, class B, class Saturation, int selector, bool shared_a>
@@ -46,13 +50,17 @@ void add_wgmma(List& list) {
                   }});
 }
 
+template <class Shape, class Sum, class A, class B, int... selector>
+void add_from_registers(List& list, std::integer_sequence<int, selector...>) {
+  (add_wgmma<Shape, Sum, A, B, Wraps, selector, false>(list), ...);
+}
+
 // Every selector with A from registers, and one with A from shared memory.
-template <class Shape, class Sum, class A, class B = A, class Saturation = Wraps>
+template <class Shape, class Sum, class A, class B = A>
 void add_wgmma(List& list) {
-  [&]<int... selector>(std::integer_sequence<int, selector...>) {
-    (add_wgmma<Shape, Sum, A, B, Saturation, selector, false>(list), ...);
-  }(std::make_integer_sequence<int, selectors<Shape, A>>());
-  add_wgmma<Shape, Sum, A, B, Saturation, selectors<Shape, A> - 1, true>(list);
+  constexpr int count = selectors<Shape, A>;
+  add_from_registers<Shape, Sum, A, B>(list, std::make_integer_sequence<int, count>());
+  add_wgmma<Shape, Sum, A, B, Wraps, count - 1, true>(list);
 }
 
 template <class Shape>
@@ -62,24 +70,28 @@ void add_mma_halves(List& list) {
   add_mma<Shape, F32, BF16>(list);
 }
 
-template <class Shape, class Signed, class Unsigned, class Saturation>
+// Of integers one combination of types stands for all where selectors, order and A in shared memory are concerned.
+template <class Shape, class Signed, class Unsigned>
 void add_mma_integers(List& list) {
-  add_mma<Shape, S32, Signed, Signed, Saturation>(list);
-  add_mma<Shape, S32, Signed, Unsigned, Saturation>(list);
-  add_mma<Shape, S32, Unsigned, Signed, Saturation>(list);
-  add_mma<Shape, S32, Unsigned, Unsigned, Saturation>(list);
+  add_mma<Shape, S32, Signed>(list);
+  add_mma<Plain, Shape, S32, Signed, Unsigned, Wraps, 0>(list);
+  add_mma<Plain, Shape, S32, Unsigned, Signed, Wraps, 0>(list);
+  add_mma<Plain, Shape, S32, Unsigned, Unsigned, Wraps, 0>(list);
+  add_mma<Plain, Shape, S32, Signed, Signed, Saturates, 0>(list);
+  add_mma<Plain, Shape, S32, Signed, Unsigned, Saturates, 0>(list);
+  add_mma<Plain, Shape, S32, Unsigned, Signed, Saturates, 0>(list);
+  add_mma<Plain, Shape, S32, Unsigned, Unsigned, Saturates, 0>(list);
 }
 
-template <class Saturation>
-void add_integers(List& list) {
-  add_mma_integers<M16N8K32, S8, U8, Saturation>(list);
-  add_mma_integers<M16N8K64, S8, U8, Saturation>(list);
-  add_mma_integers<M16N8K64, S4, U4, Saturation>(list);
-  add_mma_integers<M16N8K128, S4, U4, Saturation>(list);
-  add_wgmma<M64N8K64, S32, S8, S8, Saturation>(list);
-  add_wgmma<M64N8K64, S32, S8, U8, Saturation>(list);
-  add_wgmma<M64N8K64, S32, U8, S8, Saturation>(list);
-  add_wgmma<M64N8K64, S32, U8, U8, Saturation>(list);
+void add_wgmma_integers(List& list) {
+  add_wgmma<M64N8K64, S32, S8>(list);
+  add_wgmma<M64N8K64, S32, S8, U8, Wraps, 0, false>(list);
+  add_wgmma<M64N8K64, S32, U8, S8, Wraps, 0, false>(list);
+  add_wgmma<M64N8K64, S32, U8, U8, Wraps, 0, false>(list);
+  add_wgmma<M64N8K64, S32, S8, S8, Saturates, 0, false>(list);
+  add_wgmma<M64N8K64, S32, S8, U8, Saturates, 0, false>(list);
+  add_wgmma<M64N8K64, S32, U8, S8, Saturates, 0, false>(list);
+  add_wgmma<M64N8K64, S32, U8, U8, Saturates, 0, false>(list);
 }
 
 template <class Sum>
@@ -108,7 +120,10 @@ List sparse_instructions() {
   add_wgmma<M64N8K16, F32, TF32>(list);
   add_wgmma_fp8<F16>(list);
   add_wgmma_fp8<F32>(list);
-  add_integers<Wraps>(list);
-  add_integers<Saturates>(list);
+  add_mma_integers<M16N8K32, S8, U8>(list);
+  add_mma_integers<M16N8K64, S8, U8>(list);
+  add_mma_integers<M16N8K64, S4, U4>(list);
+  add_mma_integers<M16N8K128, S4, U4>(list);
+  add_wgmma_integers(list);
   return list;
 }

@@ -4,7 +4,7 @@
 #include "lab/recordings/tensor_instructions.h"
 
 // Neighbours along k of which only half are stored: 2 of 4 elements, of 4 bits 4 of 8 (in pairs), of tf32 1 of 2.
-constexpr int chunk_of(int bits) { return bits == 32 ? 2 : bits == 4 ? 8 : 4; }
+constexpr int group_of(int bits) { return bits == 32 ? 2 : bits == 4 ? 8 : 4; }
 
 // Its operands are in memory as those of a dense one (see TensorInstruction), where A has the half of k that is stored.
 // `metadata`: a word for each thread. B of wgmma: core matrices of 128 bytes, one behind the other along k.
@@ -21,7 +21,7 @@ struct SparseInstruction {
 
   int threads() const { return m == 64 ? 128 : 32; }
   bool is_ordered() const { return opcode.find("ordered") != std::string::npos; }
-  int chunk() const { return chunk_of(a.bits); }
+  int group() const { return group_of(a.bits); }
 
   // 32-bit words of a block's operands.
   size_t words_a() const { return words(m * k / 2, a); }

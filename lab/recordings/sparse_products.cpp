@@ -1,5 +1,5 @@
 // What tensor cores make of a sparse A and random numbers: every instruction of the list, once for each kind of
-// numbers.
+// numbers. Ordered metadata, selectors above 0 and A in shared memory are tried with the first kind only.
 //
 //     sparse_products RECORDING [OUT]   see recorder.h; the inputs do not depend on the recording, which may be empty
 //
@@ -20,7 +20,7 @@ std::vector<uint32_t> metadata(const SparseInstruction& instruction, sim::Random
     for (int shift = 0; shift < 32; shift += 4) {
       const uint32_t first = static_cast<uint32_t>(random.below(4)), second = (first + 1 + random.below(3)) % 4;
       const uint32_t pair = instruction.is_ordered() && first > second ? second | first << 2 : first | second << 2;
-      word |= (instruction.chunk() == 2 ? (random.below(2) ? 0xe : 0x4) : pair) << shift;
+      word |= (instruction.group() == 2 ? (random.below(2) ? 0xe : 0x4) : pair) << shift;
     }
   }
   return words;
@@ -44,11 +44,11 @@ std::string line(const SparseInstruction& instruction, const recorder::Kind& kin
 recorder::Lines again(const recorder::Lines&) {
   recorder::Lines lines = {"opcode,selector,a,kind,d"};
   for (const SparseInstruction& instruction : sparse_instructions()) {
-    const bool once = instruction.is_ordered() || instruction.shared_a || instruction.selector > 0;
+    const bool first_kind_only = instruction.is_ordered() || instruction.shared_a || instruction.selector > 0;
     const auto add = [&](const auto& kinds) {
       for (const recorder::Kind& kind : kinds) {
         lines.push_back(line(instruction, kind));
-        if (once) break;
+        if (first_kind_only) break;
       }
     };
     if (instruction.a.is_whole())

@@ -79,7 +79,7 @@ __device__ void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t b) {
 #undef WGMMA_NAMES
 #undef WGMMA
 
-// The same with a sparse A: every chunk of it holds the elements that `metadata` names.
+// The same with a sparse A: every group of neighbours along k has the elements that `metadata` names.
 #define WGMMA "wgmma.mma_async.sp.sync.aligned.m64n128k%64.f32.%65.%65 " NAMES_64 ", "
 #define WGMMA_NAMES "C"(Type::sparse_depth), "C"(Type::name)
 template <class Type, bool mn_major>
@@ -108,7 +108,7 @@ __device__ void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t b, uin
 #undef SUMS_64
 #undef SUMS_8
 
-// What a product with a sparse A stores of each chunk of A: its first half, or its second one.
+// What a product with a sparse A stores of each group of neighbours in A: its first half, or its second one.
 constexpr uint32_t FIRST_HALF = 0x44444444, SECOND_HALF = 0xeeeeeeee;
 
 // Fills the region with one digit of each element's number, multiplies the operand at `probed` with the identity, and
@@ -127,10 +127,10 @@ __global__ void read_operand(Descriptor probed, int pass, Digits digits, uint32_
   }
   // The identity as B: K-major lines of 16 bytes, eight columns one after the other, two or four such matrices along k.
   // Where A is sparse, column j has its one in the row that A's stored element j meets.
-  constexpr int MATRICES = sparse ? 4 : 2, HALF_CHUNK = Type::bytes == 4 ? 1 : 2;
+  constexpr int MATRICES = sparse ? 4 : 2, HALF_GROUP = Type::bytes == 4 ? 1 : 2;
   for (int word = threadIdx.x; word < IDENTITY / 4; word += THREADS) {
     const int column = word / (32 * MATRICES) * 8 + word % 32 / 4, k = (word / 32 % MATRICES * 4 + word % 4) * PER_WORD;
-    const int met = sparse ? column / HALF_CHUNK * (2 * HALF_CHUNK) + column % HALF_CHUNK : column;
+    const int met = sparse ? column / HALF_GROUP * (2 * HALF_GROUP) + column % HALF_GROUP : column;
     uint32_t bits = 0;
     for (int i = 0; i < PER_WORD; ++i) bits |= k + i == met ? digits.of[1] << BITS * i : 0;
     words[REGION / 4 + word] = bits;

@@ -84,9 +84,9 @@ std::vector<float> multiplied(const Layout& layout, int step, int pass, uint32_t
 // on its metadata.
 template <class Type, bool sparse>
 int met_k(int row, uint32_t metadata) {
-  constexpr int HALF_CHUNK = Type::bytes == 4 ? 1 : 2;
+  constexpr int HALF_GROUP = Type::bytes == 4 ? 1 : 2;
   if (!sparse) return row;
-  return row / HALF_CHUNK * (2 * HALF_CHUNK) + row % HALF_CHUNK + (metadata == SECOND_HALF ? HALF_CHUNK : 0);
+  return row / HALF_GROUP * (2 * HALF_GROUP) + row % HALF_GROUP + (metadata == SECOND_HALF ? HALF_GROUP : 0);
 }
 
 template <class Type, bool of_b, bool mn_major, bool sparse>

@@ -1,8 +1,9 @@
 /// A matrix A of which only half is stored: what mma.sp and wgmma.mma_async.sp multiply (PTX ISA 9.7.14.6, 9.7.15.6).
 ///
-/// Along k, A is made of chunks. Of a chunk half is stored: two of four elements, of 4-bit integers two pairs of four,
-/// of tf32 one of two. Four bits of metadata say where they were: the index of the first (bits 0 and 1) and of the
-/// second one. Of tf32 there are two such values, 0b0100 for the first element and 0b1110 for the second.
+/// Along k, A is made of groups, which PTX calls chunks. Of a group half is stored: two of four elements, of 4-bit
+/// integers two pairs of four, of tf32 one of two. Four bits of metadata say where they were: the index of the first
+/// (bits 0 and 1) and of the second one. Of tf32 there are two such values, 0b0100 for the first element and 0b1110 for
+/// the second.
 #pragma once
 
 #include <array>
@@ -23,10 +24,10 @@ struct Sparsity {
   bool ordered = false;  ///< the index of the first has to be the lower one
 
   constexpr uint32_t stored() const { return depth / 2u; }
-  constexpr uint32_t chunk() const { return element_bits == 32 ? 2 : element_bits == 4 ? 8 : 4; }
-  constexpr uint32_t chunks() const { return depth / chunk(); }
+  constexpr uint32_t group() const { return element_bits == 32 ? 2 : element_bits == 4 ? 8 : 4; }
+  constexpr uint32_t groups() const { return depth / group(); }
   /// Lanes of four that hold the metadata of two rows.
-  constexpr uint32_t holders() const { return chunks() / 4; }
+  constexpr uint32_t holders() const { return groups() / 4; }
   constexpr uint32_t selectors() const { return 4 / holders(); }
 };
 

@@ -16,12 +16,12 @@ struct Field {
 };
 
 /// As recorded on an H200: four neighbouring lanes hold what belongs to their rows, r and r + 8. Of factors of 16 and
-/// 32 bits a lane has four chunks of both rows, row r in its lower half; of smaller ones eight chunks of one row, and
+/// 32 bits a lane has four groups of both rows, row r in its lower half; of smaller ones eight groups of one row, and
 /// the lane after it those of the other.
-Field field_of(const Sparsity& sparsity, uint32_t row, uint32_t chunk) {
+Field field_of(const Sparsity& sparsity, uint32_t row, uint32_t group) {
   const uint32_t first = row % 8 * 4 + sparsity.selector * sparsity.holders();
-  if (sparsity.element_bits >= 16) return {first + chunk / 4, row / 8 * 16 + chunk % 4 * 4};
-  return {first + chunk / 8 * 2 + row / 8, chunk % 8 * 4};
+  if (sparsity.element_bits >= 16) return {first + group / 4, row / 8 * 16 + group % 4 * 4};
+  return {first + group / 8 * 2 + row / 8, group % 8 * 4};
 }
 
 constexpr uint32_t first_of_two = 0b0100, second_of_two = 0b1110;  // of tf32
@@ -53,9 +53,9 @@ Places places(const Sparsity& sparsity, const Metadata& metadata) {
   const uint32_t together = sparsity.element_bits == 4 ? 2 : 1;  // elements that one index places
   for (uint32_t row = 0; row < 16; ++row) {
     uint8_t* to = made.k[row];
-    for (uint32_t chunk = 0; chunk < sparsity.chunks(); ++chunk) {
-      const Field field = field_of(sparsity, row, chunk);
-      const uint32_t bits = metadata[field.lane] >> field.bit & 15, first = chunk * sparsity.chunk();
+    for (uint32_t group = 0; group < sparsity.groups(); ++group) {
+      const Field field = field_of(sparsity, row, group);
+      const uint32_t bits = metadata[field.lane] >> field.bit & 15, first = group * sparsity.group();
       if (sparsity.element_bits == 32) {
         *to++ = static_cast<uint8_t>(first + (bits == second_of_two));
         continue;
@@ -77,17 +77,17 @@ Met met_rows(const Places& places, uint32_t stored) {
 
 void check_metadata(Warp& warp, const Sparsity& sparsity, const Metadata& metadata) {
   for (uint32_t row = 0; row < 16; ++row) {
-    for (uint32_t chunk = 0; chunk < sparsity.chunks(); ++chunk) {
-      const Field field = field_of(sparsity, row, chunk);
+    for (uint32_t group = 0; group < sparsity.groups(); ++group) {
+      const Field field = field_of(sparsity, row, group);
       const uint32_t bits = metadata[field.lane] >> field.bit & 15;
       const std::string why = mistake(sparsity, bits);
       if (why.empty()) continue;
       Block& block = warp.block;
       return block.report(Finding::metadata, warp.here(), nowhere, [&] {
-        const uint32_t first = chunk * sparsity.chunk();
+        const uint32_t first = group * sparsity.group();
         return block.what_it_does(warp, field.lane) + ": bits " + std::to_string(field.bit) + " to " +
                std::to_string(field.bit + 3) + " of its sparsity metadata, which place row " + std::to_string(row) +
-               ", k " + std::to_string(first) + " to " + std::to_string(first + sparsity.chunk() - 1) + ", are " +
+               ", k " + std::to_string(first) + " to " + std::to_string(first + sparsity.group() - 1) + ", are " +
                binary(bits) + ": " + why;
       });
     }
@@ -98,7 +98,7 @@ uint8_t selector_operand(Builder& builder, size_t operand, const Sparsity& spars
   const uint64_t selector = builder.immediate(builder.operands()[operand]);
   if (selector < sparsity.selectors()) return static_cast<uint8_t>(selector);
   builder.refuse("operand " + std::to_string(operand + 1) + ", the sparsity selector, has to be " +
-                 (sparsity.selectors() == 1   ? "0: all four lanes of a group hold metadata"
+                 (sparsity.selectors() == 1   ? "0: all lanes hold metadata"
                   : sparsity.selectors() == 2 ? "0 or 1: the first or the second two lanes of four hold the metadata"
                                               : "0 to 3: one lane of four holds the metadata"));
 }

@@ -1,7 +1,7 @@
 /// mma.sp and mma.sp::ordered_metadata: products of a sparse A (PTX ISA 9.7.14.6). One stored element of A meets one
 /// row of B, so that half of k is multiplied. In the order in which the machine code of sm_90 adds:
 ///   - A product of f16, bf16 or tf32 is one instruction, whatever its depth.
-///   - Of FP8 it is two of f16: of the chunks of A with even numbers, from zero, and then of the others on top. C is
+///   - Of FP8 it is two of f16: of the groups of A with even numbers, from zero, and then of the others on top. C is
 ///     added last, as by an `add`.
 ///   - Sums of integers are exact, and wrap around or are cut off at the ends of s32 once.
 #include <algorithm>

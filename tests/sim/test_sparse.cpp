@@ -70,7 +70,7 @@ void expect_sums(const Instruction& instruction, std::mt19937& random) {
   }
   const uint32_t bits = instruction.bits, depth = instruction.depth, per = 32 / bits;
   std::vector<uint32_t> registers(held * 32);
-  std::fill(registers.end() - 32, registers.end(), 0u);  // of every chunk the first element twice
+  std::fill(registers.end() - 32, registers.end(), 0u);  // of every group the first element twice
   const auto put = [&](uint32_t reg, uint32_t lane, uint32_t element, uint32_t value) {
     const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
     registers[reg * 32 + lane] |= (value & mask) << element * bits;
@@ -240,7 +240,7 @@ TEST(SparseMistakes, SelectorsThatNameNoLanes) {
   EXPECT_EQ(with({".f32.f16.f16.f32", 16, 16}, 3), "");
   expect_text(with({".f32.f16.f16.f32", 16, 16}, 4), "operand 6, the sparsity selector, has to be 0 to 3");
   expect_text(with({".f32.f16.f16.f32", 32, 16}, 2), "operand 6, the sparsity selector, has to be 0 or 1");
-  expect_text(with({".s32.s8.s8.s32", 64, 8}, 1), "operand 6, the sparsity selector, has to be 0: all four lanes");
+  expect_text(with({".s32.s8.s8.s32", 64, 8}, 1), "operand 6, the sparsity selector, has to be 0: all lanes");
   const std::string wgmma = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 " + q_list(0, 4) + ", 0, 0, %q8, ";
   EXPECT_EQ(refused(wgmma + "1, %p1, 1, 1, 0, 0;"), "");
   expect_text(refused(wgmma + "2, %p1, 1, 1, 0, 0;"), "operand 5, the sparsity selector, has to be 0 or 1");
