@@ -96,8 +96,8 @@ constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
   return result;
 }
 
-/// What the lanes hold of an operand, by the size of its elements. Of less than 8 bits, so many lie along k where a
-/// fragment of the rest of the depth has bytes.
+/// What the lanes hold of an operand, by the size of its elements. Those of 4 bits lie two by two along k where a
+/// fragment of half the depth has bytes; single bits lie eight by eight.
 class HeldElements {
  public:
   constexpr HeldElements(MmaShape shape, Role role, uint32_t element_bits)

@@ -4,8 +4,8 @@
 /// A and B from `.shared` by ldmatrix, up to four matrices of f16 and bf16 at a time, up to two of 8-bit integers;
 /// everything else by loads and stores of 4 bytes per lane (f64: of 8), or of twice as many where the two elements of
 /// an accumulator of 32 or 64 bits lie side by side. Matrices of 16-bit elements whose lines lie across memory's are
-/// turned over between registers; 8-bit integers are then loaded one by one. Elements of 4 bits and
-/// single bits have no such layout: they are loaded as bytes that hold two each, or eight.
+/// turned over between registers; 8-bit integers are then loaded one by one. 4-bit integers and single
+/// bits have no such layout: they are loaded as bytes that hold two each, or eight.
 #include <algorithm>
 #include <cstring>
 

@@ -28,7 +28,7 @@ struct PairProduct {
 };
 
 /// One of the four: A by rows, B by columns, and C.
-struct Operands4 {
+struct Matrices {
   f32 a[side][depth], b[side][depth], c[side][side];
 };
 
@@ -101,14 +101,14 @@ void write_sums(Warp& warp, const uint32_t* registers, uint32_t pair, bool wide,
 void multiply_pairs(Warp& warp, const PairProduct& product) {
   if (!whole_warp(warp)) return;
   const uint32_t* const lists = warp.block.program.operand_lists.data();
-  std::array<Operands4, pairs> all;  // registers of D may be those of A, B or C
+  std::array<Matrices, pairs> all;  // registers of D may be those of A, B or C
   for (uint32_t pair = 0; pair < pairs; ++pair) {
     read_factor(warp, lists + product.a, pair, product.a_by_rows, all[pair].a);
     read_factor(warp, lists + product.b, pair, !product.b_by_rows, all[pair].b);
     read_sums(warp, lists + product.c, pair, product.wide_c, all[pair].c);
   }
   for (uint32_t pair = 0; pair < pairs; ++pair) {
-    Operands4& each = all[pair];
+    Matrices& each = all[pair];
     for (uint32_t row = 0; row < side; ++row) {
       for (uint32_t col = 0; col < side; ++col)
         each.c[row][col] = sum_of(each.a[row], each.b[col], each.c[row][col], product.wide_d);
