@@ -99,11 +99,11 @@ f64 rounded(int rounding, f64 a, f64 b, f64 c) {
   return opaque(std::fma(opaque(a), opaque(b), opaque(c)));
 }
 
-/// a·b + c. As recorded, a NaN of c stays the one it is, only quiet, and what has no value is the negative NaN without
-/// a payload. Which of several NaN stays was not recorded.
+/// a·b + c. As recorded, a NaN stays the one it is, only quiet: of several that of b, else that of c. What has no value
+/// is the negative NaN without a payload.
 f64 fused(f64 a, f64 b, f64 c, int rounding) {
   constexpr u64 quiet = u64{1} << 51, no_value = 0xfff8000000000000u;
-  for (const f64 each : {c, a, b})
+  for (const f64 each : {b, c, a})
     if (std::isnan(each)) return std::bit_cast<f64>(std::bit_cast<u64>(each) | quiet);
   const f64 sum = rounding == FE_TONEAREST ? std::fma(a, b, c) : rounded(rounding, a, b, c);
   return std::isnan(sum) ? std::bit_cast<f64>(no_value) : sum;
