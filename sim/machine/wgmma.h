@@ -36,7 +36,7 @@ struct Wgmma {
   Sum sum;
   bool a_in_registers, negates, a_transposed, b_transposed, saturates;
 
-  uint32_t k() const { return 32 / bytes_of(a_type); }
+  uint32_t k() const { return a_type == Factor::b1 ? 256 : 32 / bytes_of(a_type); }
   uint32_t sum_registers() const { return columns / 8 * (sum == Sum::f16 ? 2 : 4); }
 };
 

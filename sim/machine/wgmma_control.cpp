@@ -33,7 +33,8 @@ Factor factor_named(std::string_view name) {
          : name == "e4m3" ? Factor::e4m3
          : name == "e5m2" ? Factor::e5m2
          : name == "s8"   ? Factor::s8
-                          : Factor::u8;
+         : name == "u8"   ? Factor::u8
+                          : Factor::b1;
 }
 
 /// wgmma.mma_async.sync.aligned.SHAPE.D.A.B
@@ -96,7 +97,9 @@ void build_multiply(Builder& builder) {
     table.add(shape + "k16.f32.bf16.bf16", multiply);
     table.add(shape + "k8.f32.tf32.tf32", multiply);
     table.add(shape + "k32.{f16,f32}.{e4m3,e5m2}.{e4m3,e5m2}", multiply);
-    if (n == 24 || n == 8 || n % 16 == 0) table.add(shape + "k32.s32.{s8,u8}.{s8,u8}{,.satfinite}", multiply);
+    if (n != 24 && n != 8 && n % 16 != 0) continue;
+    table.add(shape + "k32.s32.{s8,u8}.{s8,u8}{,.satfinite}", multiply);
+    table.add(shape + "k256.s32.b1.b1.and.popc", multiply);
   }
   const auto add = [&]<auto function>(const std::string& name, Build build) {
     table.add(name, {"", Class::barrier, handle_together<every_lane<Groups>, function>, build});

@@ -1,4 +1,4 @@
-/// Products of 8-bit integers by wgmma: exact, and so without tiles of widened factors.
+/// Products of 8-bit integers and of single bits by wgmma: exact, and so without tiles of widened factors.
 #include <bit>
 #include <cstring>
 
@@ -19,6 +19,17 @@ void widen_line(Factor type, const uint16_t (&first)[8], const uint16_t (&second
     to[k] = type == Factor::s8 ? static_cast<s16>(static_cast<s8>(bytes[k])) : static_cast<s16>(bytes[k]);
 }
 
+/// Of single bits: how many are set in both, eight to a byte.
+s32 sum_of(const s16 (&row)[depth], const s16 (&column)[depth], bool of_bits) {
+  s32 sum = 0;
+  if (of_bits) {
+    for (uint32_t k = 0; k < depth; ++k) sum += std::popcount(static_cast<u16>(row[k] & column[k]));
+  } else {
+    for (uint32_t k = 0; k < depth; ++k) sum += row[k] * column[k];
+  }
+  return sum;
+}
+
 }  // namespace
 
 void Products::run_integers(uint32_t warp, Product& product) {
@@ -35,8 +46,7 @@ void Products::run_integers(uint32_t warp, Product& product) {
     widen_line(wgmma.b_type, halves[0].at[column % 8], halves[1].at[column % 8], factors);
     for (uint32_t row = 0; row < 16; ++row) {
       f32& bits = product.sums->tiles[column / 8].at[row % 8][column % 8][row / 8];
-      s32 sum = 0;
-      for (uint32_t k = 0; k < depth; ++k) sum += rows[row][k] * factors[k];
+      const s32 sum = sum_of(rows[row], factors, wgmma.a_type == Factor::b1);
       bits = std::bit_cast<f32>(accumulated(product.adds ? std::bit_cast<s32>(bits) : 0, sum, wgmma.saturates));
     }
   }
