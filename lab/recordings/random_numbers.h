@@ -17,14 +17,16 @@ inline uint64_t seed_of(const std::string& text) {
   return hash;
 }
 
-// How far the exponents of floating-point numbers lie from that of 1, and whether there are numbers of every other
-// kind among them; for whole numbers, whether the sums are near the ends of their range.
+// How far the exponents of floating-point numbers lie from that of 1, whether there are numbers of every other kind
+// among them, and whether many are NaN, each with bits of its own; for whole numbers, whether the sums are near the
+// ends of their range.
 struct Kind {
   const char* name;
   int farthest;
-  bool special;
+  bool special, nans = false;
 };
 inline constexpr Kind OF_FLOATING[] = {{"near", 2, false}, {"far", 12, false}, {"special", 12, true}};
+inline constexpr Kind OF_DOUBLES = {"nans", 2, false, true};  // other types have one NaN only as a result
 inline constexpr Kind OF_WHOLE[] = {{"any", 0, false}, {"ends", 0, true}};
 
 // The bits of a random floating-point number.
@@ -40,6 +42,7 @@ inline uint64_t floating(const Number& type, const Kind& kind, sim::Random& rand
   if (kind.special && chance >= 2 && chance < 8) exponent = 0;  // subnormal
   if (kind.special && chance == 8 && random.below(4) == 0)      // infinity or NaN
     exponent = (uint64_t{1} << type.exponent_bits) - 1, mantissa = random.below(2) * mantissa;
+  if (kind.nans && random.below(8) == 0) exponent = (uint64_t{1} << type.exponent_bits) - 1;
   return (sign << type.exponent_bits | exponent) << type.mantissa_bits << unused | mantissa << unused;
 }
 

@@ -30,6 +30,7 @@ recorder::Lines again(const recorder::Lines&) {
       for (const Kind& kind : recorder::OF_WHOLE) lines.push_back(line(instruction, kind));
     else
       for (const Kind& kind : recorder::OF_FLOATING) lines.push_back(line(instruction, kind));
+    if (instruction.a.bits == 64) lines.push_back(line(instruction, recorder::OF_DOUBLES));
   }
   return lines;
 }

@@ -29,7 +29,7 @@ struct SparseProduct {
   /// Registers of A, and of B: half of A is stored, and it has twice B's lines.
   uint32_t registers() const { return sparsity.depth * sparsity.element_bits / 128u; }
   uint32_t sum_registers() const { return sum == Sum::f16 ? 2 : 4; }
-  MmaShape stored_shape() const { return {shape.m, shape.n, static_cast<uint8_t>(sparsity.stored())}; }
+  MmaShape stored_shape() const { return {shape.m, shape.n, static_cast<uint16_t>(sparsity.stored())}; }
 };
 
 /// Before the product: reports what is wrong, and writes down who holds what.
@@ -157,9 +157,10 @@ void build(Builder& builder) {
   if (operands.size() != 6) builder.refuse("6 operands are needed");
   auto& made = builder.made<SparseProduct>();
   const std::string_view a_type = parts[parts.size() - 3], b_type = parts[parts.size() - 2], sum = parts.back();
-  made.shape = {16, 8, static_cast<uint8_t>(std::stoul(std::string(parts[4].substr(parts[4].find('k') + 1))))};
+  made.shape = {16, 8, static_cast<uint16_t>(std::stoul(std::string(parts[4].substr(parts[4].find('k') + 1))))};
   made.sum = sum == "f16" ? Sum::f16 : sum == "f32" ? Sum::f32 : Sum::s32;
-  made.sparsity = {.depth = made.shape.k, .element_bits = 0, .ordered = builder.has("sp::ordered_metadata")};
+  made.sparsity = {
+      .depth = static_cast<uint8_t>(made.shape.k), .element_bits = 0, .ordered = builder.has("sp::ordered_metadata")};
   if (made.sum == Sum::s32) {
     made.sparsity.element_bits = a_type.back() == '4' ? 4 : 8;
     made.signed_a = a_type.front() == 's';

@@ -38,8 +38,9 @@ void transpose(const Matrix& from, Matrix& to);
 void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed);
 
 /// What a tensor core multiplies, and what it adds in.
-enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
+enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, b1 };
 enum class Sum : uint8_t { f16, f32, s32 };
+/// Of an element; of single bits, of eight.
 constexpr uint32_t bytes_of(Factor factor) {
   return factor == Factor::tf32 ? 4 : factor == Factor::f16 || factor == Factor::bf16 ? 2 : 1;
 }

@@ -42,7 +42,7 @@ struct Wgmma {
   uint32_t metadata;  ///< register
   Sparsity sparsity;
 
-  uint32_t stored_k() const { return 32 / bytes_of(a_type); }  ///< of A
+  uint32_t stored_k() const { return a_type == Factor::b1 ? 256 : 32 / bytes_of(a_type); }  ///< of A
   uint32_t k() const { return sparse ? 2 * stored_k() : stored_k(); }
   uint32_t chunks_of_b() const { return sparse ? 4 : 2; }   ///< 16 bytes of k each
   uint32_t tiles_of_b() const { return k() > 32 ? 2 : 1; }  ///< along k

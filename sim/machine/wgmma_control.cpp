@@ -89,6 +89,7 @@ void build_multiply(Builder& builder) {
       if (n != 24 && n != 8 && n % 16 != 0) continue;
       table.add(shape + of_1 + ".s32.{s8,u8}.{s8,u8}{,.satfinite}", multiply);
       table.add(shape + of_1 + ".satfinite.s32.{s8,u8}.{s8,u8}", multiply);
+      if (bytes_of_k == 32) table.add(shape + "k256.s32.b1.b1.and.popc", multiply);
     }
   };
   add_products("wgmma.mma_async", 32);

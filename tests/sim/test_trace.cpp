@@ -180,6 +180,25 @@ TEST(Trace, SaysWhichStoredElementsALaneHolds) {
             (Elements{{2, 1}, {3, 1}, {10, 1}, {11, 1}, {18, 1}, {19, 1}, {26, 1}, {27, 1}}));
 }
 
+// PTX ISA, "Matrix Fragments for mma.m16n8k256": 32 neighbouring bits in each register.
+TEST(Trace, SaysWhichBitsALaneHolds) {
+  std::array<uint32_t, 32> array{};
+  Trace trace(0, 8);
+  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%r2, %r3, "
+                             "%r4, %r5}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};\n"),
+                      {.trace = &trace}, array);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const TracedFragment &a = trace.fragments().at("mma.m16n8k256.a.1"), &b = trace.fragments().at("mma.m16n8k256.b.1");
+  EXPECT_EQ(a.cols, 256u);
+  EXPECT_EQ(b.rows, 256u);
+  ASSERT_EQ(a.elements[7].size(), 128u);
+  for (uint32_t i = 0; i < 128; ++i) {
+    EXPECT_EQ(a.elements[7][i], (TracedFragment::Element{i / 32 % 2 == 0 ? 1 : 9, 96 + i % 32 + i / 64 * 128}));
+  }
+  for (uint32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(b.elements[7][i], (TracedFragment::Element{96 + i % 32 + i / 32 * 128, 1}));
+}
+
 // PTX ISA, "Matrix Fragments for mma.m16n8k64": eight neighbouring integers of 4 bits in each register.
 TEST(Trace, SaysWhichIntegersALaneHolds) {
   std::array<uint32_t, 32> array{};
