@@ -269,8 +269,11 @@ TEST(SparseMistakes, FormsThatDoNotExist) {
 }
 
 TEST(Sparse, SatfiniteOfWgmmaMayStandInTwoPlaces) {
-  for (const std::string opcode : {"m64n8k64.satfinite.s32.s8.u8", "m64n8k64.s32.s8.u8.satfinite"})
-    EXPECT_EQ(refused("wgmma.mma_async.sp.sync.aligned." + opcode + " " + q_list(0, 4) + ", 0, 0, %q8, 0, %p1;"), "");
+  for (const std::string types : {".satfinite.s32.s8.u8 ", ".s32.s8.u8.satfinite "}) {
+    const std::string sums = types + q_list(0, 4) + ", 0, 0, ";
+    EXPECT_EQ(refused("wgmma.mma_async.sp.sync.aligned.m64n8k64" + sums + "%q8, 0, %p1;"), "");
+    EXPECT_EQ(refused("wgmma.mma_async.sync.aligned.m64n8k32" + sums + "%p1;"), "");
+  }
 }
 
 }  // namespace
