@@ -8,7 +8,6 @@
 // a process of its own, because one that the hardware refuses leaves the process without a GPU. Exit code 77 without a
 // GPU of compute capability 9; runs in the simulator as well.
 
-#include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <sys/wait.h>
@@ -24,28 +23,16 @@
 #include "common/device/check.h"
 #include "lab/recordings/copies.h"
 #include "lab/recordings/tensor_copy_kernels.h"
+#include "lab/recordings/tensor_maps.h"
 
 namespace {
 
 constexpr int EXIT_DIFFERENT = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77, EXIT_REFUSED = 3, EXIT_TRAPPED = 4;
 constexpr int THREADS = 128;
 
-struct Type {
-  const char* name;
-  int bytes;
-  CUtensorMapDataType type;
-  bool floating;
-};
-constexpr Type TYPES[] = {
-    {"u8", 1, CU_TENSOR_MAP_DATA_TYPE_UINT8, false},     {"u16", 2, CU_TENSOR_MAP_DATA_TYPE_UINT16, false},
-    {"u32", 4, CU_TENSOR_MAP_DATA_TYPE_UINT32, false},   {"f16", 2, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, true},
-    {"bf16", 2, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, true}, {"f32", 4, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, true}};
-
-const Type& type_of(const RecordedCopy& copy) {
-  for (const Type& type : TYPES)
-    if (copy.type == type.name) return type;
-  throw BadInput("no type is called " + copy.type);
-}
+using recorder::encoded;
+using recorder::Type;
+using recorder::type_of;
 
 // --- values ---
 
@@ -102,33 +89,6 @@ std::vector<int> counts(const RecordedCopy& copy) {
   for (size_t i = 1; i < result.size(); ++i)
     result[i] = (copy.box[i] + copy.element_strides[i] - 1) / copy.element_strides[i];
   return result;
-}
-
-// The tensor map, or nothing where cuTensorMapEncodeTiled refuses it.
-bool encoded(const RecordedCopy& copy, void* tensor, CUtensorMap& map) {
-  using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                              const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
-                              CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
-  if (function == nullptr) throw CudaError("the driver has no cuTensorMapEncodeTiled");
-  const std::vector<cuuint64_t> sizes(copy.sizes.begin(), copy.sizes.end());
-  const std::vector<cuuint32_t> box(copy.box.begin(), copy.box.end());
-  const std::vector<cuuint32_t> steps(copy.element_strides.begin(), copy.element_strides.end());
-  std::vector<cuuint64_t> strides;
-  cuuint64_t stride = static_cast<cuuint64_t>(type_of(copy).bytes);
-  for (const cuuint64_t size : sizes) strides.push_back(stride *= size);
-  const CUtensorMapSwizzle swizzle = copy.swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                                     : copy.swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                     : copy.swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
-                                                          : CU_TENSOR_MAP_SWIZZLE_NONE;
-  const auto fill =
-      copy.fill == "nan" ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
-  return reinterpret_cast<Encode>(function)(&map, type_of(copy).type, static_cast<cuuint32_t>(sizes.size()), tensor,
-                                            sizes.data(), strides.data(), box.data(), steps.data(),
-                                            CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                            fill) == CUDA_SUCCESS;
 }
 
 struct DeviceBytes {

@@ -46,6 +46,7 @@ SHAPE(16, 8, 8)
 SHAPE(16, 8, 16)
 SHAPE(16, 8, 32)
 SHAPE(16, 8, 64)
+SHAPE(16, 8, 128)
 SHAPE(16, 16, 8)
 SHAPE(16, 16, 16)
 SHAPE(32, 8, 16)
@@ -53,6 +54,7 @@ SHAPE(8, 32, 16)
 SHAPE(64, 8, 8)
 SHAPE(64, 8, 16)
 SHAPE(64, 8, 32)
+SHAPE(64, 8, 64)
 #undef SHAPE
 
 struct Wraps {

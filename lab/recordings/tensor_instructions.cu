@@ -1,5 +1,5 @@
 // The list of instructions: every dense combination of types and shapes that PTX has for compute capability 9.0, but
-// for products of single bits and the old m8n8k4 of f16.
+// for those in rare_instructions.cu.
 #include "common/device/check.h"
 #include "lab/recordings/tensor_instruction_kernels.h"
 #include "lab/recordings/tensor_instructions.h"

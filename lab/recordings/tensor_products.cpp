@@ -4,69 +4,19 @@
 //
 // A line is `opcode,kind,d`: d's 32-bit words in hexadecimal digits, as tensor_instructions.h orders them. The inputs
 // are drawn from a generator whose seed is made of the opcode and the kind.
+#include "lab/recordings/random_numbers.h"
 #include "lab/recordings/recorder.h"
 #include "lab/recordings/tensor_instructions.h"
-#include "sim/base/random.h"
 
 namespace {
 
-// FNV-1a.
-uint64_t seed_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3u;
-  return hash;
-}
-
-// How far the exponents of floating-point numbers lie from that of 1, and whether there are numbers of every other
-// kind among them; for whole numbers, whether the sums are near the ends of their range.
-struct Kind {
-  const char* name;
-  int farthest;
-  bool special;
-};
-constexpr Kind OF_FLOATING[] = {{"near", 2, false}, {"far", 12, false}, {"special", 12, true}};
-constexpr Kind OF_WHOLE[] = {{"any", 0, false}, {"ends", 0, true}};
-
-// The bits of a random floating-point number.
-uint64_t floating(const Number& type, const Kind& kind, sim::Random& random) {
-  const int bias = (1 << (type.exponent_bits - 1)) - 1,
-            unused = type.bits - 1 - type.exponent_bits - type.mantissa_bits;
-  const int farthest = std::min(kind.farthest, bias - 1);
-  uint64_t exponent = static_cast<uint64_t>(bias - farthest) + random.below(static_cast<uint64_t>(2 * farthest + 1));
-  uint64_t mantissa = random.below(uint64_t{1} << type.mantissa_bits);
-  const uint64_t sign = random.below(2);
-  const uint64_t chance = random.below(64);
-  if (chance < 2) exponent = mantissa = 0;
-  if (kind.special && chance >= 2 && chance < 8) exponent = 0;  // subnormal
-  if (kind.special && chance == 8 && random.below(4) == 0)      // infinity or NaN
-    exponent = (uint64_t{1} << type.exponent_bits) - 1, mantissa = random.below(2) * mantissa;
-  return (sign << type.exponent_bits | exponent) << type.mantissa_bits << unused | mantissa << unused;
-}
-
-// A whole number's bits. Sums of special kind lie so near to an end of their range that some of them leave it.
-uint64_t whole(const Number& type, const Kind& kind, bool is_sum, sim::Random& random) {
-  const uint64_t bits = random.next() >> (64 - type.bits);
-  if (!is_sum) return bits;
-  if (!kind.special) return static_cast<uint32_t>(static_cast<int32_t>(bits) / 2);
-  const uint32_t from_end = static_cast<uint32_t>(bits & 0xffff);
-  return random.below(2) ? 0x7fffffff - from_end : 0x80000000 + from_end;
-}
-
-std::vector<uint32_t> numbers(const Number& type, const Kind& kind, size_t words, bool is_sum, sim::Random& random) {
-  std::vector<uint32_t> result(words);
-  for (size_t bit = 0; bit < 32 * words; bit += static_cast<size_t>(type.bits)) {
-    const uint64_t bits = type.is_whole() ? whole(type, kind, is_sum, random) : floating(type, kind, random);
-    result[bit / 32] |= static_cast<uint32_t>(bits) << bit % 32;
-    if (type.bits == 64) result[bit / 32 + 1] = static_cast<uint32_t>(bits >> 32);
-  }
-  return result;
-}
+using recorder::Kind;
 
 std::string line(const TensorInstruction& instruction, const Kind& kind) {
-  sim::Random random(seed_of(instruction.opcode + "," + kind.name));
-  const recorder::DeviceArray<uint32_t> a(numbers(instruction.a, kind, instruction.words_a(), false, random)),
-      b(numbers(instruction.b, kind, instruction.words_b(), false, random)),
-      c(numbers(instruction.c, kind, instruction.words_c(), true, random)), d(instruction.words_d());
+  sim::Random random(recorder::seed_of(instruction.opcode + "," + kind.name));
+  const recorder::DeviceArray<uint32_t> a(recorder::numbers(instruction.a, kind, instruction.words_a(), false, random)),
+      b(recorder::numbers(instruction.b, kind, instruction.words_b(), false, random)),
+      c(recorder::numbers(instruction.c, kind, instruction.words_c(), true, random)), d(instruction.words_d());
   instruction.run(1, a.data(), b.data(), c.data(), d.data());
   std::string text = instruction.opcode + "," + kind.name + ",";
   for (const uint32_t word : d.read()) text += recorder::hex(word, 8);
@@ -77,9 +27,10 @@ recorder::Lines again(const recorder::Lines&) {
   recorder::Lines lines = {"opcode,kind,d"};
   for (const TensorInstruction& instruction : tensor_instructions()) {
     if (instruction.a.is_whole())
-      for (const Kind& kind : OF_WHOLE) lines.push_back(line(instruction, kind));
+      for (const Kind& kind : recorder::OF_WHOLE) lines.push_back(line(instruction, kind));
     else
-      for (const Kind& kind : OF_FLOATING) lines.push_back(line(instruction, kind));
+      for (const Kind& kind : recorder::OF_FLOATING) lines.push_back(line(instruction, kind));
+    if (instruction.a.bits == 64) lines.push_back(line(instruction, recorder::OF_DOUBLES));
   }
   return lines;
 }

@@ -1,4 +1,4 @@
-// One wgmma m64n128 whose other operand is the identity.
+// One wgmma m64n128, dense or with a sparse A, whose other operand is the identity.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 constexpr int ROWS = 64, COLUMNS = 128, THREADS = 128;
 constexpr int REGION = 64 * 1024;       // bytes that the probed operand may lie in
-constexpr int IDENTITY = COLUMNS * 32;  // bytes of the other one, behind the region, where it is B
+constexpr int IDENTITY = COLUMNS * 64;  // bytes of the other one, behind the region, where it is B
 constexpr int ALIGNMENT = 1024;         // of the longest swizzle's pattern
 constexpr int SHARED_BYTES = REGION + IDENTITY + ALIGNMENT;
 
 struct Half {
-  static constexpr char name[] = "f16", depth[] = "16";
+  static constexpr char name[] = "f16", depth[] = "16", sparse_depth[] = "32";
   static constexpr int bytes = 2, exponent_bits = 5, mantissa_bits = 10, unused_bits = 0;
 };
 struct Tf32 {
-  static constexpr char name[] = "tf32", depth[] = "8";
+  static constexpr char name[] = "tf32", depth[] = "8", sparse_depth[] = "16";
   static constexpr int bytes = 4, exponent_bits = 8, mantissa_bits = 10, unused_bits = 13;
 };
 struct E4m3 {
-  static constexpr char name[] = "e4m3", depth[] = "32";
+  static constexpr char name[] = "e4m3", depth[] = "32", sparse_depth[] = "64";
   static constexpr int bytes = 1, exponent_bits = 4, mantissa_bits = 3, unused_bits = 0;
 };
 
@@ -78,14 +78,44 @@ __device__ void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t b) {
 }
 #undef WGMMA_NAMES
 #undef WGMMA
+
+// The same with a sparse A: every group of neighbours along k has the elements that `metadata` names.
+#define WGMMA "wgmma.mma_async.sp.sync.aligned.m64n128k%64.f32.%65.%65 " NAMES_64 ", "
+#define WGMMA_NAMES "C"(Type::sparse_depth), "C"(Type::name)
+template <class Type, bool mn_major>
+__device__ void multiply(float (&d)[64], uint64_t a, uint64_t b, uint32_t metadata) {
+  if constexpr (Type::bytes == 2)
+    asm volatile(WGMMA "%66, %67, %68, 0, 0, 1, 1, %69, 0;"
+                 : SUMS_64
+                 : WGMMA_NAMES, "l"(a), "l"(b), "r"(metadata), "n"(mn_major));
+  else
+    asm volatile(WGMMA "%66, %67, %68, 0, 0, 1, 1;" : SUMS_64 : WGMMA_NAMES, "l"(a), "l"(b), "r"(metadata));
+}
+template <class Type, bool mn_major>
+__device__ void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t b, uint32_t metadata) {
+  if constexpr (Type::bytes == 2)
+    asm volatile(WGMMA "{%66, %67, %68, %69}, %70, %71, 0, 0, 1, 1, %72;"
+                 : SUMS_64
+                 : WGMMA_NAMES, "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(metadata), "n"(mn_major));
+  else
+    asm volatile(WGMMA "{%66, %67, %68, %69}, %70, %71, 0, 0, 1, 1;"
+                 : SUMS_64
+                 : WGMMA_NAMES, "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(metadata));
+}
+#undef WGMMA_NAMES
+#undef WGMMA
 #undef NAMES_64
 #undef SUMS_64
 #undef SUMS_8
 
+// What a product with a sparse A stores of each group of neighbours in A: its first half, or its second one.
+constexpr uint32_t FIRST_HALF = 0x44444444, SECOND_HALF = 0xeeeeeeee;
+
 // Fills the region with one digit of each element's number, multiplies the operand at `probed` with the identity, and
-// writes D. `of_b`: the operand is B, otherwise A.
-template <class Type, bool of_b, bool mn_major>
-__global__ void read_operand(Descriptor probed, int pass, Digits digits, float* out) {
+// writes D. `of_b`: the operand is B, otherwise A. `metadata`: of a sparse A, 0 otherwise; of B only the rows are read
+// that it names.
+template <class Type, bool of_b, bool mn_major, bool sparse>
+__global__ void read_operand(Descriptor probed, int pass, Digits digits, uint32_t metadata, float* out) {
   constexpr int PER_WORD = 4 / Type::bytes, BITS = 8 * Type::bytes;
   extern __shared__ unsigned char dynamic[];
   unsigned char* const region = dynamic + (ALIGNMENT - shared_address(dynamic) % ALIGNMENT) % ALIGNMENT;
@@ -95,11 +125,14 @@ __global__ void read_operand(Descriptor probed, int pass, Digits digits, float* 
     for (int i = 0; i < PER_WORD; ++i) bits |= digits.of[(word * PER_WORD + i) >> 4 * pass & 15] << BITS * i;
     words[word] = bits;
   }
-  // The identity as B: K-major lines of 16 bytes, eight columns one after the other, two such matrices along k.
+  // The identity as B: K-major lines of 16 bytes, eight columns one after the other, two or four such matrices along k.
+  // Where A is sparse, column j has its one in the row that A's stored element j meets.
+  constexpr int MATRICES = sparse ? 4 : 2, HALF_GROUP = Type::bytes == 4 ? 1 : 2;
   for (int word = threadIdx.x; word < IDENTITY / 4; word += THREADS) {
-    const int column = word / 64 * 8 + word % 32 / 4, k = (word / 32 % 2 * 4 + word % 4) * PER_WORD;
+    const int column = word / (32 * MATRICES) * 8 + word % 32 / 4, k = (word / 32 % MATRICES * 4 + word % 4) * PER_WORD;
+    const int met = sparse ? column / HALF_GROUP * (2 * HALF_GROUP) + column % HALF_GROUP : column;
     uint32_t bits = 0;
-    for (int i = 0; i < PER_WORD; ++i) bits |= k + i == column ? digits.of[1] << BITS * i : 0;
+    for (int i = 0; i < PER_WORD; ++i) bits |= k + i == met ? digits.of[1] << BITS * i : 0;
     words[REGION / 4 + word] = bits;
   }
   const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * 16;
@@ -115,12 +148,15 @@ __global__ void read_operand(Descriptor probed, int pass, Digits digits, float* 
   asm volatile("" : "+r"(identity[0]), "+r"(identity[1]), "+r"(identity[2]), "+r"(identity[3]));
   wgmma_fence();
   const uint64_t descriptor = encoded(probed, shared_address(region));
-  if constexpr (of_b) {
+  const Descriptor of_identity{REGION, 128, 128 * MATRICES, 0, 0};
+  if constexpr (of_b && sparse)
+    multiply<Type, mn_major>(d, identity, descriptor, metadata);
+  else if constexpr (of_b)
     multiply<Type, mn_major>(d, identity, descriptor);
-  } else {
-    const Descriptor of_identity{REGION, 128, 256, 0, 0};
+  else if constexpr (sparse)
+    multiply<Type, mn_major>(d, descriptor, encoded(of_identity, shared_address(region)), metadata);
+  else
     multiply<Type, mn_major>(d, descriptor, encoded(of_identity, shared_address(region)));
-  }
   wgmma_commit();
   wgmma_wait<0>();
   for (int i = 0; i < 64; ++i) {

@@ -5,6 +5,7 @@
 //     cfg,id,operand,major,swizzle,type,rows,start,leading,stride,base_offset,k_steps,advance
 //     row,id,k_step,row,byte offsets for k = 0, 1, …: "first+step*count", or single ones
 //
+// The operand is A or B, or one of a product with a sparse A: `sparse A`, half of whose k is stored, or `sparse B`.
 // Lengths are in bytes, `start` counts from a 1024-byte boundary, and step s starts at start + s·advance. Of B a row is
 // a column. Of a recording only the cfg lines are needed: to record another descriptor, write such a line. Shared
 // memory holds, in four passes, the four hexadecimal digits of each element's number, and the other operand is the
@@ -18,7 +19,7 @@ constexpr int PASSES = 4;
 
 struct Layout {
   std::string line, id, type;
-  bool of_b, mn_major;
+  bool of_b, sparse, mn_major;
   int rows, steps;
   Descriptor descriptor;
   uint32_t advance;
@@ -30,7 +31,8 @@ Layout parsed(const std::string& line) {
   return {line,
           cells.at(1),
           cells.at(5),
-          cells.at(2) == "B",
+          cells.at(2).back() == 'B',
+          cells.at(2).rfind("sparse", 0) == 0,
           cells.at(3) == "MN",
           static_cast<int>(number(6)),
           static_cast<int>(number(11)),
@@ -66,30 +68,44 @@ Digits digits_of(int exponent_bits, int mantissa_bits, int unused_bits) {
 }
 
 // One instruction after another reads the operand: D for each pass.
-template <class Type, bool of_b, bool mn_major>
-std::vector<float> multiplied(const Layout& layout, int step, int pass) {
-  const auto kernel = read_operand<Type, of_b, mn_major>;
+template <class Type, bool of_b, bool mn_major, bool sparse>
+std::vector<float> multiplied(const Layout& layout, int step, int pass, uint32_t metadata) {
+  const auto kernel = read_operand<Type, of_b, mn_major, sparse>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
   Descriptor descriptor = layout.descriptor;
   descriptor.start += static_cast<uint32_t>(step) * layout.advance;
   const recorder::DeviceArray<float> d(ROWS * COLUMNS);
   const Digits digits = digits_of(Type::exponent_bits, Type::mantissa_bits, Type::unused_bits);
-  kernel<<<1, THREADS, SHARED_BYTES>>>(descriptor, pass, digits, d.data());
+  kernel<<<1, THREADS, SHARED_BYTES>>>(descriptor, pass, digits, metadata, d.data());
   return d.read();
 }
 
-template <class Type, bool of_b, bool mn_major>
+// Which k of B a row of D shows, if B is read by the identity as A. A sparse A meets half of the k, which half depends
+// on its metadata.
+template <class Type, bool sparse>
+int met_k(int row, uint32_t metadata) {
+  constexpr int HALF_GROUP = Type::bytes == 4 ? 1 : 2;
+  if (!sparse) return row;
+  return row / HALF_GROUP * (2 * HALF_GROUP) + row % HALF_GROUP + (metadata == SECOND_HALF ? HALF_GROUP : 0);
+}
+
+template <class Type, bool of_b, bool mn_major, bool sparse>
 void add_rows(const Layout& layout, recorder::Lines& lines) {
-  const int depth = 32 / Type::bytes;
+  const int stored = 32 / Type::bytes, depth = sparse && of_b ? 2 * stored : stored;
+  const std::vector<uint32_t> halves =
+      sparse && of_b ? std::vector<uint32_t>{FIRST_HALF, SECOND_HALF} : std::vector<uint32_t>{FIRST_HALF};
   for (int step = 0; step < layout.steps; ++step) {
     std::vector<std::vector<uint32_t>> elements(layout.rows, std::vector<uint32_t>(depth));
     for (int pass = 0; pass < PASSES; ++pass) {
-      const std::vector<float> d = multiplied<Type, of_b, mn_major>(layout, step, pass);
-      for (int row = 0; row < layout.rows; ++row) {
-        for (int k = 0; k < depth; ++k) {
-          const float digit = of_b ? d[k * COLUMNS + row] : d[row * COLUMNS + k];
-          if (!(digit >= 0 && digit < 16)) throw BadInput("configuration " + layout.id + " read no digit");
-          elements[row][k] |= static_cast<uint32_t>(digit) << 4 * pass;
+      for (const uint32_t metadata : halves) {
+        const std::vector<float> d = multiplied<Type, of_b, mn_major, sparse>(layout, step, pass, metadata);
+        for (int row = 0; row < layout.rows; ++row) {
+          for (int k = 0; k < stored; ++k) {
+            const float digit = of_b ? d[k * COLUMNS + row] : d[row * COLUMNS + k];
+            if (!(digit >= 0 && digit < 16)) throw BadInput("configuration " + layout.id + " read no digit");
+            const int at = of_b ? met_k<Type, sparse>(k, metadata) : k;
+            elements[row][at] |= static_cast<uint32_t>(digit) << 4 * pass;
+          }
         }
       }
     }
@@ -101,23 +117,29 @@ void add_rows(const Layout& layout, recorder::Lines& lines) {
   }
 }
 
+template <class Type, bool mn_major>
+void add_rows(const Layout& layout, recorder::Lines& lines) {
+  const auto add = layout.of_b
+                       ? layout.sparse ? add_rows<Type, true, mn_major, true> : add_rows<Type, true, mn_major, false>
+                   : layout.sparse ? add_rows<Type, false, mn_major, true>
+                                   : add_rows<Type, false, mn_major, false>;
+  add(layout, lines);
+}
+
 recorder::Lines again(const recorder::Lines& recorded) {
   recorder::Lines lines = {recorded.at(0)};
   for (size_t i = 1; i < recorded.size(); ++i) {
     if (recorded[i].rfind("cfg,", 0) != 0) continue;
     const Layout layout = parsed(recorded[i]);
     lines.push_back(layout.line);
-    const auto add = [&](auto add_k_major, auto add_k_major_of_b) {
-      layout.of_b ? add_k_major_of_b(layout, lines) : add_k_major(layout, lines);
-    };
     if (layout.type == "f16" && layout.mn_major)
-      add(add_rows<Half, false, true>, add_rows<Half, true, true>);
+      add_rows<Half, true>(layout, lines);
     else if (layout.type == "f16")
-      add(add_rows<Half, false, false>, add_rows<Half, true, false>);
+      add_rows<Half, false>(layout, lines);
     else if (layout.type == "tf32" && !layout.mn_major)
-      add(add_rows<Tf32, false, false>, add_rows<Tf32, true, false>);
+      add_rows<Tf32, false>(layout, lines);
     else if (layout.type == "e4m3" && !layout.mn_major)
-      add(add_rows<E4m3, false, false>, add_rows<E4m3, true, false>);
+      add_rows<E4m3, false>(layout, lines);
     else
       throw BadInput("configuration " + layout.id + ": no such operand of wgmma");
   }

@@ -44,6 +44,11 @@ def of_bf16(loops: Iterable[Record]) -> list[Record]:
     return [r for r in loops if r["a"] == "bf16" and "tile" in r["options"] and r["options"]["zeros"] == 0]
 
 
+def same_loop(one: Record, other: Record) -> bool:
+    """Whether two records are of the same instruction in the same loop, be it on two GPUs."""
+    return all(one.get(key) == other.get(key) for key in ("limit", "a", "acc", "options"))
+
+
 def resident(loop: Record) -> bool:
     """Whether it receives nothing: wgmma alone."""
     return "tile" in loop["options"] and loop["options"]["received_kb"] == 0

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from lab.ncu import DRAM_READ
+
 from .course import Course, Step
 from .records import ALONE_SIZE, REFERENCE_GPU, Record, Records
+
+INTO_L1 = "l1tex__m_xbar2l1tex_read_bytes.sum"
 
 
 def compared(records: Records) -> list[str]:
@@ -27,6 +31,12 @@ def run_alone(records: Records, gpu: str, step: Step) -> Record | None:
     """The default's run without a library beside it on one GPU, or nothing."""
     found = (r for r in records.alone.get(gpu, []) if r["step"] == step.name and r.get("default"))
     return next((r for r in found if r["m"] == ALONE_SIZE), None)
+
+
+def bytes_read(records: Records, gpu: str, step: str, size: int) -> list[float]:
+    """The bytes that a step's L1 caches were sent and those that came from DRAM, of one launch; or nothing."""
+    counted = {r["metric"]: r["value"] for r in records.profiles.get(gpu, []) if (r["step"], r["m"]) == (step, size)}
+    return [counted[metric] for metric in (INTO_L1, DRAM_READ)] if INTO_L1 in counted else []
 
 
 def several(records: Records, gpu: str, layout: str) -> list[Record]:

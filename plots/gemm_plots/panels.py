@@ -157,7 +157,9 @@ def bar_text(ax: Axes, value: float, row: float, text: str, inside: bool = False
 
 
 def spread(record: Record) -> tuple[float, float]:
-    """TFLOPS at the 80th and at the 20th percentile of a timing's rounds; the median twice where they are unknown."""
+    """TFLOPS at the slow and at the fast end of the middle 60 % of the rounds; the median twice where they are unknown."""
+    if "tflops_p20" in record:  # a main loop's record gives speeds, a step's gives times
+        return record["tflops_p20"], record["tflops_p80"]
     times = (record.get(key) or record.get("ms", 1.0) for key in ("ms_p80", "ms_p20"))
     slow, fast = (record["tflops"] * record.get("ms", 1.0) / time for time in times)
     return slow, fast

@@ -116,6 +116,17 @@ uint32_t Builder::allot(uint32_t bytes) {
   return static_cast<uint32_t>(at);
 }
 
+std::vector<std::string_view> Builder::parts() const {
+  const std::string_view opcode = written_->opcode;
+  std::vector<std::string_view> parts;
+  for (size_t from = 0; from <= opcode.size();) {
+    const size_t to = std::min(opcode.find('.', from), opcode.size());
+    parts.push_back(opcode.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
 bool Builder::has(std::string_view modifier) const {
   const std::string& opcode = written_->opcode;
   for (size_t at = opcode.find('.'); at != std::string::npos; at = opcode.find('.', at + 1)) {

@@ -37,6 +37,8 @@ class Builder {
   Program& program() { return program_; }
   const ptx::Module& module() const { return module_; }
 
+  /// What stands between the dots of the opcode.
+  std::vector<std::string_view> parts() const;
   /// Whether the opcode has this modifier (without its dot).
   bool has(std::string_view modifier) const;
 

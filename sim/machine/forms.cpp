@@ -26,6 +26,8 @@ const Table& Table::instance() {
     add_asynchronous(filled);
     add_tensor(filled);
     add_exact_products(filled);
+    add_sparse_products(filled);
+    add_quad_pair_products(filled);
     add_tensor_memory(filled);
     add_matrix_rows(filled);
     add_bulk_copies(filled);

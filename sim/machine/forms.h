@@ -174,6 +174,8 @@ class Table {
 [[gnu::cold]] void add_asynchronous(Table& table);
 [[gnu::cold]] void add_tensor(Table& table);
 [[gnu::cold]] void add_exact_products(Table& table);
+[[gnu::cold]] void add_sparse_products(Table& table);
+[[gnu::cold]] void add_quad_pair_products(Table& table);
 [[gnu::cold]] void add_tensor_memory(Table& table);
 [[gnu::cold]] void add_matrix_rows(Table& table);
 [[gnu::cold]] void add_bulk_copies(Table& table);

@@ -10,6 +10,7 @@
 /// are copies.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -24,7 +25,8 @@ struct Cell {
 enum class Role : uint8_t { a, b, c };  ///< A (m×k), B (k×n), C and D (m×n)
 
 struct MmaShape {
-  uint8_t m, n, k;
+  uint8_t m, n;
+  uint16_t k;
   constexpr bool operator==(const MmaShape&) const = default;
 };
 
@@ -69,7 +71,7 @@ constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
   const uint32_t depth = element_bytes == 8 ? 4 : 16u / element_bytes;
   switch (role) {
     case Role::a:
-      result.rows = shape.m, result.cols = shape.k;
+      result.rows = shape.m, result.cols = static_cast<uint8_t>(shape.k);
       for (uint32_t m = 0; m < shape.m; m += 16) {
         for (uint32_t k = 0; k < shape.k; k += depth) {
           add(m, k);
@@ -78,7 +80,7 @@ constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
       }
       break;
     case Role::b:
-      result.rows = shape.k, result.cols = shape.n;
+      result.rows = static_cast<uint8_t>(shape.k), result.cols = shape.n;
       result.lines_are_rows = false;
       for (uint32_t n = 0; n < shape.n; n += 8) {
         for (uint32_t k = 0; k < shape.k; k += depth) add(k, n);
@@ -95,15 +97,15 @@ constexpr Fragment fragment(MmaShape shape, Role role, uint8_t element_bytes) {
   return result;
 }
 
-/// What the lanes hold of an operand, by the size of its elements. Integers of 4 bits lie two by two where a fragment
-/// of half the depth has bytes.
+/// What the lanes hold of an operand, by the size of its elements. Those of 4 bits lie two by two along k where a
+/// fragment of half the depth has bytes; single bits lie eight by eight.
 class HeldElements {
  public:
   constexpr HeldElements(MmaShape shape, Role role, uint32_t element_bits)
-      : along_k_(element_bits == 4 ? 2 : 1),
+      : along_k_(static_cast<uint8_t>(element_bits < 8 ? 8 / element_bits : 1)),
         role_(role),
-        fragment_(fragment({shape.m, shape.n, static_cast<uint8_t>(shape.k / along_k_)}, role,
-                           static_cast<uint8_t>(element_bits == 4 ? 1 : element_bits / 8))) {}
+        fragment_(fragment({shape.m, shape.n, static_cast<uint16_t>(shape.k / along_k_)}, role,
+                           static_cast<uint8_t>(element_bits < 8 ? 1 : element_bits / 8))) {}
 
   constexpr uint32_t rows() const { return fragment_.rows * (role_ == Role::b ? along_k_ : 1u); }
   constexpr uint32_t cols() const { return fragment_.cols * (role_ == Role::a ? along_k_ : 1u); }
@@ -120,6 +122,17 @@ class HeldElements {
   Role role_;
   Fragment fragment_;
 };
+
+/// Calls body(lane, register, bit within it, cell) for each element of an operand that the lanes hold.
+template <class Body>
+void for_elements(MmaShape shape, Role role, uint32_t bits, Body body) {
+  const HeldElements held(shape, role, bits);
+  const uint32_t per_register = std::max(1u, 32 / bits);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    for (uint32_t i = 0; i < held.count(); ++i)
+      body(lane, i / per_register, i % per_register * bits, held.cell(lane, i));
+  }
+}
 
 /// ldmatrix and movmatrix: which element of its 8×8 matrix of 16-bit elements a lane's element 0 or 1 is.
 constexpr Cell matrix_cell(uint32_t lane, uint32_t element, bool transposed) {

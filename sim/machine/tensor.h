@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "machine/fragments.h"
@@ -36,11 +38,15 @@ void transpose(const Matrix& from, Matrix& to);
 void load_rows(Warp& warp, uint32_t memo, Lanes& lanes, uint32_t count, const uint32_t* registers, bool transposed);
 
 /// What a tensor core multiplies, and what it adds in.
-enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
+enum class Factor : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, b1 };
 enum class Sum : uint8_t { f16, f32, s32 };
+/// Of an element; of single bits, of eight.
 constexpr uint32_t bytes_of(Factor factor) {
   return factor == Factor::tf32 ? 4 : factor == Factor::f16 || factor == Factor::bf16 ? 2 : 1;
 }
+
+/// By its name in PTX.
+Factor factor_named(std::string_view name);
 
 /// c + products of integers: wrapped around, or at the end of s32 that it would pass.
 inline s32 accumulated(s32 c, s32 products, bool saturates) {
@@ -90,6 +96,16 @@ struct Adder {
 /// sums = c + a·b, as one instruction of the tensor core adds them: exact but for what is cut off each addend (see
 /// tensor_product.cpp), and not rounded yet.
 void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums);
+
+/// Which row of B each stored element of a sparse A meets. The places are those of its elements in TileA.
+struct Met {
+  uint8_t row[8][32][2];  ///< row % 8, column, row / 8
+};
+
+/// The same with a sparse A, of which `a` has the stored elements: adder.k of them are added at once. B's rows are in
+/// tiles of 32.
+void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const TileC& c, const Adder& adder,
+                     Sums& sums);
 
 /// The sums as the instruction gives them: rounded toward zero to f32, or to f32 with only 13 fraction bits, or to
 /// nearest even to f16.

@@ -1,17 +1,21 @@
-/// Products that need no model of how a tensor core adds: mma and wmma of integers and of f64 (PTX ISA 9.7.14).
+/// Products that need no model of how a tensor core adds: mma and wmma of integers, of single bits and of f64 (PTX ISA
+/// 9.7.14).
 ///
 /// Sums of integers are exact. They wrap around, or with .satfinite are cut off at the ends of s32, once for each
-/// instruction. A sum of f64 begins with c, and is rounded to nearest after each product, in the order of k: as it was
-/// recorded on an H200.
+/// instruction. Of single bits it is counted how many differ (.xor) or are both set (.and). A sum of f64 begins with c,
+/// and is rounded after each product, in the order of k: as it was recorded on an H200.
 #include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
+#include <set>
 #include <type_traits>
 #include <vector>
 
 #include "machine/block.h"
 #include "machine/decode.h"
 #include "machine/forms.h"
+#include "machine/rounding.h"
 #include "machine/tensor.h"
 
 namespace sim {
@@ -31,32 +35,32 @@ struct ExactProduct {
   Element of_a, of_b;
   uint8_t sum_bits;
   bool saturates, wmma;
+  bool differ;   ///< single bits are counted that differ, not those that are both set
+  int rounding;  ///< of f64: FE_TONEAREST or its like
 };
+
+/// Single bits come from the registers 32 at a time, as the words that lie there.
+constexpr uint32_t word = 32;
+template <class Value>
+constexpr uint32_t places(uint32_t depth) {
+  return std::is_same_v<Value, u32> ? depth / word : depth;
+}
 
 /// The rows of A, the columns of B (both along k), the rows of C.
 template <class Value, uint32_t length>
 using Lines = Value[most_lines][length];
-
-/// Calls body(lane, register, bit within it, cell) for each element of an operand that the lanes hold.
-template <class Body>
-void for_elements(MmaShape shape, Role role, uint32_t bits, Body body) {
-  const HeldElements held(shape, role, bits);
-  const uint32_t per_register = std::max(1u, 32 / bits);
-  for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    for (uint32_t i = 0; i < held.count(); ++i)
-      body(lane, i / per_register, i % per_register * bits, held.cell(lane, i));
-  }
-}
 
 /// A or B from its registers.
 template <class Value>
 void read_factor(Warp& warp, const ExactProduct& product, Role role, Lines<Value, most_depth>& to) {
   const uint32_t* const registers = warp.block.program.operand_lists.data() + (role == Role::a ? product.a : product.b);
   const Element element = role == Role::a ? product.of_a : product.of_b;
-  for_elements(product.shape, role, element.bits, [&](uint32_t lane, uint32_t number, uint32_t bit, Cell at) {
+  const uint32_t bits = std::is_same_v<Value, u32> ? word : element.bits;
+  const MmaShape shape{product.shape.m, product.shape.n, static_cast<uint16_t>(places<Value>(product.shape.k))};
+  for_elements(shape, role, bits, [&](uint32_t lane, uint32_t number, uint32_t bit, Cell at) {
     Value& value = role == Role::a ? to[at.row][at.col] : to[at.col][at.row];
-    if constexpr (std::is_same_v<Value, f64>) {
-      value = warp.lanes<const f64>(registers[number])[lane];
+    if constexpr (!std::is_same_v<Value, s16>) {
+      value = warp.lanes<const Value>(registers[number])[lane];
     } else {
       const u32 above = warp.lanes<const u32>(registers[number])[lane] << (32 - element.bits - bit);
       const uint32_t unused = 32 - element.bits;
@@ -66,24 +70,36 @@ void read_factor(Warp& warp, const ExactProduct& product, Role role, Lines<Value
   });
 }
 
-s32 sum_of(const s16* a, const s16* b, uint32_t depth, s32 c, bool saturates) {
+s32 sum_of(const s16* a, const s16* b, s32 c, const ExactProduct& product) {
   s32 sum = 0;
-  for (uint32_t k = 0; k < depth; ++k) sum += a[k] * b[k];
-  return accumulated(c, sum, saturates);
+  for (uint32_t k = 0; k < product.shape.k; ++k) sum += a[k] * b[k];
+  return accumulated(c, sum, product.saturates);
 }
 
-/// a·b + c. As recorded, a NaN of c stays the one it is, only quiet, and what has no value is the negative NaN without
-/// a payload. Which of several NaN stays was not recorded.
-f64 fused(f64 a, f64 b, f64 c) {
+s32 sum_of(const u32* a, const u32* b, s32 c, const ExactProduct& product) {
+  s32 sum = 0;
+  for (uint32_t k = 0; k < product.shape.k / word; ++k)
+    sum += std::popcount(product.differ ? a[k] ^ b[k] : a[k] & b[k]);
+  return accumulated(c, sum, false);
+}
+
+f64 rounded(int rounding, f64 a, f64 b, f64 c) {
+  const RoundingMode guard(rounding);
+  return opaque(std::fma(opaque(a), opaque(b), opaque(c)));
+}
+
+/// a·b + c. As recorded, a NaN stays the one it is, only quiet: of several that of b, else that of c. What has no value
+/// is the negative NaN without a payload.
+f64 fused(f64 a, f64 b, f64 c, int rounding) {
   constexpr u64 quiet = u64{1} << 51, no_value = 0xfff8000000000000u;
-  for (const f64 each : {c, a, b})
+  for (const f64 each : {b, c, a})
     if (std::isnan(each)) return std::bit_cast<f64>(std::bit_cast<u64>(each) | quiet);
-  const f64 sum = std::fma(a, b, c);
+  const f64 sum = rounding == FE_TONEAREST ? std::fma(a, b, c) : rounded(rounding, a, b, c);
   return std::isnan(sum) ? std::bit_cast<f64>(no_value) : sum;
 }
 
-f64 sum_of(const f64* a, const f64* b, uint32_t depth, f64 c, bool) {
-  for (uint32_t k = 0; k < depth; ++k) c = fused(a[k], b[k], c);
+f64 sum_of(const f64* a, const f64* b, f64 c, const ExactProduct& product) {
+  for (uint32_t k = 0; k < product.shape.k; ++k) c = fused(a[k], b[k], c, product.rounding);
   return c;
 }
 
@@ -106,7 +122,7 @@ void multiply(Warp& warp, const ExactProduct& product) {
   std::vector<Value> sums;
   for_elements(shape, Role::c, product.sum_bits, [&](uint32_t lane, uint32_t number, uint32_t, Cell at) {
     const Value c = warp.lanes<const Value>(lists[product.c + number])[lane];
-    sums.push_back(sum_of(a[at.row], b[at.col], shape.k, c, product.saturates));
+    sums.push_back(sum_of(a[at.row], b[at.col], c, product));
   });
   size_t next = 0;
   for_elements(shape, Role::c, product.sum_bits, [&](uint32_t lane, uint32_t number, uint32_t, Cell) {
@@ -128,14 +144,15 @@ std::vector<std::string> parts_of(const std::string& opcode) {
 std::optional<MmaShape> shape_named(const std::string& part) {
   const size_t n = part.find('n'), k = part.find('k');
   if (part[0] != 'm' || n == std::string::npos || k == std::string::npos) return std::nullopt;
-  const auto number = [&](size_t after) { return static_cast<uint8_t>(std::stoul(part.substr(after + 1))); };
-  return MmaShape{number(0), number(n), number(k)};
+  const auto number = [&](size_t after) { return static_cast<uint16_t>(std::stoul(part.substr(after + 1))); };
+  return MmaShape{static_cast<uint8_t>(number(0)), static_cast<uint8_t>(number(n)), number(k)};
 }
 
-/// The types end the opcode: …A.B.C, and .satfinite or .rn behind them or before.
+/// The types end the opcode: …A.B.C, and what says how to add behind them or before.
 void build(Builder& builder) {
+  static const std::set<std::string> ways = {"satfinite", "rn", "rz", "rm", "rp", "xor", "and", "popc"};
   std::vector<std::string> parts = parts_of(builder.written().opcode);
-  std::erase_if(parts, [](const std::string& part) { return part == "satfinite" || part == "rn"; });
+  std::erase_if(parts, [](const std::string& part) { return ways.contains(part); });
   const auto element = [&](const std::string& name) {
     return Element{static_cast<uint8_t>(std::stoul(name.substr(1))), name[0] == 's'};
   };
@@ -150,6 +167,11 @@ void build(Builder& builder) {
   made.of_b = element(parts[parts.size() - 2]);
   made.sum_bits = element(parts.back()).bits;
   made.saturates = builder.has("satfinite");
+  made.differ = builder.has("xor");
+  made.rounding = builder.has("rz")   ? FE_TOWARDZERO
+                  : builder.has("rm") ? FE_DOWNWARD
+                  : builder.has("rp") ? FE_UPWARD
+                                      : FE_TONEAREST;
   const auto registers = [&](size_t operand, Role role, uint32_t bits) {
     const uint32_t count = HeldElements(made.shape, role, bits).count() * std::min(bits, 32u) / 32;
     return builder.registers(operands[operand], count, operand == 0, bits == 64 ? ptx::Width::b64 : ptx::Width::b32);
@@ -164,14 +186,18 @@ void build(Builder& builder) {
 
 [[gnu::cold]] void add_exact_products(Table& table) {
   const Form integers{"", Class::tensor, handle_together<every_lane<ExactProduct>, multiply<s16, s32>>, build};
+  const Form bits{"", Class::tensor, handle_together<every_lane<ExactProduct>, multiply<u32, s32>>, build};
   const Form doubles{"", Class::tensor, handle_together<every_lane<ExactProduct>, multiply<f64, f64>>, build};
   const std::string mma = "mma.sync.aligned.", wmma = "wmma.mma.sync.aligned.{row,col}.{row,col}.";
   table.add(mma + "{m8n8k16,m16n8k16,m16n8k32}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32", integers);
   table.add(mma + "{m8n8k32,m16n8k32,m16n8k64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32", integers);
-  table.add(mma + "{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col{,.rn}.f64.f64.f64.f64", doubles);
+  table.add(mma + "{m8n8k128,m16n8k128,m16n8k256}.row.col.s32.b1.b1.s32.{xor,and}.popc", bits);
+  table.add(mma + "{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64", doubles);
   table.add(wmma + "{m16n16k16,m32n8k16,m8n32k16}.s32.{s8.s8,u8.u8}.s32{,.satfinite}", integers);
   table.add("wmma.mma.sync.aligned.row.col.m8n8k32.s32.{s4.s4,u4.u4}.s32{,.satfinite}", integers);
-  table.add(wmma + "m8n8k4{,.rn}.f64.f64.f64.f64{,.rn}", doubles);
+  table.add("wmma.mma.{xor,and}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", bits);
+  table.add(wmma + "m8n8k4{,.rn,.rz,.rm,.rp}.f64.f64.f64.f64", doubles);
+  table.add(wmma + "m8n8k4.f64.f64.f64.f64.{rn,rz,rm,rp}", doubles);
 }
 
 }  // namespace sim

@@ -138,6 +138,17 @@ u16 e4m3_to_f16(u32 byte) {
 
 }  // namespace
 
+Factor factor_named(std::string_view name) {
+  return name == "f16"    ? Factor::f16
+         : name == "bf16" ? Factor::bf16
+         : name == "tf32" ? Factor::tf32
+         : name == "e4m3" ? Factor::e4m3
+         : name == "e5m2" ? Factor::e5m2
+         : name == "s8"   ? Factor::s8
+         : name == "u8"   ? Factor::u8
+                          : Factor::b1;
+}
+
 void widen(Factor factor, const Matrix& upper, const Matrix& lower, TileA& to, uint32_t column) {
   switch (factor) {
     case Factor::f16: to.wild |= f16_to_a(upper, lower, to, column); return;
@@ -146,7 +157,8 @@ void widen(Factor factor, const Matrix& upper, const Matrix& lower, TileA& to, u
     case Factor::e4m3: to.wild |= e4m3_to_a(upper, lower, to, column); return;
     case Factor::e5m2: to.wild |= e5m2_to_a(upper, lower, to, column); return;
     case Factor::s8:
-    case Factor::u8: return;
+    case Factor::u8:
+    case Factor::b1: return;
   }
 }
 
@@ -166,7 +178,8 @@ void widen_columns(Factor factor, const Matrix& from, TileB& to, uint32_t row) {
     case Factor::e4m3: to.wild |= e4m3_columns_to_b(from, to, row); return;
     case Factor::e5m2: to.wild |= e5m2_columns_to_b(from, to, row); return;
     case Factor::s8:
-    case Factor::u8: return;
+    case Factor::u8:
+    case Factor::b1: return;
   }
 }
 

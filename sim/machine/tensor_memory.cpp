@@ -4,8 +4,8 @@
 /// A and B from `.shared` by ldmatrix, up to four matrices of f16 and bf16 at a time, up to two of 8-bit integers;
 /// everything else by loads and stores of 4 bytes per lane (f64: of 8), or of twice as many where the two elements of
 /// an accumulator of 32 or 64 bits lie side by side. Matrices of 16-bit elements whose lines lie across memory's are
-/// turned over between registers; 8-bit integers are then loaded one by one. 4-bit integers have no such layout: they
-/// are loaded as bytes that hold two each.
+/// turned over between registers; 8-bit integers are then loaded one by one. 4-bit integers and single
+/// bits have no such layout: they are loaded as bytes that hold two each, or eight.
 #include <algorithm>
 #include <cstring>
 
@@ -126,7 +126,8 @@ struct Shapes {
 };
 const std::vector<Shapes> every_shape = {{{16, 16, 16}, {8, 16}, {16, 32}}, {{32, 8, 16}, {8, 16}, {16, 32}},
                                          {{8, 32, 16}, {8, 16}, {16, 32}},  {{16, 16, 8}, {32}, {32}},
-                                         {{8, 8, 4}, {64}, {64}},           {{8, 8, 32}, {4}, {32}}};
+                                         {{8, 8, 4}, {64}, {64}},           {{8, 8, 32}, {4}, {32}},
+                                         {{8, 8, 128}, {1}, {32}}};
 
 /// Every plan; an instruction names its own by its number.
 const std::vector<PlanFor>& plans() {
@@ -135,9 +136,9 @@ const std::vector<PlanFor>& plans() {
     for (const Shapes& each : every_shape) {
       for (const Role role : {Role::a, Role::b, Role::c}) {
         for (const uint8_t bits : role == Role::c ? each.sum_bits : each.factor_bits) {
-          const uint8_t in_place = bits == 4 ? 2 : 1;
+          const uint8_t in_place = bits < 8 ? 8 / bits : 1;
           MmaShape held = each.shape;
-          held.k = static_cast<uint8_t>(held.k / in_place);
+          held.k = static_cast<uint16_t>(held.k / in_place);
           const Fragment fragment = sim::fragment(held, role, static_cast<uint8_t>(in_place * bits / 8));
           for (const bool rows : {true, false}) {
             made.push_back({each.shape, role, bits, rows, false, plan(fragment, in_place, rows, false)});
@@ -291,7 +292,8 @@ void build_access_matrix(Builder& builder) {
                        : has_any({"f32", "tf32", "s32"}) ? 32
                        : has_any({"f16", "bf16"})        ? 16
                        : has_any({"s8", "u8"})           ? 8
-                                                         : 4;
+                       : has_any({"s4", "u4"})           ? 4
+                                                         : 1;
   const bool rows = builder.has("row"), shared = has_any({"shared", "shared::cta"});
   const bool by_rows_of_16 = shared && has_rows_of_16(role, bits, rows);
   size_t number = 0;
@@ -339,11 +341,13 @@ void build_access_matrix(Builder& builder) {
     add("wmma.load.{a,b,c}", "m8n8k4" + space, ".f64", loads);
     table.add("wmma.load.a.sync.aligned.row.m8n8k32" + space + ".{s4,u4}", loads);
     table.add("wmma.load.b.sync.aligned.col.m8n8k32" + space + ".{s4,u4}", loads);
-    add("wmma.load.c", "m8n8k32" + space, ".s32", loads);
+    table.add("wmma.load.a.sync.aligned.row.m8n8k128" + space + ".b1", loads);
+    table.add("wmma.load.b.sync.aligned.col.m8n8k128" + space + ".b1", loads);
+    add("wmma.load.c", "{m8n8k32,m8n8k128}" + space, ".s32", loads);
     add("wmma.store.d", shapes + space, ".{f16,f32,s32}", stores);
     add("wmma.store.d", "m16n16k8" + space, ".f32", stores);
     add("wmma.store.d", "m8n8k4" + space, ".f64", stores);
-    add("wmma.store.d", "m8n8k32" + space, ".s32", stores);
+    add("wmma.store.d", "{m8n8k32,m8n8k128}" + space, ".s32", stores);
   };
   add_in("{.shared,.shared::cta}", Class::load_shared, Class::store_shared);
   add_in("{,.global}", Class::load_global, Class::store_global);  // generic: counted where it goes

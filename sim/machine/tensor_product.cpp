@@ -87,11 +87,16 @@ template <uint32_t k>
 [[gnu::always_inline]] inline Eight<f64> wide(Eight<f32> from) { return __builtin_convertvector(from, Eight<f64>); }
 [[gnu::always_inline]] inline Eight<s64> mask(Eight<s32> from) { return __builtin_convertvector(from, Eight<s64>); }
 
+/// The rows of a tile from the first one to before the last one: each of them is two of the product.
+struct Rows {
+  uint32_t first, last;
+};
+
 /// Of factors that are not wild, and finite c.
 template <uint32_t k, s32 fraction>
-[[gnu::always_inline]] inline void multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least,
+[[gnu::always_inline]] inline void multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
                                                  Sums& sums) {
-  for (uint32_t row = 0; row < 8; ++row) {
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
     const auto addend = load<Sixteen<f32>>(c.at[row]);
     const Sixteen<s32> of_products = largest_exponent<k>(a, b, row);
     const Sixteen<s32> top = larger(of_products, exponents_of(addend, least));
@@ -120,9 +125,9 @@ template <uint32_t k, s32 fraction>
 
 /// Of any factors. An infinite sum, and one that is not a number, is what the plain sum in double precision gives.
 template <uint32_t k, s32 fraction>
-[[gnu::always_inline]] inline void multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least,
+[[gnu::always_inline]] inline void multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
                                                  Sums& sums) {
-  for (uint32_t row = 0; row < 8; ++row) {
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
     const auto addends = load<Sixteen<f32>>(c.at[row]);
     const Sixteen<s32> of_products = largest_exponent<k>(a, b, row), any = of_products > all_zero;
     // Infinities have an exponent, too: the scales stay finite.
@@ -156,11 +161,11 @@ WITH_THE_HOSTS_VECTORS bool any_special(const TileC& c) {
   return all != 0;
 }
 
-using Multiply = void (*)(const TileA&, const TileB&, const TileC&, s32, Sums&);
+using Multiply = void (*)(const TileA&, const TileB&, const TileC&, s32, Rows, Sums&);
 
-#define ONE_MULTIPLY(name, what)                                                                            \
-  WITH_THE_HOSTS_VECTORS void name(const TileA& a, const TileB& b, const TileC& c, s32 least, Sums& sums) { \
-    what(a, b, c, least, sums);                                                                             \
+#define ONE_MULTIPLY(name, what)                                                                                       \
+  WITH_THE_HOSTS_VECTORS void name(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows, Sums& sums) { \
+    what(a, b, c, least, rows, sums);                                                                                  \
   }
 ONE_MULTIPLY(tame_4, (multiply_tame<4, 25>))
 ONE_MULTIPLY(tame_8, (multiply_tame<8, 25>))
@@ -172,17 +177,56 @@ ONE_MULTIPLY(wild_16, (multiply_wild<16, 25>))
 ONE_MULTIPLY(wild_fp8, (multiply_wild<32, 13>))
 #undef ONE_MULTIPLY
 
+Multiply of_depth(uint32_t k, bool any_wild) {
+  return k == 4     ? any_wild ? wild_4 : tame_4
+         : k == 8   ? any_wild ? wild_8 : tame_8
+         : k == 16  ? any_wild ? wild_16 : tame_16
+         : any_wild ? wild_fp8
+                    : tame_fp8;
+}
+
+s32 least_exponent(const Adder& adder) { return adder.sum == Sum::f16 ? -14 : -126; }
+
+/// B as one row of A meets it, and the row eight below: each stored element of A its own row of B. The elements of the
+/// two rows of A are in turns in a vector of B, too.
+WITH_THE_HOSTS_VECTORS void gather(const TileB* b, const uint8_t (&met)[32][2], uint32_t k, TileB& to) {
+  using Pairs = Sixteen<s32>;  // of 16-bit exponents: of two rows of B
+  const Pairs odd_lanes = {0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1};
+  for (uint32_t i = 0; i < k; i += 2) {
+    Pairs exponents = {};
+    for (uint32_t j = 0; j < 2; ++j) {
+      Pairs values = {}, ones = {};
+      for (uint32_t row = 0; row < 2; ++row) {
+        const uint32_t from = met[i + j][row];
+        const TileB& tile = b[from / 32];
+        const Pairs lanes = row == 0 ? ~odd_lanes : odd_lanes;
+        values |= (Pairs)load<Sixteen<f32>>(tile.value[from % 32]) & lanes;
+        ones |= load<Pairs>(tile.exponent[from % 32 / 2]) >> (from % 2 * 16) & 0xffff & lanes;
+      }
+      std::memcpy(to.value[i + j], &values, sizeof values);
+      exponents |= ones << (16 * j);
+    }
+    std::memcpy(to.exponent[i / 2], &exponents, sizeof exponents);
+  }
+}
+
 }  // namespace
 
 void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums) {
   const bool any_wild = a.wild || b.wild || any_special(c);
-  const s32 least = adder.sum == Sum::f16 ? -14 : -126;
-  const Multiply of_depth = adder.k == 4    ? any_wild ? wild_4 : tame_4
-                            : adder.k == 8  ? any_wild ? wild_8 : tame_8
-                            : adder.k == 16 ? any_wild ? wild_16 : tame_16
-                            : any_wild      ? wild_fp8
-                                            : tame_fp8;
-  of_depth(a, b, c, least, sums);
+  of_depth(adder.k, any_wild)(a, b, c, least_exponent(adder), {0, 8}, sums);
+}
+
+void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const TileC& c, const Adder& adder,
+                     Sums& sums) {
+  bool any_wild = a.wild || any_special(c);
+  for (const TileB& each : b) any_wild |= each.wild;
+  const Multiply multiply = of_depth(adder.k, any_wild);
+  TileB gathered;
+  for (uint32_t row = 0; row < 8; ++row) {
+    gather(b.data(), met.row[row], adder.k, gathered);
+    multiply(a, gathered, c, least_exponent(adder), {row, row + 1}, sums);
+  }
 }
 
 }  // namespace sim

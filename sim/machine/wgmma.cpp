@@ -1,7 +1,6 @@
 #include "machine/wgmma.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "machine/access.h"
 
@@ -10,8 +9,8 @@ namespace {
 
 constexpr u32 poison = ~0u;  ///< not a number, as f32 and as two f16
 
-/// Of a row of A or a column of B, for one instruction, and of one pass through the banks.
-constexpr uint32_t bytes_of_k = 32, bytes_per_wavefront = 128;
+/// Of a row of A, of 16 bytes of k, and of one pass through the banks.
+constexpr uint32_t bytes_of_a = 32, bytes_of_chunk = 16, bytes_per_wavefront = 128;
 
 }  // namespace
 
@@ -97,25 +96,31 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
                   .group = own.committed,
                   .a = MatrixDescriptor(a_descriptor),
                   .b = MatrixDescriptor(b_bits[0]),
+                  .metadata = {},
                   .adds = scale_d != 0,
                   .site = warp.here(),
                   .sums = {}};
   AsyncTransfer transfer{
       .reads = {}, .writes = {}, .signal = {}, .kind = AsyncKind::wgmma, .checked = true, .move = {}};
   std::vector<Span> spans;
-  const uint32_t group_row = warp.index % warps_of_group * 16, k = wgmma.k();
-  const Operand a = wgmma.a_transposed ? Operand{'A', product.a, false, 0, k, group_row / 8, 2}
+  if (wgmma.sparse) {
+    product.metadata = metadata_of(warp, wgmma.metadata);
+    if (block_.launch.options.watch) check_metadata(warp, wgmma.sparsity, product.metadata);
+  }
+  const uint32_t group_row = warp.index % warps_of_group * 16;
+  const Operand a = wgmma.a_transposed ? Operand{'A', product.a, false, 0, wgmma.stored_k(), group_row / 8, 2}
                                        : Operand{'A', product.a, true, group_row, 16, 0, 2};
   if (!wgmma.a_in_registers && !read_operand(warp, a, spans)) return;
-  const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, k, 0, wgmma.columns / 8u}
-                                       : Operand{'B', product.b, true, 0, wgmma.columns, 0, 2};
+  const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, wgmma.k(), 0, wgmma.columns / 8u}
+                                       : Operand{'B', product.b, true, 0, wgmma.columns, 0, wgmma.chunks_of_b()};
   if (!read_operand(warp, b, spans)) return;
   if (warp.trace != nullptr) [[unlikely]]
     trace(warp, wgmma, a_descriptor, a, b_bits[0], b);
   // Each warp reads its own rows of A; B is read once for the four.
   const uint32_t columns = warp.index % warps_of_group == 0 ? wgmma.columns : 0u;
   block_.tallies.of[warp.here()].shared_wavefronts +=
-      ((wgmma.a_in_registers ? 0 : 16) + columns) * bytes_of_k / bytes_per_wavefront;
+      ((wgmma.a_in_registers ? 0 : 16 * bytes_of_a) + columns * wgmma.chunks_of_b() * bytes_of_chunk) /
+      bytes_per_wavefront;
   if (block_.launch.options.watch) check_registers(warp, wgmma);
   product.sums = take_sums(warp, wgmma);
   ++product.sums->products;
@@ -216,80 +221,24 @@ void Products::run(uint32_t warp, Product& product) {
     widen(wgmma.a_type, parts[half][0], parts[half][1], a, half * 16 / bytes_of(wgmma.a_type));
   if (wgmma.negates) {
     for (auto& row : a.value) {
-      for (uint32_t i = 0; i < wgmma.k(); ++i) row[i][0] = -row[i][0], row[i][1] = -row[i][1];
+      for (uint32_t i = 0; i < wgmma.stored_k(); ++i) row[i][0] = -row[i][0], row[i][1] = -row[i][1];
     }
   }
   const std::vector<TileB>& b = load_b(product);
-  const Adder adder{.k = wgmma.k(), .sum = wgmma.sum};
+  const Adder adder{.k = wgmma.stored_k(), .sum = wgmma.sum};
+  const uint32_t along_k = wgmma.tiles_of_b();
+  Met met;
+  if (wgmma.sparse) met = met_rows(places(wgmma.sparsity, product.metadata), wgmma.stored_k());
   for (uint32_t tile = 0; tile < wgmma.columns / 8u; ++tile) {
     TileC& sum = product.sums->tiles[tile];
     if (!product.adds) sum = {};
     sim::Sums exact;
-    multiply(a, b[tile], sum, adder, exact);
+    if (wgmma.sparse)
+      multiply_sparse(a, met, {&b[tile * along_k], along_k}, sum, adder, exact);
+    else
+      multiply(a, b[tile], sum, adder, exact);
     round_sums(exact, adder, sum);
   }
-}
-
-void Products::read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][2]) const {
-  const Wgmma& wgmma = product.wgmma;
-  const uint32_t group_row = warp % warps_of_group * 16;
-  Warp& own = block_.warps()[warp];
-  for (uint32_t half = 0; half < 2; ++half) {
-    for (uint32_t part = 0; part < 2; ++part) {
-      Matrix& to = parts[half][part];
-      if (wgmma.a_in_registers) {
-        to = *own.lanes<const Matrix>(list(wgmma.a)[2 * half + part]);
-        continue;
-      }
-      for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t from = wgmma.a_transposed ? product.a.address(false, 8 * half + i, group_row / 8 + part)
-                                                 : product.a.address(true, group_row + 8 * part + i, half);
-        std::memcpy(to.at[i], block_.shared.data() + from, 16);
-      }
-      if (wgmma.a_transposed) transpose(to, to);
-    }
-  }
-}
-
-void Products::read_b(const Product& product) {
-  const Wgmma& wgmma = product.wgmma;
-  const uint32_t tiles = wgmma.columns / 8u;
-  bytes_.resize(2 * size_t{tiles});
-  for (uint32_t tile = 0; tile < tiles; ++tile) {
-    for (uint32_t half = 0; half < 2; ++half) {
-      for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t from = wgmma.b_transposed ? product.b.address(false, 8 * half + i, tile)
-                                                 : product.b.address(true, 8 * tile + i, half);
-        std::memcpy(bytes_[2 * tile + half].at[i], block_.shared.data() + from, 16);
-      }
-    }
-  }
-}
-
-/// All of B, eight columns per tile.
-const std::vector<TileB>& Products::load_b(const Product& product) {
-  const Wgmma& wgmma = product.wgmma;
-  const uint32_t tiles = wgmma.columns / 8u, per_chunk = 16 / bytes_of(wgmma.b_type);
-  read_b(product);
-  const bool known = last_type_ == wgmma.b_type && last_transposed_ == wgmma.b_transposed &&
-                     last_bytes_.size() == bytes_.size() &&
-                     std::memcmp(last_bytes_.data(), bytes_.data(), bytes_.size() * sizeof(Matrix)) == 0;
-  if (known) return last_b_;
-  std::swap(last_bytes_, bytes_);
-  last_type_ = wgmma.b_type;
-  last_transposed_ = wgmma.b_transposed;
-  last_b_.resize(tiles);
-  for (uint32_t tile = 0; tile < tiles; ++tile) {
-    last_b_[tile].wild = false;
-    for (uint32_t half = 0; half < 2; ++half) {
-      const Matrix& from = last_bytes_[2 * tile + half];
-      if (wgmma.b_transposed)
-        widen(wgmma.b_type, from, last_b_[tile], 8 * half);
-      else
-        widen_columns(wgmma.b_type, from, last_b_[tile], half * per_chunk);
-    }
-  }
-  return last_b_;
 }
 
 }  // namespace sim

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "machine/register_watch.h"
+#include "machine/sparse.h"
 #include "machine/tensor.h"
 #include "machine/wgmma_descriptor.h"
 #include "watch/shadow.h"
@@ -36,7 +37,15 @@ struct Wgmma {
   Sum sum;
   bool a_in_registers, negates, a_transposed, b_transposed, saturates;
 
-  uint32_t k() const { return 32 / bytes_of(a_type); }
+  // Of a sparse A.
+  bool sparse;
+  uint32_t metadata;  ///< register
+  Sparsity sparsity;
+
+  uint32_t stored_k() const { return a_type == Factor::b1 ? 256 : 32 / bytes_of(a_type); }  ///< of A
+  uint32_t k() const { return sparse ? 2 * stored_k() : stored_k(); }
+  uint32_t chunks_of_b() const { return sparse ? 4 : 2; }   ///< 16 bytes of k each
+  uint32_t tiles_of_b() const { return k() > 32 ? 2 : 1; }  ///< along k
   uint32_t sum_registers() const { return columns / 8 * (sum == Sum::f16 ? 2 : 4); }
 };
 
@@ -74,7 +83,8 @@ class Products {
     uint64_t number;
     uint64_t group;  ///< how many groups the warp had committed before
     MatrixDescriptor a, b;
-    bool adds;  ///< to what is in D
+    Metadata metadata;  ///< of a sparse A
+    bool adds;          ///< to what is in D
     uint32_t site;
     std::list<Sums>::iterator sums;
     bool done = false;
@@ -123,8 +133,9 @@ class Products {
   void run_integers(uint32_t warp, Product& product);
   /// The warp's 16 rows of A as bytes: by half of k, then rows 0 to 7 and 8 to 15.
   void read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][2]) const;
-  /// All of B as bytes, in `bytes_`: by eight columns, then by half of k.
+  /// All of B as bytes, in `bytes_`: by eight columns, then by 16 bytes of k.
   void read_b(const Product& product);
+  /// All of B, by eight columns, then by 32 of k.
   const std::vector<TileB>& load_b(const Product& product);
   OfWarp& of(const Warp& warp) { return of_warp_[warp.index]; }
   const uint32_t* list(uint32_t first) const;
@@ -136,7 +147,7 @@ class Products {
 
   // The last operand B that was converted: the warps of a group, and groups that share it, need it one after the other.
   Factor last_type_{};
-  bool last_transposed_ = false;
+  bool last_transposed_ = false, last_sparse_ = false;
   std::vector<Matrix> last_bytes_, bytes_;  ///< bytes_: of the one being read
   std::vector<TileB> last_b_;
 };

@@ -29,7 +29,8 @@ uint32_t MatrixDescriptor::address(bool k_major, uint32_t line, uint32_t chunk) 
   }
   const uint32_t chunks = swizzle / chunk_bytes;
   if (k_major) {
-    at += group * stride + in_group * swizzle + chunk * chunk_bytes;  // an operand is one span wide at most
+    // Only a B that a sparse A meets is wider than one span, of 32 bytes.
+    at += chunk / chunks * leading + group * stride + in_group * swizzle + chunk % chunks * chunk_bytes;
   } else {
     at += chunk / chunks * leading + group * stride + in_group * swizzle + chunk % chunks * chunk_bytes;
   }

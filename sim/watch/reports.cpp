@@ -24,6 +24,7 @@ const char* name(Finding finding) {
     case Finding::unwaited_product: return "unwaited product";
     case Finding::wgmma_fence: return "missing wgmma.fence";
     case Finding::swizzle: return "wrong swizzle";
+    case Finding::metadata: return "sparsity metadata";
     case Finding::registers: return "registers";
     case Finding::bad_launch: return "bad launch";
     case Finding::unsupported: return "unsupported";

@@ -32,6 +32,7 @@ enum class Finding : uint8_t {
   unwaited_product,
   wgmma_fence,
   swizzle,
+  metadata,
   registers,
   bad_launch,
   unsupported,

@@ -99,6 +99,29 @@ def test_loads_on_each_gpu_by_the_bytes_that_they_go_round_in(two, language):
     assert latencies.measured(two) == "h200"
 
 
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_bytes_from_memory_beside_the_time(two, language):
+    step = tables.gpus.COUNTED_STEP
+    for gpu, gigabytes in (("h100", 108.7), ("h200", 102.0)):
+        two.timings[gpu].append(plots_course.timing(step, 27.5, (8192,) * 3, gpu=gpu))
+        counts = {gpu_tables.INTO_L1: 120.4e9, "dram__bytes_read.sum": gigabytes * 1e9}
+        two.profiles[gpu] = [{"step": step, "m": 8192, "metric": m, "value": v} for m, v in counts.items()]
+    assert rows(tables.table(COURSE, two, "other-gpus-memory", language)) == [
+        ["8192", "H200", "120.4", "102.0", "40", "2.6"],
+        ["8192", "H100", "120.4", "108.7", "40", "2.7"],
+    ]
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_main_loops_on_each_gpu(two, language):
+    told = {"tile": "128x256", "zeros": 0.5, "cluster": 1, "received_kb": 48, "l2_kb": 40, "dram_kb": 8}
+    for gpu, tflops in (("h100", 560.0), ("h200", 620.0)):
+        loop = {"limit": "wgmma.m64n256k16", "a": "bf16", "acc": "f32", "options": told, "power_w": 698.0}
+        two.main_loops[gpu] = [{**loop, "tflops": tflops, "tflops_p20": tflops - 4, "tflops_p80": tflops + 4}]
+    (row,) = rows(tables.table(COURSE, two, "other-gpus-loops", language))
+    assert row == ["128×256", "50%", "40", "8", "620 (616–624)", "698", "560 (556–564)", "698", "**0.90**"]
+
+
 def test_other_pages_show_the_first_alone(two):
     assert two.gpus([STEP]) == ["h200"]
     assert energy_charts._measured(COURSE, two)[0] == "h200"
@@ -114,6 +137,8 @@ def test_other_pages_show_the_first_alone(two):
         ("other-gpus-shares", "no step for Hopper was timed on two GPUs"),
         ("other-gpus-power", "run alone on one GPU alone"),
         ("other-gpus-latencies", "measured on one GPU alone"),
+        ("other-gpus-memory", "the bytes that 14_wmma_naive reads were not counted"),
+        ("other-gpus-loops", "main loops were measured on one GPU alone"),
         ("several-gpus-row", "no product on several GPUs is recorded"),
     ],
 )

@@ -812,13 +812,10 @@ TEST(TensorChecks, LanesThatDisagreeOnAnAddressOrStride) {
 
 TEST(TensorChecks, WhatIsNotModelledIsRefusedByName) {
   const char* lines[] = {
-      "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5}, {%r6, %r7}, {%r8, %r9};",
       "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r4, %r5}, {%r6, %r7}, {%r8, %r9};",
       "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d2, %d3}, {%d4}, {%r6}, {%d8, %d9};",
-      "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r2, %r3}, {%r4}, {%r6}, {%r8, %r9};",
       "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r4}, {%r6}, {%r8, %r9}, %r10, 0;",
       "wmma.mma.sync.aligned.row.row.m8n8k32.s32.s4.s4.s32 {%r2, %r3}, {%r4}, {%r6}, {%r8, %r9};",
-      "wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64 {%d2, %d3}, {%d4}, {%d6}, {%d8, %d9};",
       "mma.sync.aligned.m16n8k16.row.row.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, {%r8, %r9};",
       "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5, %r6}, {%r8, %r9}, {%r8, %r9};",
       "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5, %r6, %d7}, {%r8, %r9}, {%r8, %r9};",

@@ -158,6 +158,47 @@ TEST(Trace, SaysWhichElementsALaneHolds) {
   EXPECT_EQ(trace.fragments().at("mma.m16n8k16.c.16").elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}}));
 }
 
+// Of a sparse A, the stored half. PTX ISA, "Matrix Fragments for sparse mma.m16n8k32 with .f16 and .bf16 types".
+TEST(Trace, SaysWhichStoredElementsALaneHolds) {
+  using Elements = std::vector<TracedFragment::Element>;
+  std::array<uint32_t, 32> array{};
+  Trace trace(0, 8);
+  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmov.u32 %r2, 0x44444444;\n"
+                             "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%r4, %r5}, {%r1, %r1, %r1, %r1}, "
+                             "{%r1, %r1, %r1, %r1}, {%r1, %r1}, %r2, 1;\n"),
+                      {.trace = &trace}, array);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const auto products = traced(ran, trace, "mma");
+  ASSERT_EQ(products.size(), 1u);
+  EXPECT_EQ(products[0].fragments,
+            (std::map<std::string, std::string>{
+                {"a", "mma.sp.m16n8k16.a.16"}, {"b", "mma.sp.m16n8k32.b.16"}, {"c", "mma.sp.m16n8k32.c.16"}}));
+  const TracedFragment& a = trace.fragments().at("mma.sp.m16n8k16.a.16");
+  EXPECT_EQ(a.cols, 16u);
+  EXPECT_EQ(a.elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}, {1, 10}, {1, 11}, {9, 10}, {9, 11}}));
+  EXPECT_EQ(trace.fragments().at("mma.sp.m16n8k32.b.16").elements[5],
+            (Elements{{2, 1}, {3, 1}, {10, 1}, {11, 1}, {18, 1}, {19, 1}, {26, 1}, {27, 1}}));
+}
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k256": 32 neighbouring bits in each register.
+TEST(Trace, SaysWhichBitsALaneHolds) {
+  std::array<uint32_t, 32> array{};
+  Trace trace(0, 8);
+  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%r2, %r3, "
+                             "%r4, %r5}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};\n"),
+                      {.trace = &trace}, array);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const TracedFragment &a = trace.fragments().at("mma.m16n8k256.a.1"), &b = trace.fragments().at("mma.m16n8k256.b.1");
+  EXPECT_EQ(a.cols, 256u);
+  EXPECT_EQ(b.rows, 256u);
+  ASSERT_EQ(a.elements[7].size(), 128u);
+  for (uint32_t i = 0; i < 128; ++i) {
+    EXPECT_EQ(a.elements[7][i], (TracedFragment::Element{i / 32 % 2 == 0 ? 1 : 9, 96 + i % 32 + i / 64 * 128}));
+  }
+  for (uint32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(b.elements[7][i], (TracedFragment::Element{96 + i % 32 + i / 32 * 128, 1}));
+}
+
 // PTX ISA, "Matrix Fragments for mma.m16n8k64": eight neighbouring integers of 4 bits in each register.
 TEST(Trace, SaysWhichIntegersALaneHolds) {
   std::array<uint32_t, 32> array{};

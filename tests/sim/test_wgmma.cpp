@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <tuple>
 
 #include "machine/wgmma_descriptor.h"
 #include "numerics.h"
+#include "sparse_row.h"
 #include "wgmma_kernel.h"
 
 namespace sim::testing {
@@ -68,7 +70,7 @@ TEST(WgmmaDescriptor, LeadsWhereTheH200Read) {
     ASSERT_EQ(wanted, offsets) << "configuration " << f[1] << " row " << row;
     ++rows;
   }
-  EXPECT_EQ(records.size(), 65u);
+  EXPECT_EQ(records.size(), 92u);
   EXPECT_GT(rows, 4000u);
 }
 
@@ -158,40 +160,48 @@ struct Case {
   bool a_in_registers, a_transposed, b_transposed;
   uint32_t swizzle;
   bool adds = true, negates = false;
+  bool sparse = false;  // A: two of four elements are stored, of tf32 one of two
 };
 
 // D = A·B + C of one instruction, A and B laid out by formulas of this test. `seed`: of the schedule.
 void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
-  const uint32_t bytes = element_bytes(c.factors), k_count = 32 / bytes, per_chunk = 16 / bytes;
+  const uint32_t bytes = element_bytes(c.factors), stored = 32 / bytes, k_count = c.sparse ? 2 * stored : stored,
+                 per_chunk = 16 / bytes;
   const uint32_t chunks = c.swizzle / 16;
   Bytes shared;
-  // Where element (line, k) of an operand with so many lines (rows of A, columns of B) lies, from `base` on.
-  const auto place = [&](bool transposed, uint32_t base, uint32_t lines, uint32_t line, uint32_t k) {
-    uint32_t at = base;
+  // An operand: so many lines (rows of A, columns of B), so much of k, from `base` on.
+  struct Layout {
+    bool transposed;
+    uint32_t base, lines, depth;
+  };
+  // Where element (line, k) of it lies.
+  const auto place = [&](const Layout& layout, uint32_t line, uint32_t k) {
+    uint32_t at = layout.base;
     if (c.swizzle == 0) {  // core matrices one after the other, those along k first
-      const uint32_t across = transposed ? k : line, along = transposed ? line : k;
+      const uint32_t across = layout.transposed ? k : line, along = layout.transposed ? line : k;
       const uint32_t group = across / 8, chunk = along / per_chunk;
-      const uint32_t number = transposed ? chunk * (k_count / 8) + group : group * 2 + chunk;
+      const uint32_t number =
+          layout.transposed ? chunk * (layout.depth / 8) + group : group * (layout.depth / per_chunk) + chunk;
       return at + number * 128 + across % 8 * 16 + along % per_chunk * bytes;
     }
-    if (!transposed) {
-      at += line * c.swizzle + k * bytes;
-    } else {  // spans of c.swizzle bytes of lines, each with all k
-      const uint32_t span = c.swizzle / bytes;
-      at += line / span * (k_count * c.swizzle) + k * c.swizzle + line % span * bytes;
-    }
-    static_cast<void>(lines);
+    const uint32_t span = c.swizzle / bytes;
+    if (!layout.transposed)  // spans of c.swizzle bytes of k, each with all lines
+      at += k / span * (layout.lines * c.swizzle) + line * c.swizzle + k % span * bytes;
+    else  // spans of c.swizzle bytes of lines, each with all k
+      at += line / span * (layout.depth * c.swizzle) + k * c.swizzle + line % span * bytes;
     return at ^ ((at / 128) % chunks) * 16;
   };
-  const auto describe = [&](bool transposed, uint32_t base) {
-    if (c.swizzle == 0) return transposed ? descriptor(base, 128, 256, 0) : descriptor(base, 128, 256, 0);
-    return transposed ? descriptor(base, k_count * c.swizzle, 8 * c.swizzle, c.swizzle)
-                      : descriptor(base, 16, 8 * c.swizzle, c.swizzle);
+  const auto describe = [&](const Layout& layout) {
+    if (c.swizzle == 0)
+      return descriptor(layout.base, 128, 128 * layout.depth / (layout.transposed ? 8 : per_chunk), 0);
+    return descriptor(layout.base, c.swizzle * (layout.transposed ? layout.depth : layout.lines), 8 * c.swizzle,
+                      c.swizzle);
   };
   const uint32_t base_a = 1024, base_b = 1024 + 64 * std::max(c.swizzle, 32u);
   const uint32_t lines_b =
       c.b_transposed && c.swizzle != 0 ? (c.n + c.swizzle / 2 - 1) / (c.swizzle / 2) * (c.swizzle / 2) : c.n;
-  shared.resize(base_b + lines_b * std::max(c.swizzle, 32u));
+  shared.resize(base_b + lines_b * std::max(c.swizzle, k_count * bytes));
+  const Layout layout_a{c.a_transposed, base_a, 64, stored}, layout_b{c.b_transposed, base_b, c.n, k_count};
   std::uniform_int_distribution<int> small(-4, 4);
   std::vector<std::vector<int>> a(64, std::vector<int>(k_count)), b(c.n, std::vector<int>(k_count)),
       d(64, std::vector<int>(c.n));
@@ -199,24 +209,29 @@ void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
     const uint32_t bits = encoded(c.factors, value);
     std::memcpy(&shared[at], &bits, bytes);
   };
-  const uint32_t sum_registers = c.n / 8 * (c.sum == "f32" ? 4 : 2), in_count = sum_registers + 4;
+  const uint32_t sum_registers = c.n / 8 * (c.sum == "f32" ? 4 : 2), in_count = sum_registers + 5;
   std::vector<uint32_t> in(size_t{in_count} * 128), out(size_t{sum_registers} * 128);
   const auto slot = [&](uint32_t row, uint32_t col) {  // register, thread, half: PTX ISA, "wgmma D fragment"
     const uint32_t lane = row % 8 * 4 + col % 8 / 2, upper = row % 16 / 8, thread = row / 16 * 32 + lane;
     if (c.sum == "f32") return std::tuple(col / 8 * 4 + upper * 2 + col % 2, thread, 0u);
     return std::tuple(col / 8 * 2 + upper, thread, col % 2);
   };
-  const MmaShape shape{16, 8, static_cast<uint8_t>(k_count)};
+  const MmaShape shape{16, 8, static_cast<uint8_t>(stored)};
   std::vector<Registers> of_a(4, Registers(fragment(shape, Role::a, static_cast<uint8_t>(bytes))));
+  std::vector<uint32_t> metadata(128);
   for (uint32_t row = 0; row < 64; ++row) {
-    for (uint32_t k = 0; k < k_count; ++k) {
-      a[row][k] = small(random);
-      of_a[row / 16].set(row % 16, k, encoded(c.factors, a[row][k]));
-      if (!c.a_in_registers) put(place(c.a_transposed, base_a, 64, row, k), a[row][k]);
+    std::vector<uint32_t> k_of(stored);
+    std::iota(k_of.begin(), k_of.end(), 0);
+    if (c.sparse) k_of = SparseRow{8 * bytes, k_count, 0}.draw(row % 16, false, &metadata[row / 16 * 32], random);
+    for (uint32_t i = 0; i < stored; ++i) {
+      const int value = a[row][k_of[i]] = small(random);
+      of_a[row / 16].set(row % 16, i, encoded(c.factors, value));
+      if (!c.a_in_registers) put(place(layout_a, row, i), value);
     }
   }
+  std::copy(metadata.begin(), metadata.end(), in.end() - 128);
   for (uint32_t col = 0; col < c.n; ++col) {
-    for (uint32_t k = 0; k < k_count; ++k) put(place(c.b_transposed, base_b, c.n, col, k), b[col][k] = small(random));
+    for (uint32_t k = 0; k < k_count; ++k) put(place(layout_b, col, k), b[col][k] = small(random));
   }
   for (uint32_t row = 0; row < 64; ++row) {
     for (uint32_t col = 0; col < c.n; ++col) {
@@ -234,15 +249,17 @@ void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
         in[(sum_registers + i) * 128 + warp * 32 + lane] = of_a[warp].words[i * 32 + lane];
     }
   }
-  const std::string opcode = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(c.n) + "k" + std::to_string(k_count) +
-                             "." + c.sum + "." + c.factors + "." + c.factors;
+  const std::string opcode = std::string("wgmma.mma_async") + (c.sparse ? ".sp" : "") + ".sync.aligned.m64n" +
+                             std::to_string(c.n) + "k" + std::to_string(k_count) + "." + c.sum + "." + c.factors + "." +
+                             c.factors;
   WgmmaKernel kernel{.shared_bytes = static_cast<uint32_t>(shared.size()), .in = in_count, .out = sum_registers};
   std::string turns = bytes != 2 ? "" : (c.a_in_registers ? "" : c.a_transposed ? ", 1" : ", 0");
   if (bytes == 2) turns += c.b_transposed ? ", 1" : ", 0";
   kernel.lines = fence_line + opcode + " " + q_list(0, sum_registers) + ", " +
-                 (c.a_in_registers ? q_list(sum_registers, 4) : std::to_string(describe(c.a_transposed, base_a))) +
-                 ", " + std::to_string(describe(c.b_transposed, base_b)) + ", " + (c.adds ? "%p9" : "%p8") + ", " +
-                 (c.negates ? "-1" : "1") + ", 1" + turns + ";\n" + commit_line + wait_line(0);
+                 (c.a_in_registers ? q_list(sum_registers, 4) : std::to_string(describe(layout_a))) + ", " +
+                 std::to_string(describe(layout_b)) + ", " +
+                 (c.sparse ? "%q" + std::to_string(sum_registers + 4) + ", 0, " : "") + (c.adds ? "%p9" : "%p8") +
+                 ", " + (c.negates ? "-1" : "1") + ", 1" + turns + ";\n" + commit_line + wait_line(0);
   const Ran ran = run(
       kernel.text(), {.block = {128, 1, 1}, .dynamic_shared_bytes = static_cast<uint32_t>(shared.size()), .seed = seed},
       shared, in, out);
@@ -267,6 +284,31 @@ TEST(Wgmma, OfOperandsInEveryLayout) {
         const bool in_registers = layout & 1, a_transposed = (layout & 2) && !in_registers, b_transposed = layout & 4;
         const std::string sum = (factors == "f16" || element_bytes(factors) == 1) && layout % 3 == 1 ? "f16" : "f32";
         expect_product({factors, sum, 64, in_registers, a_transposed, b_transposed, swizzle}, seed++ % 6, random);
+      }
+    }
+  }
+}
+
+TEST(Wgmma, OfASparseMatrixInEveryLayout) {
+  std::mt19937 random(14);
+  uint64_t seed = 0;
+  for (const uint32_t swizzle : {0u, 32u, 64u, 128u}) {
+    for (const std::string factors : {"f16", "bf16", "tf32", "e4m3", "e5m2"}) {
+      const bool turns = element_bytes(factors) == 2;
+      for (int layout = 0; layout < (turns ? 8 : 2); ++layout) {
+        const bool in_registers = layout & 1, a_transposed = (layout & 2) && !in_registers, b_transposed = layout & 4;
+        const std::string sum = (factors == "f16" || element_bytes(factors) == 1) && layout % 3 == 1 ? "f16" : "f32";
+        expect_product({.factors = factors,
+                        .sum = sum,
+                        .n = 32,
+                        .a_in_registers = in_registers,
+                        .a_transposed = a_transposed,
+                        .b_transposed = b_transposed,
+                        .swizzle = swizzle,
+                        .adds = layout % 4 != 3,
+                        .negates = layout % 4 == 2,
+                        .sparse = true},
+                       seed++ % 6, random);
       }
     }
   }

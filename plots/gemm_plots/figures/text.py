@@ -7,10 +7,10 @@ from dataclasses import dataclass
 LANGUAGES = ("en", "zh-CN")
 
 # A line may end after a space, but not between a number and its unit, and before or after a Chinese character, unless
-# punctuation holds it to its neighbour.
+# punctuation holds it to its neighbour, or it begins a word (指令, 之比).
 _BREAK = re.compile(
     r"(?<=\s)(?<![Ss]tep )(?=[^\s%])(?!TFLOPS)"
-    r"|(?<=[⺀-￯])(?<![（「《])(?=[^\s，。；：、）」》”！？])"
+    r"|(?<=[⺀-￯])(?<![（「《指之])(?=[^\s，。；：、）」》”！？])"
     r"|(?<=[^\s⺀-￯(（“])(?=[⺀-￯])(?![，。；：、）」》！？])"
 )
 

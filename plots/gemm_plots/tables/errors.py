@@ -1,0 +1,50 @@
+"""Tables of rounding errors."""
+
+from __future__ import annotations
+
+from .. import error_charts, step_charts
+from ..course import Step
+from ..style import Missing
+from .page import Page, Table, by_gpu, in_percent
+
+
+def error(page: Page) -> str:
+    """The rounding error of every kind of sums at 4096, and what bounds it."""
+    found = error_charts.errors(page.course, page.records)
+    found = {kind: rows for kind, rows in found.items() if len(rows) > 1}
+    if not found:
+        raise Missing("no errors at two K or more")
+    depths = sorted({k for rows in found.values() for k in rows})
+    made = Table([page.say("elements, accumulator", "元素，累加器"), *(f"K = {k}" for k in depths)])
+    for kind, rows in found.items():
+        figures = [f"{rows[k]:.1e}" if k in rows else "–" for k in depths]
+        made.rows.append([error_charts.kind_name(kind, page.language), *figures])
+    return str(made)
+
+
+def error_over_k(page: Page, step: Step) -> str:
+    """The error of the default and of the variant with FP32 sums by K, and the worst element's share of its bound."""
+
+    def of(gpu: str) -> Table | None:
+        (m, n), pairs = error_charts.over_k(page.records, gpu, step.name)
+        if len(pairs) < 3:
+            return None
+        names = [step_charts.TYPE_NAMES[r["acc"]] for r in next(iter(pairs.values()))]
+        sums = [page.say(f"{name} sums", f"{name} 累加") for name in names]
+        bounds = [page.say(f"{name}, of the bound", f"{name}，占上界") for name in names]
+        made = Table(["K", sums[0], page.say("growth", "增长"), sums[1], " ÷ ".join(names), *bounds], texts=0)
+        size = f"M = N = {m}" if m == n else f"M = {m}, N = {n}"
+        made.note = page.say(
+            f"{size}, ‖C − reference‖ / ‖reference‖; of the bound: the worst element",
+            f"{size}，‖C − 参考‖ / ‖参考‖；占上界：最差的元素",
+        )
+        before = 0.0
+        for k, pair in pairs.items():
+            narrow, wide = (r["error"] for r in pair)
+            cells = [str(k), f"{narrow:.5f}", f"×{narrow / before:.2f}" if before else "", f"{wide:.5f}"]
+            made.rows.append([*cells, f"{narrow / wide:.0f}", *(in_percent(r.get("worst_of_bound")) for r in pair)])
+            made.used += pair
+            before = narrow
+        return made
+
+    return by_gpu(page, [step], of, f"no errors of {step.name} with FP16 and FP32 sums at three K or more")
