@@ -3,7 +3,7 @@
 #include "machine.h"
 #include "machine/cluster.h"
 
-namespace sim::testing {
+namespace sim::testing::test_async_proxy {
 namespace {
 
 // Two blocks of two warps with 4096 bytes of shared memory; what happens is said warp by warp.
@@ -224,4 +224,4 @@ TEST_F(AsyncProxyTest, ABlockThatWaitedMayEnd) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_async_proxy

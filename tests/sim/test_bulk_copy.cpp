@@ -2,7 +2,7 @@
 #include "machine.h"
 #include "machine/tensor_map.h"
 
-namespace sim::testing {
+namespace sim::testing::test_bulk_copy {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -174,4 +174,4 @@ TEST(BulkCopyChecks, TheTableIsStrict) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_bulk_copy

@@ -1,7 +1,7 @@
 // Calls of device functions, branches by index, barriers that reduce, matches, and what is refused by name.
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_calls {
 namespace {
 
 const std::string prologue = "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n";
@@ -159,4 +159,4 @@ TEST(Calls, PrefetchesAreNoAccesses) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_calls

@@ -3,7 +3,7 @@
 
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_checks {
 namespace {
 
 // 64 threads, two warps: %r1 the thread, %r2 its word's address, %r3 that of the thread 32 away.
@@ -235,4 +235,4 @@ TEST(Checks, StoreIntoACopysDestination) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_checks

@@ -5,7 +5,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_clusters {
 namespace {
 
 constexpr uint64_t seeds[] = {0, 1, 2, 3, 4, 5};
@@ -261,4 +261,4 @@ TEST(Registers, ProgrammaticLaunchesNeedNothing) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_clusters

@@ -3,7 +3,7 @@
 
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_control {
 namespace {
 
 const std::string prologue = "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n";
@@ -134,4 +134,4 @@ TEST(Control, VotesAndReductions) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_control

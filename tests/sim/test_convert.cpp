@@ -6,7 +6,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_convert {
 namespace {
 
 template <class To, class From>
@@ -200,4 +200,4 @@ TEST(Convert, FlushesSubnormals) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_convert

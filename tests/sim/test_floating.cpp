@@ -5,7 +5,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_floating {
 namespace {
 
 const f32 hardware_nan = std::bit_cast<f32>(0x7fffffffu);
@@ -163,4 +163,4 @@ TEST(Floating, OrderedAndUnorderedComparisons) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_floating

@@ -5,7 +5,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_integer {
 namespace {
 
 using wide = __int128;
@@ -276,4 +276,4 @@ TEST(Integer, DotProductsOfBytes) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_integer

@@ -3,7 +3,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_intrinsics {
 namespace {
 
 template <class T>
@@ -129,4 +129,4 @@ TEST(Intrinsics, CarriesGoFromInstructionToInstruction) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_intrinsics

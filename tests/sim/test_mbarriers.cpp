@@ -4,7 +4,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_mbarriers {
 namespace {
 
 constexpr uint64_t seeds[] = {0, 1, 2, 3, 4, 5};
@@ -340,4 +340,4 @@ TEST(Mbarrier, LanesThatWaitForEachOther) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_mbarriers

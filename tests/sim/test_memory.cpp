@@ -3,7 +3,7 @@
 
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_memory {
 namespace {
 
 const std::string prologue = "ld.param.u64 %d1, [p0];\nld.param.u64 %d2, [p1];\nmov.u32 %r1, %tid.x;\n";
@@ -300,4 +300,4 @@ TEST(Copies, AreCountedApart) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_memory

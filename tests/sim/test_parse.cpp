@@ -1,7 +1,7 @@
 // What the front end accepts and refuses: scopes, strictness, and text that is damaged.
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_parse {
 namespace {
 
 // A kernel with most of what nvcc writes: inline assembly's scopes, vectors, calls, variables, source lines.
@@ -220,4 +220,4 @@ TEST(Parse, DamagedTextNeverCrashes) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_parse

@@ -8,7 +8,7 @@
 
 #include "machine/reduction.h"
 
-namespace sim {
+namespace sim::test_reduction {
 namespace {
 
 // The memory's elements after the operands were combined into them.
@@ -67,4 +67,4 @@ TEST(Reduction, WhatTheHardwareLacks) {
 }
 
 }  // namespace
-}  // namespace sim
+}  // namespace sim::test_reduction

@@ -5,7 +5,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_rounding {
 namespace {
 
 using Exactly = __float128;  // products of doubles are exact
@@ -104,4 +104,4 @@ TEST(Rounding, ByHand) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_rounding

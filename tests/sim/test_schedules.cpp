@@ -1,7 +1,7 @@
 // Mistakes that one order of warps hides: another finds them. So steps are tested under several seeds.
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_schedules {
 namespace {
 
 // 64 threads: %r1 the thread, %r2 the address of its word of a tile, %r3 that of the thread 32 away, both written; %d2
@@ -50,4 +50,4 @@ TEST(Schedules, CopiesThatAreLookedForOnce) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_schedules

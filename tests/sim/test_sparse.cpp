@@ -6,7 +6,7 @@
 #include "sparse_row.h"
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_sparse {
 namespace {
 
 // --- one instruction ---
@@ -277,4 +277,4 @@ TEST(Sparse, SatfiniteOfWgmmaMayStandInTwoPlaces) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_sparse

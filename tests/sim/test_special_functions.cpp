@@ -6,7 +6,7 @@
 
 #include "evaluate.h"
 
-namespace sim::testing {
+namespace sim::testing::test_special_functions {
 namespace {
 
 constexpr f32 infinity = std::numeric_limits<f32>::infinity();
@@ -151,4 +151,4 @@ TEST(SpecialFunctions, InSixteenBits) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_special_functions

@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_store_matrix {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -124,4 +124,4 @@ TEST(StoreMatrix, IsChecked) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_store_matrix

@@ -1,7 +1,7 @@
 // What orders one warp's accesses before another's: barriers, flags, fences. And that every warp gets its turn.
 #include "machine.h"
 
-namespace sim::testing {
+namespace sim::testing::test_synchronisation {
 namespace {
 
 // 64 threads, two warps: %r1 the thread, %r2 its word's address, %r3 that of the thread 32 away; %d2 its word of p0.
@@ -263,4 +263,4 @@ TEST(Turns, ADeadlockSaysWhoWaitsForWhat) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_synchronisation

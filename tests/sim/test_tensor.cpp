@@ -10,7 +10,7 @@
 #include "machine.h"
 #include "machine/fragments.h"
 
-namespace sim::testing {
+namespace sim::testing::test_tensor {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -852,4 +852,4 @@ TEST(TensorCounts, ClassesOfTheInstructions) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_tensor

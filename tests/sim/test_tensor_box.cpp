@@ -13,7 +13,7 @@
 #include "machine/tensor_box.h"
 #include "machine/tensor_map.h"
 
-namespace sim {
+namespace sim::test_tensor_box {
 namespace {
 
 constexpr uint64_t tensor_address = 1 << 20;
@@ -215,4 +215,4 @@ TEST(TensorBox, TheSwizzleGoesByTheAddress) {
 }
 
 }  // namespace
-}  // namespace sim
+}  // namespace sim::test_tensor_box

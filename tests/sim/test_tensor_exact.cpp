@@ -7,7 +7,7 @@
 #include "machine/rounding.h"
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_tensor_exact {
 namespace {
 
 // --- who holds what ---
@@ -318,4 +318,4 @@ TEST(ExactWgmma, HasNeitherSignsNorOtherWidths) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_tensor_exact

@@ -7,7 +7,7 @@
 #include "machine/tensor.h"
 #include "numerics.h"
 
-namespace sim::testing {
+namespace sim::testing::test_tensor_numerics {
 namespace {
 
 // Runs an m16n8 mma once for each block of `in` (registers of A, B and C), and gives D's registers.
@@ -270,4 +270,4 @@ TEST(TensorNumerics, TheFastWayIsTheGeneralWay) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_tensor_numerics

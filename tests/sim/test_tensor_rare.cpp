@@ -5,7 +5,7 @@
 
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_tensor_rare {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -311,4 +311,4 @@ TEST(RareProducts, OtherFormsAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_tensor_rare

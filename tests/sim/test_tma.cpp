@@ -4,7 +4,7 @@
 #include "machine/tensor_box.h"
 #include "stored_map.h"
 
-namespace sim::testing {
+namespace sim::testing::test_tma {
 namespace {
 
 using Halves = std::vector<uint16_t>;
@@ -428,4 +428,4 @@ TEST(Tma, Reduces) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_tma

@@ -4,7 +4,7 @@
 
 #include "stored_map.h"
 
-namespace sim::testing {
+namespace sim::testing::test_tma_rings {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -175,4 +175,4 @@ TEST(TmaRing, ReportsEveryMistake) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_tma_rings

@@ -3,7 +3,7 @@
 #include "watch/trace.h"
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_trace {
 namespace {
 
 constexpr const char* thread_address =
@@ -364,4 +364,4 @@ TEST(Trace, WhichStoresAreUnderWayAtAProduct) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_trace

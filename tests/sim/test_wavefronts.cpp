@@ -8,7 +8,7 @@
 #include "machine.h"
 #include "watch/pattern.h"
 
-namespace sim::testing {
+namespace sim::testing::test_wavefronts {
 namespace {
 
 using AddressOf = std::function<uint32_t(uint32_t)>;
@@ -172,4 +172,4 @@ TEST(Counting, TheBankOfASixteenBitAccessDependsOnItsHalfOfTheWord) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_wavefronts

@@ -12,7 +12,7 @@
 #include "sparse_row.h"
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_wgmma {
 namespace {
 
 // "0+2*8 128+2*8": eight offsets from 0 on, two apart, and eight from 128 on; or single ones.
@@ -332,4 +332,4 @@ TEST(Wgmma, ScalesByMinusOneAndReplacesD) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_wgmma

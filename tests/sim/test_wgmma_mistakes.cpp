@@ -1,7 +1,7 @@
 // What people do wrong with wgmma, each with the report that names it.
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_wgmma_mistakes {
 namespace {
 
 constexpr uint32_t sums = 4;  // registers of m64n8, of f32
@@ -177,4 +177,4 @@ TEST(WgmmaMistakes, OperandsThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_wgmma_mistakes

@@ -4,7 +4,7 @@
 #include "stored_map.h"
 #include "wgmma_kernel.h"
 
-namespace sim::testing {
+namespace sim::testing::test_wgmma_tma {
 namespace {
 
 constexpr uint32_t rows = 64, columns = 8, depth = 64, pitch = 2 * depth, base_b = rows * pitch;
@@ -116,4 +116,4 @@ TEST(WgmmaOfTma, WithoutAWaitForTheTile) {
 }
 
 }  // namespace
-}  // namespace sim::testing
+}  // namespace sim::testing::test_wgmma_tma
