@@ -37,16 +37,13 @@ COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 def counted(executable: Path, folder: Path) -> list[Record]:
     """What a step's variants count at every size. Exits where the simulator finds something wrong."""
     out = folder / f"{executable.name}.jsonl"
-    at: dict[tuple[str, ...], list[str]] = {}  # by size: the variants, all in one start of the executable
     for variant in variants(executable):
         if variant.get("leaves_out"):  # wrong on purpose
             continue
         any_size = all(variant[f"multiple_{dimension}"] == 1 for dimension in "mnk")
         sizes = SIZES if SIZES_K % variant["multiple_k"] == 0 else (SIZES[0], DEEPER)
         for size in (*sizes, RAGGED) if any_size else sizes:
-            at.setdefault(size, []).append(variant["variant"])
-    for size, names in at.items():
-        run([executable, "--sim", "--variant", ",".join(names), *size, "--json", out])
+            run([executable, "--sim", "--variant", variant["variant"], *size, "--json", out])
     return [{key: value for key, value in record.items() if key not in UNRECORDED} for record in read(out)]
 
 
