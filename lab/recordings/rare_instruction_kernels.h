@@ -9,16 +9,6 @@ struct B1 {
   static constexpr int bits = 1;
   static constexpr Number number{name, 1, 0, 0, false};
 };
-#define SHAPE(m_, n_, k_)                                   \
-  struct M##m_##N##n_##K##k_ {                              \
-    static constexpr char name[] = "m" #m_ "n" #n_ "k" #k_; \
-    static constexpr int m = m_, n = n_, k = k_;            \
-  };
-SHAPE(8, 8, 128)
-SHAPE(16, 8, 256)
-SHAPE(64, 8, 256)
-SHAPE(64, 32, 256)
-#undef SHAPE
 
 // What is counted of a row of A and a column of B: the bits that differ, or those that both have.
 struct Xor {

@@ -130,37 +130,29 @@ void multiply(Warp& warp, const ExactProduct& product) {
   });
 }
 
-std::vector<std::string> parts_of(const std::string& opcode) {
-  std::vector<std::string> parts;
-  for (size_t from = 0; from <= opcode.size();) {
-    const size_t to = std::min(opcode.find('.', from), opcode.size());
-    parts.push_back(opcode.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
-
 /// "m16n8k32"; none for any other modifier.
-std::optional<MmaShape> shape_named(const std::string& part) {
+std::optional<MmaShape> shape_named(std::string_view part) {
   const size_t n = part.find('n'), k = part.find('k');
-  if (part[0] != 'm' || n == std::string::npos || k == std::string::npos) return std::nullopt;
-  const auto number = [&](size_t after) { return static_cast<uint16_t>(std::stoul(part.substr(after + 1))); };
+  if (part[0] != 'm' || n == std::string_view::npos || k == std::string_view::npos) return std::nullopt;
+  const auto number = [&](size_t after) {
+    return static_cast<uint16_t>(std::stoul(std::string(part.substr(after + 1))));
+  };
   return MmaShape{static_cast<uint8_t>(number(0)), static_cast<uint8_t>(number(n)), number(k)};
 }
 
 /// The types end the opcode: …A.B.C, and what says how to add behind them or before.
 void build(Builder& builder) {
-  static const std::set<std::string> ways = {"satfinite", "rn", "rz", "rm", "rp", "xor", "and", "popc"};
-  std::vector<std::string> parts = parts_of(builder.written().opcode);
-  std::erase_if(parts, [](const std::string& part) { return ways.contains(part); });
-  const auto element = [&](const std::string& name) {
-    return Element{static_cast<uint8_t>(std::stoul(name.substr(1))), name[0] == 's'};
+  static const std::set<std::string_view> ways = {"satfinite", "rn", "rz", "rm", "rp", "xor", "and", "popc"};
+  std::vector<std::string_view> parts = builder.parts();
+  std::erase_if(parts, [](std::string_view part) { return ways.contains(part); });
+  const auto element = [](std::string_view name) {
+    return Element{static_cast<uint8_t>(std::stoul(std::string(name.substr(1)))), name[0] == 's'};
   };
   const auto& operands = builder.operands();
   if (operands.size() != 4) builder.refuse("four lists of registers are needed");
   auto& made = builder.made<ExactProduct>();
   made.wmma = parts[0] == "wmma";
-  for (const std::string& part : parts) {
+  for (const std::string_view part : parts) {
     if (const auto shape = shape_named(part)) made.shape = *shape;
   }
   made.of_a = element(parts[parts.size() - 3]);

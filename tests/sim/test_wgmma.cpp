@@ -274,8 +274,10 @@ void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
   }
 }
 
-TEST(Wgmma, OfOperandsInEveryLayout) {
-  std::mt19937 random(11);
+// In every swizzle, type and layout of the operands. `change`: what else a case has, by the number of its layout.
+template <class Change>
+void expect_products_in_every_layout(uint32_t of_numbers, Change change) {
+  std::mt19937 random(of_numbers);
   uint64_t seed = 0;
   for (const uint32_t swizzle : {0u, 32u, 64u, 128u}) {
     for (const std::string factors : {"f16", "bf16", "tf32", "e4m3", "e5m2"}) {
@@ -283,35 +285,25 @@ TEST(Wgmma, OfOperandsInEveryLayout) {
       for (int layout = 0; layout < (turns ? 8 : 2); ++layout) {
         const bool in_registers = layout & 1, a_transposed = (layout & 2) && !in_registers, b_transposed = layout & 4;
         const std::string sum = (factors == "f16" || element_bytes(factors) == 1) && layout % 3 == 1 ? "f16" : "f32";
-        expect_product({factors, sum, 64, in_registers, a_transposed, b_transposed, swizzle}, seed++ % 6, random);
+        Case made{factors, sum, 64, in_registers, a_transposed, b_transposed, swizzle};
+        change(made, layout);
+        expect_product(made, seed++ % 6, random);
       }
     }
   }
 }
 
+TEST(Wgmma, OfOperandsInEveryLayout) {
+  expect_products_in_every_layout(11, [](Case&, int) {});
+}
+
 TEST(Wgmma, OfASparseMatrixInEveryLayout) {
-  std::mt19937 random(14);
-  uint64_t seed = 0;
-  for (const uint32_t swizzle : {0u, 32u, 64u, 128u}) {
-    for (const std::string factors : {"f16", "bf16", "tf32", "e4m3", "e5m2"}) {
-      const bool turns = element_bytes(factors) == 2;
-      for (int layout = 0; layout < (turns ? 8 : 2); ++layout) {
-        const bool in_registers = layout & 1, a_transposed = (layout & 2) && !in_registers, b_transposed = layout & 4;
-        const std::string sum = (factors == "f16" || element_bytes(factors) == 1) && layout % 3 == 1 ? "f16" : "f32";
-        expect_product({.factors = factors,
-                        .sum = sum,
-                        .n = 32,
-                        .a_in_registers = in_registers,
-                        .a_transposed = a_transposed,
-                        .b_transposed = b_transposed,
-                        .swizzle = swizzle,
-                        .adds = layout % 4 != 3,
-                        .negates = layout % 4 == 2,
-                        .sparse = true},
-                       seed++ % 6, random);
-      }
-    }
-  }
+  expect_products_in_every_layout(14, [](Case& made, int layout) {
+    made.n = 32;
+    made.adds = layout % 4 != 3;
+    made.negates = layout % 4 == 2;
+    made.sparse = true;
+  });
 }
 
 TEST(Wgmma, OfEveryWidth) {

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from .. import energy, gpu_tables, latencies
-from ..records import ALONE_SIZE, BEST_LIBRARY
+from ..records import ALONE_SIZE, BEST_LIBRARY, Record, Records
 from ..style import Missing
 from .page import Page, Table, as_figure, beside_the_first, in_percent, in_tflops, in_turn, where, with_spread
 
 COUNTED_STEP = "14_wmma_naive"  # whose bytes were counted on several GPUs: no other step is bound by memory
+
+
+def _with_records(records: Records, kept: dict[str, list[Record]], why: str) -> list[str]:
+    """The GPUs that records of a kind are kept of; Missing, and why, where there is nothing to compare."""
+    gpus = [gpu for gpu in gpu_tables.compared(records) if kept.get(gpu)]
+    if len(gpus) < 2:
+        raise Missing(why)
+    return gpus
 
 
 def defaults(page: Page) -> str:
@@ -79,9 +87,7 @@ def memory(page: Page) -> str:
 def loops(page: Page) -> str:
     """The main loops in BF16 on each GPU, by what they receive; and what their speed is to the first GPU."""
     records = page.records
-    gpus = [gpu for gpu in gpu_tables.compared(records) if records.main_loops.get(gpu)]
-    if len(gpus) < 2:
-        raise Missing("main loops were measured on one GPU alone")
+    gpus = _with_records(records, records.main_loops, "main loops were measured on one GPU alone")
     names = [gpu_tables.short_name(records, gpu) for gpu in gpus]
     head = [page.say("tile", "分块"), page.say("zeros", "零的比例"), page.say("KB from L2", "来自 L2 的 KB")]
     made = Table([*head, page.say("from memory", "来自显存")])
@@ -110,9 +116,7 @@ def loops(page: Page) -> str:
 def power(page: Page) -> str:
     """Every step's default run alone on each GPU: speed, watts, clock and energy per FLOP, and what it is to the first."""
     records = page.records
-    gpus = [gpu for gpu in gpu_tables.compared(records) if records.alone.get(gpu)]
-    if len(gpus) < 2:
-        raise Missing("defaults were run alone on one GPU alone")
+    gpus = _with_records(records, records.alone, "defaults were run alone on one GPU alone")
     names = [gpu_tables.short_name(records, gpu) for gpu in gpus]
     made = Table([page.say("step", "步骤")])
     for name in names:
@@ -144,9 +148,7 @@ def power(page: Page) -> str:
 def latencies_of_loads(page: Page) -> str:
     """The latency of a load on each GPU, by the bytes that the loads go round in."""
     records = page.records
-    gpus = [gpu for gpu in gpu_tables.compared(records) if records.latencies.get(gpu)]
-    if len(gpus) < 2:
-        raise Missing("latencies were measured on one GPU alone")
+    gpus = _with_records(records, records.latencies, "latencies were measured on one GPU alone")
     made = Table([page.say("the loads go round in", "依次访问的总字节数")])
     for name in (gpu_tables.short_name(records, gpu) for gpu in gpus):
         made.head += [page.say(f"{name}, cycles", f"{name}，周期"), "20–80 %"]
