@@ -101,6 +101,14 @@ def test_watts_of_the_steps_that_ran_alone(page):
         assert re.search(rf"{min(watts):.0f} (to|到) {max(watts):.0f} W", page)
 
 
+def test_a_clock_that_is_read_lies_below_the_mean(page):
+    (alone,) = [r for r in RECORDS.alone["h100"] if r["step"].startswith("24")]
+    most = 132 * 4096 / 1000  # TFLOPS per GHz
+    per_ghz = alone["tflops"] / alone["sm_mhz"] * 1000
+    assert per_ghz > most and f"{alone['sm_mhz']} MHz" in page
+    assert all(re.search(rf"\b{value:.0f}\b", page) for value in (alone["tflops"], per_ghz, most))
+
+
 def test_the_loops_that_read_from_memory_are_slower(page):
     ratios = []
     for loop in RECORDS.main_loops["h200"]:

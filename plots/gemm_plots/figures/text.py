@@ -7,10 +7,10 @@ from dataclasses import dataclass
 LANGUAGES = ("en", "zh-CN")
 
 # A line may end after a space, but not between a number and its unit, and before or after a Chinese character, unless
-# punctuation holds it to its neighbour, or it begins a word (指令, 之比).
+# punctuation holds it to its neighbour, or it begins a word (指令, 之比, 橙色).
 _BREAK = re.compile(
     r"(?<=\s)(?<![Ss]tep )(?=[^\s%])(?!TFLOPS)"
-    r"|(?<=[⺀-￯])(?<![（「《指之])(?=[^\s，。；：、）」》”！？])"
+    r"|(?<=[⺀-￯])(?<![（「《指之橙])(?=[^\s，。；：、）」》”！？])"
     r"|(?<=[^\s⺀-￯(（“])(?=[⺀-￯])(?![，。；：、）」》！？])"
 )
 
