@@ -73,11 +73,13 @@ __host__ __device__ double Tolerance::bound(double want, double magnitude) const
 }
 
 Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta) {
+  // Elements of 8 bits are multiplied as they are: nothing is rounded on the way in.
+  const double rounded_in = bytes_of(variant.ab) == 1 ? 0 : 2 * roundoff_of(variant.ab);
   return {kind == InputKind::exact,
-          2 * roundoff_of(variant.ab) + 8 * roundoff_of(variant.acc),
+          rounded_in + 8 * roundoff_of(sums_of(variant)),
           roundoff_of(variant.out),
           least_rounding_of(variant.out),
-          std::fabs(alpha) * least_rounding_of(variant.acc),
+          is_integer(variant.acc) ? 0 : std::fabs(alpha) * least_rounding_of(sums_of(variant)),
           largest_of(variant.out),
           beta == 0.0f ? std::numeric_limits<double>::infinity() : largest_of(DType::f32)};
 }

@@ -83,7 +83,7 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
 void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants) {
   const auto print = [&](const Variant& v) {
     out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", v.name.c_str(), &v == &variants.front() ? "*" : " ",
-                name_of(v.ab), name_of(v.ab), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
+                name_of(v.ab), name_of(v.b), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
         << accepted(v) << "\n";
     if (!v.remark.empty()) out << "                        " << v.remark << "\n";
     for (const std::string& name : v.published_names) out << "                        covers " << name << "\n";
