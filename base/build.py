@@ -1,6 +1,7 @@
 """Meson and Ninja: they show their own progress and their own errors."""
 
 import json
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from base.progress import say
 
 SIMULATOR_TARGET = "sim/libcudart.so.13"
 STAMP = BUILD / ".configured-by-gemm"
+COMPILERS = BUILD / "compilers.ini"  # tells Meson which nvcc it is: it knows no environment variable for that
 
 
 def configure(environment: Environment) -> None:
@@ -24,8 +26,14 @@ def configure(environment: Environment) -> None:
     if ready and (not STAMP.exists() or STAMP.read_text() == wanted):
         return
     say(f"Setting up {shown(BUILD)} with CUDA {toolkit.version} ({toolkit.nvcc})")
-    again = ["--wipe"] if (BUILD / "meson-private").exists() else []
-    code, text = process.output([environment.meson, "setup", BUILD, ROOT, *again], env=environment.variables)
+    if (BUILD / "meson-private").exists():
+        shutil.rmtree(BUILD)
+    BUILD.mkdir(exist_ok=True)
+    # A Python list of plain strings is a list to Meson, too. Meson looks for ccache only where no compiler is named.
+    command = [*filter(None, [shutil.which("ccache")]), str(toolkit.nvcc)]
+    COMPILERS.write_text(f"[binaries]\ncuda = {command}\n")
+    command = [environment.meson, "setup", BUILD, ROOT, "--native-file", COMPILERS]
+    code, text = process.output(command, env=environment.variables)
     if code != 0:
         errors = [line for line in text.splitlines() if "ERROR" in line] or text.splitlines()[-1:]
         absent = packages.missing()

@@ -32,7 +32,7 @@ class Toolkit:
         def first(folder: Path, variable: str) -> str:
             return os.pathsep.join(filter(None, [str(folder), os.environ.get(variable)]))
 
-        found = {"PATH": first(self.nvcc.parent, "PATH"), "NVCC": str(self.nvcc), "CUDA_PATH": str(self.root)}
+        found = {"PATH": first(self.nvcc.parent, "PATH"), "CUDA_PATH": str(self.root)}
         if self.root.is_relative_to(venv.VENV):  # elsewhere the system knows where its CUDA libraries are
             found |= {name: first(self.root / "lib", name) for name in ("LIBRARY_PATH", "LD_LIBRARY_PATH")}
         return found
@@ -91,9 +91,17 @@ def _examine(root: Path, with_cublas: bool = True) -> Toolkit | str:
     release = re.search(r"release (\d+)\.(\d+)", text)
     if code != 0 or release is None:
         return f"{nvcc} does not start"
+    root = _home(nvcc) or root
     if int(release[1]) != NEEDED:
         return f"{nvcc} is CUDA {release[1]}.{release[2]}, not {NEEDED}"
     headers = [root / "include", *root.glob("targets/*/include")]
     if with_cublas and not any((folder / "cublas_v2.h").exists() for folder in headers):
         return f"{nvcc} comes without cuBLAS"
     return Toolkit(root, f"{release[1]}.{release[2]}")
+
+
+def _home(nvcc: Path) -> Path | None:
+    """Where a compiler says that its toolkit is; a script named nvcc may start one that lies somewhere else."""
+    text = process.output([nvcc, "--dryrun", "-c", "-x", "cu", os.devnull])[1]
+    top = re.search(r"^#\$ TOP=(.+)$", text, re.MULTILINE)
+    return Path(top[1]).resolve() if top and (Path(top[1]) / "bin" / "nvcc").exists() else None

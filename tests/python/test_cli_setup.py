@@ -40,8 +40,22 @@ def test_nvcc_on_path(bare, monkeypatch):
     found = cuda.find()
     assert isinstance(found, cuda.Toolkit)
     assert (found.nvcc, found.root, found.version) == (nvcc, bare / "toolkit", "13.0")
-    assert found.environment()["NVCC"] == str(nvcc)
+    assert found.environment()["PATH"].startswith(f"{nvcc.parent}:")
     assert "LD_LIBRARY_PATH" not in found.environment()
+
+
+def test_a_script_that_starts_a_compiler_elsewhere(bare, monkeypatch):
+    nvcc = fake_nvcc(bare / "toolkit")
+    with nvcc.open("a") as script:
+        script.write(f"echo '#$ TOP={bare}/toolkit/bin/..'\n")
+    script = bare / "bin" / "nvcc"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {nvcc} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    assert cuda.find().root == bare / "toolkit"
+    nvcc.unlink()
+    assert cuda.find() == f"{script} does not start"
 
 
 def test_cuda_path_comes_before_the_usual_place(bare, monkeypatch):
