@@ -89,9 +89,7 @@ std::vector<std::string> lacking(const ordered_json& record, const std::string& 
   return found;
 }
 
-TEST(Record, HasWhatTheSchemaAsksFor) {
-  EXPECT_EQ(lacking(some_record(true), "timing"), std::vector<std::string>());
-}
+TEST(Record, HasWhatTheSchemaAsksFor) { EXPECT_EQ(lacking(some_record(true), "timing"), std::vector<std::string>()); }
 
 TEST(Record, OfAVariantThatLeavesOutWorkSaysWhatAndHasNoError) {
   const Variant variant = right_variant().leaves_out("the copy of B");
