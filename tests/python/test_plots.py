@@ -273,7 +273,7 @@ def test_only_the_default_without_options_stands_for_a_step(tensor_course):
         ("01_naive", '{"step": "s", "variant": "v", "m": 0, "n": 1, "k": 1, "tflops": 1}', "field 'm' is below 1"),
         ("01_naive", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": NaN}', "no positive number"),
         ("01_naive", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": "1"}', "no positive number"),
-        ("01_naive", '{"step": "s", "variant": "v", "m": true, "n": 1, "k": 1, "tflops": 1}', "field 'm' is no int"),
+        ("01_naive", '{"step": "s", "variant": "v", "m": true, "n": 1, "k": 1, "tflops": 1}', "field 'm' is no count"),
         ("limits", '{"limit": "mma", "a": "f16", "acc": "f16"}', "no field 'tflops'"),
         ("limits", '{"limit": "mma", "a": "f16", "acc": "f16", "tflops": -1}', "no positive number"),
         ("profile", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "metric": "x", "value": "1"}', "no number"),
