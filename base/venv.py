@@ -66,7 +66,7 @@ def install(requirements: Path, title: str) -> None:
         return
     stamp.unlink(missing_ok=True)
     say(f"{title} …")
-    if process.run([PYTHON, "-m", "pip", "install", *PIP_OPTIONS, "-r", requirements]) != 0:
+    if process.run([PYTHON, "-m", "pip", "install", *PIP_OPTIONS, "--require-hashes", "-r", requirements]) != 0:
         raise UserError(f"pip could not install {requirements.name}, see above; see to the network, {BY_HAND}")
     stamp.write_text(wanted)
 
