@@ -4,8 +4,8 @@ import importlib.metadata
 
 import pytest
 
-from tools import cuda, packages, process, venv
-from tools.errors import UserError
+from base import cuda, packages, process, venv
+from base.errors import UserError
 
 
 def fake_nvcc(root, version="13.0", cublas=True):

@@ -1,17 +1,13 @@
 """What pages tell of step 26 and of the order of its clusters, against the records that the figures come from."""
 
 import re
-import sys
 
 import pytest
 
-from tools.paths import DATA, ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import records, traffic
-
-from lab import l2_traffic, ncu
+import records
+from base.paths import DATA, ROOT
+from plots import traffic
+from records import metrics
 
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 RECORDS = records.load(DATA, ROOT)
@@ -44,7 +40,7 @@ def rounds(timing):
 
 def crossed(variant, size):
     """GB that crossed from L2."""
-    return COUNTED[size, *variant][ncu.COALESCER_SECTORS] * ncu.SECTOR_BYTES / 1e9
+    return COUNTED[size, *variant][metrics.COALESCER_SECTORS] * metrics.SECTOR_BYTES / 1e9
 
 
 def kb_per_unit(variant, size):
@@ -71,7 +67,7 @@ def test_the_gains_are_those_of_the_records(language):
 def test_a_chapter_tells_what_was_counted(language):
     page = text("steps/26_clusters/README", language)
     before, ordered, dealt = (crossed(v, 8192) for v in ((BEFORE, "bf16"), ORDERED, AS_DEALT))
-    merged = {v: COUNTED[8192, *v][l2_traffic.MERGED] for v in (ORDERED, AS_DEALT)}
+    merged = {v: COUNTED[8192, *v][metrics.MERGED] for v in (ORDERED, AS_DEALT)}
     told = (f"{merged[ORDERED]:.2f}", f"{merged[AS_DEALT]:.2f}", f"{before:.2f} GB", f"{dealt:.2f} GB")
     assert all(figure in page for figure in told)
     assert f"{dealt:.2f} − {ordered:.2f} = {dealt - ordered:.1f} GB" in page
@@ -79,7 +75,7 @@ def test_a_chapter_tells_what_was_counted(language):
     units = [kb_per_unit(v, 8192) for v in ((BEFORE, "bf16"), ORDERED)]
     assert all(f"{kb:.1f}" in page for kb in (*units, units[0] - units[1]))
     for size, digits in ((8192, 2), (16384, 1)):
-        read = [COUNTED[size, *v][ncu.DRAM_READ] / 1e9 for v in ((BEFORE, "bf16"), AS_DEALT, ORDERED)]
+        read = [COUNTED[size, *v][metrics.DRAM_READ] / 1e9 for v in ((BEFORE, "bf16"), AS_DEALT, ORDERED)]
         assert f"| {' | '.join(f'{gb:.{digits}f} GB' for gb in read)} |" in page
 
 
@@ -87,8 +83,8 @@ def test_a_chapter_tells_what_was_counted(language):
 def test_other_pages_tell_the_same(language):
     hopper, power = (text(f"docs/{page}", language) for page in ("hopper", "power"))
     before, ordered, dealt = ((BEFORE, "bf16"), ORDERED, AS_DEALT)
-    told = [f"{COUNTED[8192, *before][ncu.COALESCER_RATIO]:.2f}", f"{COUNTED[8192, *ordered][l2_traffic.SHARED]:.2f}"]
-    told += [f"{COUNTED[8192, *v][l2_traffic.MERGED]:.2f}" for v in (dealt, ordered)]
+    told = [f"{COUNTED[8192, *before][metrics.COALESCER_RATIO]:.2f}", f"{COUNTED[8192, *ordered][metrics.SHARED]:.2f}"]
+    told += [f"{COUNTED[8192, *v][metrics.MERGED]:.2f}" for v in (dealt, ordered)]
     assert all(f"{figure} " in hopper for figure in told)
     assert all(f"{crossed(v, 8192):.1f}" in hopper for v in (before, dealt, ordered))
     assert f"{kb_per_unit(before, 8192):.0f} KB" in power

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import process, venv
-from tools.paths import BUILD
+from base import process, venv
+from base.paths import BUILD
 
 
 def toolkit() -> Path:

@@ -1,15 +1,12 @@
 """Tables and sentences that pages write by hand from measurements, against the records: several GPUs, and CUTLASS."""
 
 import re
-import sys
 
 import pytest
 
-from tools.paths import DATA, ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import gpu_tables, records
+import records
+from base.paths import DATA, ROOT
+from plots import gpu_tables
 
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 RECORDS = records.load(DATA, ROOT)

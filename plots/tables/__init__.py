@@ -1,0 +1,73 @@
+"""Tables for the write-ups, in both languages, made from the records: by the name that a page's marker gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from records import Records
+
+from .. import glossary, sweep_charts
+from ..course import Course, Step
+from . import bottlenecks, counts, errors, gpus, ladders, limits, steps
+from .page import Page, UnknownTable
+
+__all__ = ["UnknownTable", "table"]
+
+
+def table(course: Course, records: Records, name: str, language: str) -> str:
+    """The table of that name as Markdown. Raises UnknownTable, or Missing where nothing is recorded yet."""
+    page = Page(course, records, language)
+    kind, _, of = name.partition(":")
+    for beginning, make in (("ladder-", ladders.ladder), ("covers-", ladders.covers)):
+        if course.ladder(kind.removeprefix(beginning)):
+            return make(page, kind.removeprefix(beginning))
+    if not of and kind in OF_THE_COURSE:
+        return OF_THE_COURSE[kind](page)
+    step = course.step(of)
+    if step is None or kind not in OF_A_STEP:
+        raise UnknownTable(name)
+    return OF_A_STEP[kind](page, step)
+
+
+def _terms(page: Page) -> str:
+    names = [step.name for step in page.course.steps]
+    return glossary.page(glossary.load(page.course.root), names, page.language)
+
+
+OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
+    "glossary": _terms,
+    "ladders": ladders.all_ladders,
+    "cutlass": steps.beside_cutlass,
+    "limits": limits.limits,
+    "latencies": limits.all_latencies,
+    "wgmma-alone": limits.wgmma_alone,
+    "main-loops": limits.main_loops,
+    "stream-k": limits.two_schedules,
+    "error": errors.error,
+    "other-gpus": gpus.defaults,
+    "other-gpus-memory": gpus.memory,
+    "other-gpus-shares": gpus.shares,
+    "other-gpus-power": gpus.power,
+    "other-gpus-loops": gpus.loops,
+    "other-gpus-latencies": gpus.latencies_of_loads,
+    "published-speeds": gpus.published,
+    "several-gpus-row": partial(gpus.several_gpus, layout="row"),
+    "several-gpus-column": partial(gpus.several_gpus, layout="column"),
+    "mix": lambda page: counts.mix(page, page.course.steps, default_only=True),
+}
+OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
+    "step": steps.speeds,
+    "variants": steps.variants,
+    "sweep27": steps.sgemm27,
+    "hgemm27": partial(steps.sweep, sweep=sweep_charts.HGEMM27),
+    "hgemm125": partial(steps.sweep, sweep=sweep_charts.HGEMM125),
+    "swizzle": steps.swizzle,
+    "l2-traffic": steps.l2_traffic,
+    "bottlenecks": bottlenecks.bottlenecks,
+    "bottlenecks-in-turn": bottlenecks.bottlenecks_in_turn,
+    "error-over-k": errors.error_over_k,
+    "counts": counts.counts,
+    "count-variants": counts.count_variants,
+    "mix": lambda page, step: counts.mix(page, [step], default_only=False),
+}
