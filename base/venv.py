@@ -14,6 +14,7 @@ from base.progress import say
 
 PYTHON = VENV / "bin" / "python"
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check")
+TOOLS_GB, CUDA_GB = 0.3, 1.5  # what is installed, and some room to unpack it
 BY_HAND = "or install them by hand and use --no-setup"
 
 
@@ -32,14 +33,15 @@ def ensure() -> None:
     stamp = VENV / ".made"  # made anew when it was moved or its Python has changed
     wanted = f"{VENV} {sys.version_info[0]}.{sys.version_info[1]}\n"
     if not running_inside() and not (PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted):
+        _make_room(TOOLS_GB)
         _make()
         stamp.write_text(wanted)
-    install(REQUIREMENTS, "Installing the Python tools into .venv")
+    install(REQUIREMENTS, "Installing the Python tools into .venv", TOOLS_GB)
 
 
 def ensure_cuda() -> None:
     """Installs the CUDA compiler and cuBLAS into .venv, unless they are there."""
-    install(CUDA_REQUIREMENTS, "Installing the CUDA compiler and cuBLAS into .venv (0.8 GB)")
+    install(CUDA_REQUIREMENTS, "Installing the CUDA compiler and cuBLAS into .venv (a download of 0.8 GB)", CUDA_GB)
 
 
 def _make() -> None:
@@ -58,16 +60,26 @@ def _can_make() -> bool:
     return all(importlib.util.find_spec(module) for module in ("venv", "ensurepip"))
 
 
-def install(requirements: Path, title: str) -> None:
+def _make_room(needed_gb: float) -> None:
+    """Refuses to start what the disk cannot hold: pip would end in the middle."""
+    free_gb = shutil.disk_usage(VENV if VENV.exists() else VENV.parent).free / 1e9
+    if free_gb < needed_gb:
+        raise UserError(f"the disk has {free_gb:.2f} GB free, and .venv takes {needed_gb} GB more: make room first")
+
+
+def install(requirements: Path, title: str, needed_gb: float) -> None:
     """Runs pip for one file of pins; a stamp with the file's hash says that it is done."""
     stamp = VENV / f".installed-{requirements.stem}"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return
     stamp.unlink(missing_ok=True)
+    _make_room(needed_gb)
     say(f"{title} …")
     if process.run([PYTHON, "-m", "pip", "install", *PIP_OPTIONS, "--require-hashes", "-r", requirements]) != 0:
-        raise UserError(f"pip could not install {requirements.name}, see above; see to the network, {BY_HAND}")
+        raise UserError(
+            f"pip could not install {requirements.name}, see above; see to the network and to room on the disk, {BY_HAND}"
+        )
     stamp.write_text(wanted)
 
 

@@ -144,12 +144,16 @@ def test_pins_are_installed_once(tmp_path, monkeypatch):
     codes = [1, 0, 0]
     monkeypatch.setattr(process, "run", lambda *_: codes.pop(0))
     with pytest.raises(UserError, match=r"pip could not install requirements\.txt"):
-        venv.install(pins, "Installing")
-    venv.install(pins, "Installing")
-    venv.install(pins, "Installing")
+        venv.install(pins, "Installing", 0)
+    venv.install(pins, "Installing", 0)
+    venv.install(pins, "Installing", 0)
     assert codes == [0], "once, after the time that failed"
     pins.write_text("meson==2.0\n")
-    venv.install(pins, "Installing")
+    with pytest.raises(
+        UserError, match=r"the disk has .* GB free, and \.venv takes 1000000\.0 GB more: make room first"
+    ):
+        venv.install(pins, "Installing", 1e6)
+    venv.install(pins, "Installing", 0)
     assert not codes
 
 
