@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 try:
-    from gemm_plots import catalogue, markers, records, style, tables
+    from gemm_plots import catalogue, data_pages, loops, markers, records, style, tables, told
     from gemm_plots.course import Course
 except ModuleNotFoundError as missing:
     sys.exit(print(f"plot.py needs {missing.name}: pip install -r requirements.txt", file=sys.stderr) or 2)
@@ -46,9 +46,10 @@ def drawn(root: Path, course: Course, recorded: records.Records, notes: list[str
 
 
 def written(root: Path, course: Course, recorded: records.Records, notes: list[str]) -> Iterator[tuple[Path, str]]:
-    """Every page that holds a table, with its text; what has no records is told in `notes`."""
-    for path in markers.files(root):
-        text = path.read_text(encoding="utf-8")
+    """Every page that holds something made, with its text; what has no records is told in `notes`."""
+    new = data_pages.missing(course)
+    for path in sorted([*markers.files(root), *new]):
+        text = new[path] if path in new else path.read_text(encoding="utf-8")
         language, up = markers.language_of(path), "../" * (len(path.relative_to(root).parts) - 1)
 
         def make(name: str, language: str = language, path: Path = path, up: str = up) -> str:
@@ -60,8 +61,23 @@ def written(root: Path, course: Course, recorded: records.Records, notes: list[s
             except tables.UnknownTable:
                 raise KeyError(name) from None
 
-        made = markers.rewrite(path.relative_to(root), text, make)
-        if "<!-- table:" in text:
+        def tell(key: str, path: Path = path) -> str | None:
+            try:
+                return told.figure(course, recorded, key)
+            except style.Missing as why:
+                notes.append(f"{path.relative_to(root)}: figure:{key} stays as it is: {why}")
+                return None
+            except told.UnknownFigure as why:
+                raise KeyError(str(why)) from None
+
+        def loop(name: str, lines: list[str]) -> str:
+            try:
+                return loops.block(course, name, loops.parse(lines))
+            except loops.LoopError as why:
+                raise KeyError(str(why)) from None
+
+        made = markers.rewrite(path.relative_to(root), text, make, tell, loop)
+        if any(f"<!-- {kind}:" in text for kind in ("table", "figure", "loop")):
             yield path, made
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 from lab import recorded_set
 from tools import languages, registry
 from tools.errors import Failure, UserError
-from tools.paths import PLOT
+from tools.paths import PLOT, TEXT
 
 INTERRUPTED = 130
 BAD_INPUT = 2
@@ -103,6 +103,11 @@ def parser() -> Parser:
         _plot,
         "draw the charts and write the tables again, from the recorded data",
         passes_on="Other options are passed on: python plots/plot.py --help shows them.",
+    )
+    add(
+        _text,
+        "count words, rows of tables and figures of each page; fails where a page is too long",
+        passes_on="Other options are passed on: python plots/text.py --help shows them.",
     )
     add(
         _validate,
@@ -224,6 +229,10 @@ def _profile(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> N
 
 def _plot(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     _start(setup, arguments, ("matplotlib",), [PLOT, *parsed.rest])
+
+
+def _text(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    _start(setup, arguments, (), [TEXT, *parsed.rest])
 
 
 def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

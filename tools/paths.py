@@ -12,6 +12,7 @@ CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"
 DATA = ROOT / "plots" / "data"
 CHARTS = ROOT / "plots" / "charts"
 PLOT = ROOT / "plots" / "plot.py"
+TEXT = ROOT / "plots" / "text.py"
 
 # Other directories can be named for a while, for instance by the tests.
 BUILD = ROOT / os.environ.get("GEMM_BUILD_DIR", "build")
