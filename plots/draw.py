@@ -19,7 +19,7 @@ from records import moved
 from records.sources import step_fingerprint
 
 try:
-    from plots import catalogue, markers, style, tables
+    from plots import catalogue, data_pages, loops, markers, style, tables, told
     from plots.course import Course
     from plots.figures import gallery
 except ModuleNotFoundError as missing:
@@ -45,9 +45,10 @@ def drawn(root: Path, course: Course, recorded: records.Records, notes: list[str
 
 
 def written(root: Path, course: Course, recorded: records.Records, notes: list[str]) -> Iterator[tuple[Path, str]]:
-    """Every page that holds a table, with its text; what has no records is told in `notes`."""
-    for path in markers.files(root):
-        text = path.read_text(encoding="utf-8")
+    """Every page that holds something made, with its text; what has no records is told in `notes`."""
+    new = data_pages.missing(course)
+    for path in sorted([*markers.files(root), *new]):
+        text = new[path] if path in new else path.read_text(encoding="utf-8")
         language, up = markers.language_of(path), "../" * (len(path.relative_to(root).parts) - 1)
 
         def make(name: str, language: str = language, path: Path = path, up: str = up) -> str:
@@ -59,8 +60,23 @@ def written(root: Path, course: Course, recorded: records.Records, notes: list[s
             except tables.UnknownTable:
                 raise KeyError(name) from None
 
-        made = markers.rewrite(path.relative_to(root), text, make)
-        if "<!-- table:" in text:
+        def tell(key: str, path: Path = path) -> str | None:
+            try:
+                return told.figure(course, recorded, key)
+            except style.Missing as why:
+                notes.append(f"{path.relative_to(root)}: figure:{key} stays as it is: {why}")
+                return None
+            except told.UnknownFigure as why:
+                raise KeyError(str(why)) from None
+
+        def loop(name: str, lines: list[str]) -> str:
+            try:
+                return loops.block(course, name, loops.parse(lines))
+            except loops.LoopError as why:
+                raise KeyError(str(why)) from None
+
+        made = markers.rewrite(path.relative_to(root), text, make, tell, loop)
+        if any(f"<!-- {kind}:" in text for kind in ("table", "figure", "loop")):
             yield path, made
 
 

@@ -105,6 +105,11 @@ def parser() -> Parser:
         passes_on="Other options are passed on: python plots/plot.py --help shows them.",
     )
     add(
+        _text,
+        "count words, rows of tables and figures of each page; fails where a page is too long",
+        passes_on="Other options are passed on: python -m plots.text --help shows them.",
+    )
+    add(
         _validate,
         "compare the simulator's counts with a GPU's counters",
         passes_on="Steps and other options are passed on: python -m lab.validate --help shows them.",
@@ -229,6 +234,10 @@ def _profile(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> N
 
 def _plot(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     _start(setup, arguments, ("matplotlib",), ["-m", "plots.draw", *parsed.rest])
+
+
+def _text(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    _start(setup, arguments, (), ["-m", "plots.text", *parsed.rest])
 
 
 def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

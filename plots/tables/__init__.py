@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from records import Records
 
 from .. import glossary, sweep_charts
 from ..course import Course, Step
+from ..style import Missing
 from . import bottlenecks, counts, errors, gpus, ladders, limits, steps
 from .page import Page, UnknownTable
 
@@ -35,6 +37,32 @@ def _terms(page: Page) -> str:
     return glossary.page(glossary.load(page.course.root), names, page.language)
 
 
+def _data(page: Page, step: Step) -> str:
+    """Every table of a step, under headings: its page of data."""
+    parts = []
+    for english, chinese, kinds in _DATA:
+        made = []
+        for kind in kinds:
+            with suppress(Missing):
+                made.append(OF_A_STEP[kind](page, step))
+        if made:
+            parts += [f"## {page.say(english, chinese)}", *made]
+    if not parts:
+        raise Missing(f"nothing of {step.name} is recorded")
+    return "\n\n".join(parts)
+
+
+_DATA = (
+    ("Measured: the default", "实测：默认变体", ("step",)),
+    ("Measured: every variant", "实测：各变体", ("variants",)),
+    ("Measured: sweeps", "实测：扫描", ("sweep27", "hgemm27", "hgemm125", "swizzle")),
+    ("Measured: traffic", "实测：流量", ("l2-traffic",)),
+    ("Measured: work left out", "实测：省去一部分工作", ("bottlenecks", "bottlenecks-in-turn")),
+    ("Measured: rounding errors", "实测：舍入误差", ("error-over-k",)),
+    ("Counted in the simulator: the default", "模拟器计数：默认变体", ("counts",)),
+    ("Counted in the simulator: every variant", "模拟器计数：各变体", ("count-variants",)),
+    ("Instructions of the main loop", "主循环的指令构成", ("mix",)),
+)
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _terms,
     "ladders": ladders.all_ladders,
@@ -67,6 +95,8 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "bottlenecks": bottlenecks.bottlenecks,
     "bottlenecks-in-turn": bottlenecks.bottlenecks_in_turn,
     "error-over-k": errors.error_over_k,
+    "data": _data,
+    "measured": steps.measured,
     "counts": counts.counts,
     "count-variants": counts.count_variants,
     "mix": lambda page, step: counts.mix(page, [step], default_only=False),

@@ -37,6 +37,29 @@ def speeds(page: Page, step: Step) -> str:
     return by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
 
 
+def measured(page: Page, step: Step) -> str:
+    """A step's default at every square size in at most five columns: beside the step before, and as shares."""
+    before, records = page.course.before(step), page.records
+
+    def of(gpu: str) -> Table | None:
+        baseline = page.course.yardstick(step.ladder)
+        head = ["M = N = K", *([before.short] if before else []), f"**{step.short}**"]
+        head += [page.say("gain", "提升")] if before else []
+        made = Table([*head, page.of(baseline)], texts=0, note="TFLOPS")
+        for size in records.square_sizes(gpu, [step.name]):
+            now = records.default_at(gpu, step.name, size)
+            old = records.default_at(gpu, before.name, size) if before else None
+            if now is None:
+                continue
+            cells = [str(size), *([in_tflops(old)] if before else []), f"**{in_tflops(now)}**"]
+            cells += [f"×{now['tflops'] / old['tflops']:.2f}" if old else "–"] if before else []
+            made.rows.append([*cells, *ratios_of(page, gpu, now, [baseline])])
+            made.used.append(now)
+        return made if made.rows else None
+
+    return by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
+
+
 def beside_cutlass(page: Page) -> str:
     """Every timing beside CUTLASS, and the same variant's share of what its ladder is measured against."""
 

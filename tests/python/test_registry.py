@@ -55,6 +55,8 @@ def shape_of(page: Path) -> dict[str, object]:
             line.count("|") for line in prose.splitlines() if re.fullmatch(r"\|?[\s:|-]*-{3}[\s:|-]*\|?", line)
         ],
         "generated tables": re.findall(r"<!-- table:(\S+) -->", prose),
+        "figures by key": sorted(re.findall(r"<!-- figure:(.+?) -->", prose)),
+        "loops": re.findall(r"(?m)^<!-- loop:(\S+)", prose),
         "pictures": [
             Path(target).name.replace(".zh-CN.", ".") for target in re.findall(r"!\[[^]]*\]\(([^)\s]+)", prose)
         ],
@@ -77,7 +79,14 @@ def test_a_step_has_its_files(step):
     assert step.kernel.is_file()
     for readme in HEADINGS:
         assert (step.folder / readme).is_file(), f"{step.name} has no {readme}"
-    others = {path.name for path in step.folder.iterdir()} - {"kernel.cu", "practice.toml", *HEADINGS, "also"}
+    others = {path.name for path in step.folder.iterdir()} - {
+        "kernel.cu",
+        "practice.toml",
+        "data.md",
+        "data.zh-CN.md",
+        *HEADINGS,
+        "also",
+    }
     assert not others, f"{step.name} holds something that belongs elsewhere: {others}"
 
 
