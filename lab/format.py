@@ -9,7 +9,7 @@ from tools.progress import say
 
 C_SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".hpp"}
 C_FOLDERS = ("common", "steps", "sim", "python", "tests", "lab")
-PYTHON_SOURCES = ("gemm", "tools", "lab", "plots", "python", "tests")
+PYTHON_SOURCES = ("gemm", "tools", "lab", "plots", "python", "sim", "tests")
 
 
 def c_sources() -> list[Path]:

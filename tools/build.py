@@ -12,7 +12,7 @@ from tools.errors import Failure, UserError
 from tools.paths import BUILD, ROOT, shown
 from tools.progress import say
 
-SIMULATOR_TARGET = "sim/libcudart.so.13"
+SIMULATOR_TARGET = "subprojects/sim/libcudart.so.13"
 STAMP = BUILD / ".configured-by-gemm"
 
 
