@@ -31,6 +31,7 @@ EXPECTED_FAILURES = {
 
 
 def run(build: Path, program: str, arguments: tuple[str, ...] = (), seed: int = 0) -> tuple[int, str]:
+    """A program's exit code, and what it printed."""
     environment = {**os.environ, "LD_LIBRARY_PATH": sys.argv[1], "GEMM_SIM_SEED": str(seed)}
     command = [build / f"program_{program}", *arguments]
     finished = subprocess.run(
@@ -40,6 +41,7 @@ def run(build: Path, program: str, arguments: tuple[str, ...] = (), seed: int = 
 
 
 def main() -> int:
+    """Runs every program, and those that must fail."""
     build, programs = Path(sys.argv[2]), sys.argv[3:]
     wrong = []
     for program in programs:

@@ -34,6 +34,7 @@ def wrong_of(file: Path) -> list[str]:
 
 
 def main() -> int:
+    """Prints every include that breaks the order."""
     wrong = []
     for folder in ("core", "session", "cuda"):
         for file in sorted((SIM / folder).rglob("*.*")):
