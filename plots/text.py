@@ -1,4 +1,4 @@
-"""Counts words, rows of tables and figures of each page and fails where one exceeds its limit: `python plots/text.py`.
+"""Counts words, rows of tables and figures of each page and fails where one exceeds its limit: `python -m plots.text`.
 
 The limits and the pages that are exempt stand in docs/text.toml. Exit code 1 names what is too long, 2 is bad input.
 """
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from base.paths import ROOT
+
 LIMITS = Path("docs") / "text.toml"
 CHARACTERS_PER_WORD = 1.7  # in Chinese
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tools.languages import CHINESE, listed
+from base.languages import CHINESE, listed
 
 WORDS = {
     "profiling": (

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools import measured
-from tools.languages import CHINESE, ENGLISH, said
+from base.languages import CHINESE, ENGLISH, said
+from base.paths import BUILD, shown
+from base.registry import Step
+from records import read
 from tools.listing import table
-from tools.paths import BUILD, shown
-from tools.registry import Step
 
 FOLDER = BUILD / "simulated"
 SIZE = "m × n × k"
@@ -48,9 +48,7 @@ def prepare(steps: Sequence[Step]) -> None:
 
 def summary(files: Sequence[tuple[Step, Path]], spoken: str = ENGLISH) -> list[str]:
     """One line for each step: its counts per FMA, so that steps at different sizes can be compared."""
-    counted = [
-        one for step, file in files for one in measured.read(file) if one["step"] == step.name and "counts" in one
-    ]
+    counted = [one for step, file in files for one in read(file) if one["step"] == step.name and "counts" in one]
     if not counted:
         return []
     explained = said(

@@ -4,8 +4,8 @@ import importlib.metadata
 
 import pytest
 
-from tools import cuda, packages, process, venv
-from tools.errors import UserError
+from base import cuda, packages, process, venv
+from base.errors import UserError
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
@@ -40,8 +40,22 @@ def test_nvcc_on_path(bare, monkeypatch):
     found = cuda.find()
     assert isinstance(found, cuda.Toolkit)
     assert (found.nvcc, found.root, found.version) == (nvcc, bare / "toolkit", "13.0")
-    assert found.environment()["NVCC"] == str(nvcc)
+    assert found.environment()["PATH"].startswith(f"{nvcc.parent}:")
     assert "LD_LIBRARY_PATH" not in found.environment()
+
+
+def test_a_script_that_starts_a_compiler_elsewhere(bare, monkeypatch):
+    nvcc = fake_nvcc(bare / "toolkit")
+    with nvcc.open("a") as script:
+        script.write(f"echo '#$ TOP={bare}/toolkit/bin/..'\n")
+    script = bare / "bin" / "nvcc"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {nvcc} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    assert cuda.find().root == bare / "toolkit"
+    nvcc.unlink()
+    assert cuda.find() == f"{script} does not start"
 
 
 def test_cuda_path_comes_before_the_usual_place(bare, monkeypatch):
@@ -129,12 +143,16 @@ def test_pins_are_installed_once(tmp_path, monkeypatch):
     codes = [1, 0, 0]
     monkeypatch.setattr(process, "run", lambda *_: codes.pop(0))
     with pytest.raises(UserError, match=r"pip could not install requirements\.txt"):
-        venv.install(pins, "Installing")
-    venv.install(pins, "Installing")
-    venv.install(pins, "Installing")
+        venv.install(pins, "Installing", 0)
+    venv.install(pins, "Installing", 0)
+    venv.install(pins, "Installing", 0)
     assert codes == [0], "once, after the time that failed"
     pins.write_text("meson==2.0\n")
-    venv.install(pins, "Installing")
+    with pytest.raises(
+        UserError, match=r"the disk has .* GB free, and \.venv takes 1000000\.0 GB more: make room first"
+    ):
+        venv.install(pins, "Installing", 1e6)
+    venv.install(pins, "Installing", 0)
     assert not codes
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import registry
-from tools.errors import UserError
-from tools.paths import REGISTRY, ROOT, STEPS
+from base import registry
+from base.errors import UserError
+from base.paths import REGISTRY, ROOT, STEPS
 
 LADDER = registry.steps()
 HEADINGS = {
@@ -96,7 +96,7 @@ def test_a_chapter_has_its_headings_in_order(step, language):
     text = without_code((step.folder / language).read_text(encoding="utf-8"))
     found = re.findall(r"^## (.+?)\s*$", text, re.MULTILINE)
     wanted = HEADINGS[language]
-    if not (ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl").exists():
+    if not (ROOT / "records" / "simulator" / f"{step.name}.jsonl").exists():
         wanted = [heading for heading in wanted if heading not in SIMULATOR_HEADINGS]
         found = [heading for heading in found if heading not in SIMULATOR_HEADINGS]
     assert found == wanted
@@ -183,7 +183,7 @@ def test_what_is_said_of_a_step_is_said_of_one_that_exists():
     unknown = [
         f"{named(path)}: {name}"
         for path in our_sources()
-        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("tools", "lab", "plots")
+        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("base", "records", "lab", "plots", "tools")
         for name in re.findall(r"""["'](\d\d_[a-z][a-z0-9_]+)["']""", path.read_text(encoding="utf-8"))
         if name not in names
     ]

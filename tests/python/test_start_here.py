@@ -1,19 +1,16 @@
 """What start-here works out by hand, against the records and the chapters that the figures come from."""
 
 import re
-import sys
 
 import pytest
 
-from tools import registry
-from tools.paths import DATA, ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import bounds_charts, count_charts, latencies, records
-from gemm_plots.course import Course
-from gemm_plots.figures import waves
-from gemm_plots.figures.text import LANGUAGES
+import records
+from base import registry
+from base.paths import DATA, ROOT
+from plots import bounds_charts, count_charts, latencies
+from plots.course import Course
+from plots.figures import waves
+from plots.figures.text import LANGUAGES
 
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)

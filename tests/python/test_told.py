@@ -1,26 +1,18 @@
 """What pages take from records and kernels by key: figures in sentences, loops with marks; and how long a page may be."""
 
-import importlib.util
 import json
 import re
-import sys
 
 import pytest
 
 pytest.importorskip("matplotlib")
 
-from tools.paths import DATA, ROOT, TEXT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import loops, markers, records, told
-from gemm_plots.course import Course
+import records
+from base.paths import DATA, ROOT
+from plots import loops, markers, text, told
+from plots.course import Course
 
 COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)
-_spec = importlib.util.spec_from_file_location("text_script", TEXT)
-text = importlib.util.module_from_spec(_spec)
-sys.modules["text_script"] = text
-_spec.loader.exec_module(text)
 
 
 def record(step, size=4096, variant=None):
