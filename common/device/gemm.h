@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <string>
@@ -50,8 +51,9 @@ struct Problem : Gemm<void> {
 
 /// What a launch may be told beside the problem. 0 = the step's own default.
 struct LaunchOptions {
-  int swizzle_stride = 0;  // rows of C that neighbouring blocks stay within, for the L2 cache
-  BlockScales scales{};    // the problem's
+  int swizzle_stride = 0;     // rows of C that neighbouring blocks stay within, for the L2 cache
+  void* workspace = nullptr;  // device memory of as many bytes as the variant asks for; whose it is, allocates it
+  BlockScales scales{};       // the problem's
 };
 
 /// One instantiation of a step's kernel: a name, types, the sizes it accepts, and how it is launched.
@@ -126,14 +128,26 @@ class Variant {
     scaled = true;
     return *this;
   }
-  /// Takes k up to this: sums of more products might overflow.
-  Variant& k_up_to(int count) {
-    most_k = count;
-    return *this;
-  }
   /// Runs on tensor cores: settles at the power limit, so it is timed for longer.
   Variant& on_tensor_cores() {
     tensor_cores = true;
+    return *this;
+  }
+  /// It needs so much device memory beside A, B and C: bytes(m, n, k), passed to launch as LaunchOptions::workspace, a
+  /// multiple of 256 bytes. It holds nothing from one launch to the next.
+  Variant& workspace(std::size_t (*bytes)(int m, int n, int k)) {
+    workspace_bytes = bytes;
+    return *this;
+  }
+  /// k is at most this: what the kernel's sums hold.
+  Variant& k_up_to(int most) {
+    most_k = most;
+    return *this;
+  }
+  /// Each element of A and B is split into so many digits of 8 bits, whose products are summed exactly: the result is
+  /// as precise as its largest elements' digits allow, not as FP32.
+  Variant& in_digits(int count) {
+    digits = count;
     return *this;
   }
   /// A published kernel that this variant covers, by the name in its source. May be called several times.
@@ -158,11 +172,13 @@ class Variant {
   std::string name, remark, left_out;
   DType ab, b, acc, out;  // of A, and of B but for `b_of`; of B; of the sums; of C
   bool b_transposed = false, tensor_cores = false, takes_stride = false, scaled = false;
-  int most_k = std::numeric_limits<int>::max();
   int block_m = 1, block_n = 1, block_k = 1;
   int most_block_rows = MOST_ON_Y, most_block_cols = MOST_ON_X;
   int multiple_m = 1, multiple_n = 1, multiple_k = 1;
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
+  int most_k = std::numeric_limits<int>::max();
+  int digits = 0;  // 0: the elements are multiplied as they are
+  std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
   std::vector<std::string> published_names;
   std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;
 };

@@ -10,7 +10,7 @@
 struct __nv_fp8_e4m3;
 struct __nv_fp8_e5m2;
 
-/// A row-major matrix of elements of 8, 16 or 32 bits, as make_tensor_map is told of it. Sizes are in elements.
+/// A row-major matrix, as make_tensor_map is told of it. Sizes are in elements.
 struct TensorMapRequest {
   CUtensorMapDataType type;
   const void* base;

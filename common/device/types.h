@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 // Named only: reading <cuda_bf16.h> is a sixth of the time that a kernel of floats takes to compile.
 struct __half;
@@ -9,9 +10,10 @@ struct __nv_bfloat16;
 struct __nv_fp8_e4m3;
 struct __nv_fp8_e5m2;
 
-/// Element types of matrices and accumulators. tf32 is stored as float and rounded by the kernel. f22 is what sums of
-/// FP8 products are on Hopper: floats of whose fraction the tensor core keeps 13 bits.
-enum class DType { f32, tf32, f16, bf16, e4m3, e5m2, s8, f22, s32 };
+/// Element types of matrices and accumulators. tf32 is stored as float and rounded by the kernel. s8, s32: signed
+/// integers, whose sums are exact. f22 is what sums of FP8 products are on Hopper: floats of whose fraction the tensor
+/// core keeps 13 bits.
+enum class DType { f32, tf32, f16, bf16, s8, s32, e4m3, e5m2, f22 };
 
 /// Storage tag for TF32 inputs: the bits of a float, of which the tensor core uses 19.
 struct tf32_t {
@@ -30,15 +32,15 @@ inline constexpr DType type_of<__half> = DType::f16;
 template <>
 inline constexpr DType type_of<__nv_bfloat16> = DType::bf16;
 template <>
+inline constexpr DType type_of<std::int8_t> = DType::s8;
+template <>
+inline constexpr DType type_of<std::int32_t> = DType::s32;
+template <>
 inline constexpr DType type_of<__nv_fp8_e4m3> = DType::e4m3;
 template <>
 inline constexpr DType type_of<__nv_fp8_e5m2> = DType::e5m2;
 template <>
-inline constexpr DType type_of<signed char> = DType::s8;
-template <>
 inline constexpr DType type_of<f22_t> = DType::f22;
-template <>
-inline constexpr DType type_of<int> = DType::s32;
 
 /// The type's name in records and tables: "f32", "f16", …
 constexpr const char* name_of(DType type) {
@@ -49,8 +51,8 @@ constexpr const char* name_of(DType type) {
     case DType::bf16: return "bf16";
     case DType::e4m3: return "e4m3";
     case DType::e5m2: return "e5m2";
-    case DType::s8: return "s8";
     case DType::f22: return "f22";
+    case DType::s8: return "s8";
     case DType::s32: return "s32";
   }
   return "?";
@@ -80,7 +82,8 @@ constexpr double roundoff_of(DType type) {
   }
 }
 
-/// Half the distance between two neighbouring subnormal numbers: the most that rounding moves the smallest numbers.
+/// Half the distance between two neighbouring subnormal numbers: the most that rounding moves the smallest numbers; 0
+/// of integers.
 constexpr double least_rounding_of(DType type) {
   switch (type) {
     case DType::f32: return 0x1p-150;

@@ -72,14 +72,18 @@ __host__ __device__ double Tolerance::bound(double want, double magnitude) const
   return exact ? 0.0 : per_magnitude * magnitude + fmax(per_value * fabs(want), least) + of_sum;
 }
 
-Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta) {
-  // Elements of 8 bits are multiplied as they are: nothing is rounded on the way in.
+Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta, int k) {
+  const DType sums = sums_of(variant);
+  // Elements of 8 bits, and digits, are multiplied as they are; sums of integers are not rounded.
   const double rounded_in = bytes_of(variant.ab) == 1 ? 0 : 2 * roundoff_of(variant.ab);
+  const double per_sum = variant.digits > 0 ? std::ldexp(std::sqrt(k), 8 - 8 * variant.digits)
+                         : is_integer(sums) ? 0
+                                            : least_rounding_of(sums);
   return {kind == InputKind::exact,
-          rounded_in + 8 * roundoff_of(sums_of(variant)),
+          variant.digits == 0 ? rounded_in + 8 * roundoff_of(sums) : 0,
           roundoff_of(variant.out),
           least_rounding_of(variant.out),
-          is_integer(variant.acc) ? 0 : std::fabs(alpha) * least_rounding_of(sums_of(variant)),
+          std::fabs(alpha) * per_sum,
           largest_of(variant.out),
           beta == 0.0f ? std::numeric_limits<double>::infinity() : largest_of(DType::f32)};
 }

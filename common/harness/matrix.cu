@@ -158,9 +158,12 @@ Matrices::Matrices(const Variant& variant, const Shape& shape)
 }
 
 Recipe Matrices::recipe(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed, int matrix) {
-  Recipe made = recipe_for(kind, seed * 3 + matrix, sums_of(variant), variant.out, shape.k);
-  if (variant.ab == DType::s8) made.deviation = 32;
-  return made;
+  Recipe recipe = recipe_for(kind, seed * 3 + matrix, sums_of(variant), variant.out, shape.k);
+  recipe.digits = variant.digits;
+  recipe.matrix = matrix;
+  recipe.columns = matrix == 0 ? shape.k : shape.n;
+  if (variant.ab == DType::s8) recipe.deviation = 32;
+  return recipe;
 }
 
 void Matrices::draw(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed) {

@@ -66,7 +66,8 @@ void require_matrix(const TensorMapRequest& asked) {
     throw BadInput("TMA needs a matrix that starts at a multiple of 16 bytes, not at " + hexadecimal(asked.base));
   if (asked.ld < asked.columns)
     throw BadInput("a leading dimension of " + to_string(asked.ld) + " is narrower than the matrix of " + size);
-  if (const int bytes = element_bytes(asked.type); asked.ld * static_cast<long long>(bytes) % CHUNK_BYTES != 0)
+  const int bytes = element_bytes(asked.type);
+  if (asked.ld * static_cast<long long>(bytes) % CHUNK_BYTES != 0)
     throw BadInput("TMA needs a leading dimension that is a multiple of " + to_string(CHUNK_BYTES / bytes) +
                    " elements (16 bytes), not " + to_string(asked.ld));
 }
