@@ -96,6 +96,12 @@ class Variant {
     multiple_lda = a_elements, multiple_ldb = b_elements, multiple_ldc = c_elements;
     return *this;
   }
+  /// Dynamic shared memory of a block, in bytes, of a variant that may need more than 99 KB: not every GPU has as much.
+  /// Where it chooses among tiles, what the smallest one takes. 0: less than 99 KB, which all from 8.0 on have.
+  Variant& shared_memory(int bytes) {
+    shared_bytes = bytes;
+    return *this;
+  }
   /// B is stored n x k.
   Variant& tn() {
     b_transposed = true;
@@ -132,6 +138,7 @@ class Variant {
   int most_block_rows = MOST_ON_Y, most_block_cols = MOST_ON_X;
   int multiple_m = 1, multiple_n = 1, multiple_k = 1;
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
+  int shared_bytes = 0;
   std::vector<std::string> published_names;
   std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;
 };
