@@ -239,8 +239,8 @@ using Small4 = Tile<128, 64, 64, 32, 4>;   // as Small, for 99 KB per block
 void launch_by_size(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stream) {
   // Block tiles with their speed, relative to the largest, where each has tiles enough.
   best_choice({choice<Large>(1.0, launch<Large>), choice<Wide>(0.95, launch<Wide>),
-               choice<Wide3>(0.94, launch<Wide3>), choice<Square>(0.88, launch<Square>),
-               choice<Small>(0.71, launch<Small>), choice<Small4>(0.7, launch<Small4>)},
+               choice<Wide3>(0.94, launch<Wide3>), choice<Square>(0.8, launch<Square>),
+               choice<Small>(0.6, launch<Small>), choice<Small4>(0.59, launch<Small4>)},
               g.m, g.n, Edges::RAGGED)
       .launch(g, options, stream);
 }
