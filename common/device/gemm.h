@@ -113,6 +113,12 @@ class Variant {
     multiple_lda = a_elements, multiple_ldb = b_elements, multiple_ldc = c_elements;
     return *this;
   }
+  /// Dynamic shared memory of a block, in bytes, of a variant that may need more than 99 KB: not every GPU has as much.
+  /// Where it chooses among tiles, what the smallest one takes. 0: less than 99 KB, which all from 8.0 on have.
+  Variant& shared_memory(int bytes) {
+    shared_bytes = bytes;
+    return *this;
+  }
   /// B is stored n x k.
   Variant& tn() {
     b_transposed = true;
@@ -179,6 +185,7 @@ class Variant {
   int most_k = std::numeric_limits<int>::max();
   int digits = 0;  // 0: the elements are multiplied as they are
   std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
+  int shared_bytes = 0;
   std::vector<std::string> published_names;
   std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;
 };

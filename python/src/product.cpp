@@ -15,15 +15,22 @@ namespace {
 
 using std::to_string;
 
-// 90 for 9.0. Asked once per GPU.
-int capability_of(int gpu) {
-  static std::map<int, int> known;
+// What decides which variants a GPU runs.
+struct Limits {
+  int capability;    // 90 for 9.0
+  int shared_bytes;  // that a block may have
+};
+
+// Asked once per GPU.
+Limits limits_of(int gpu) {
+  static std::map<int, Limits> known;
   const auto found = known.find(gpu);
   if (found != known.end()) return found->second;
-  int major = 0, minor = 0;
+  int major = 0, minor = 0, shared_bytes = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu));
   CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu));
-  return known[gpu] = major * 10 + minor;
+  CUDA_CHECK(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu));
+  return known[gpu] = {major * 10 + minor, shared_bytes};
 }
 
 // Makes a GPU the current one, and what was current before afterwards.
@@ -139,9 +146,18 @@ Product decided(const Steps& steps, const Asked& asked, const Array& a, const Ar
   require_finite("beta", asked.beta);
 
   const auto address = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data); };
-  Candidate given{
-      a.type, {a.rows, b.cols, a.cols}, a.ld(),          b.ld(),          b.ld_transposed(),
-      c.ld(), address(a.data),          address(b.data), address(c.data), simulated() ? 0 : capability_of(a.place.gpu)};
+  const Limits limits = limits_of(a.place.gpu);
+  Candidate given{a.type,
+                  {a.rows, b.cols, a.cols},
+                  a.ld(),
+                  b.ld(),
+                  b.ld_transposed(),
+                  c.ld(),
+                  address(a.data),
+                  address(b.data),
+                  address(c.data),
+                  limits.capability,
+                  limits.shared_bytes};
   const Choice choice = chosen(steps, asked, given);
   Product product{choice.step, choice.variant, choice.shape, a.place, a.data, b.data, c.data, a.type};
   product.shape.alpha = asked.alpha;
