@@ -21,7 +21,7 @@ class Step:
 
     name: str  # 07_thread_tile_8x8
     arch: str  # the least compute capability it needs, as in compute_80; the only one where it ends in `a`: 90a
-    ladder: str  # fp32, fp16, wmma, mma, hopper
+    ladder: str  # fp32, fp16, wmma, mma, hopper, precision
     types: str  # of A and B, the accumulator and C, as shown to people
     also: tuple[str, ...] = ()  # names of the sources in its folder also/
     cuda_args: tuple[str, ...] = ()  # of the compiler, beside those of every step
@@ -138,7 +138,7 @@ def find(asked: str, ladder: list[Step]) -> Step:
 
 
 def of_ladder(asked: str, ladder: list[Step]) -> list[Step]:
-    """The steps of one part of the ladder: fp32, fp16, wmma, mma, hopper."""
+    """The steps of one part of the ladder: fp32, fp16, wmma, mma, hopper, precision."""
     chosen = [step for step in ladder if step.ladder == asked]
     if not chosen:
         names = ", ".join(dict.fromkeys(step.ladder for step in ladder))

@@ -7,6 +7,7 @@ from plots.figures import (
     by_size,
     cluster_ring,
     clusters,
+    eight_bits,
     fragments,
     half,
     hopper,
@@ -65,6 +66,7 @@ FAMILIES = (
     by_size,
     turns,
     stream_k,
+    eight_bits,
 )
 
 
