@@ -76,7 +76,7 @@ def install(requirements: Path, title: str, needed_gb: float) -> None:
     stamp.unlink(missing_ok=True)
     _make_room(needed_gb)
     say(f"{title} …")
-    if process.run([PYTHON, "-m", "pip", "install", *PIP_OPTIONS, "-r", requirements]) != 0:
+    if process.run([PYTHON, "-m", "pip", "install", *PIP_OPTIONS, "--require-hashes", "-r", requirements]) != 0:
         raise UserError(
             f"pip could not install {requirements.name}, see above; see to the network and to room on the disk, {BY_HAND}"
         )

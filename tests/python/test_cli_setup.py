@@ -1,6 +1,7 @@
 """The set-up of ./gemm: which compiler it takes, which packages it misses, what it does where it may not install."""
 
 import importlib.metadata
+import re
 
 import pytest
 
@@ -165,17 +166,18 @@ def test_a_python_that_cannot_make_a_venv_says_what_to_install(tmp_path, monkeyp
         venv.ensure()
 
 
-def test_every_pin_is_exact():
-    for requirements in (venv.REQUIREMENTS, venv.CUDA_REQUIREMENTS):
-        lines = [line.split("#")[0].strip() for line in requirements.read_text().splitlines()]
-        assert all("==" in line for line in lines if line)
+@pytest.mark.parametrize("pins", [venv.REQUIREMENTS, venv.CUDA_REQUIREMENTS], ids=lambda file: file.name)
+def test_every_pin_is_exact_and_has_hashes(pins):
+    """And what was asked for is what was pinned: requirements.in is the file that people edit."""
+    entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", pins.read_text(), flags=re.MULTILINE).strip())
+    assert all(re.match(r"[a-z0-9-]+==[\w.]+( ; .+)? \\\n +--hash=sha256:", entry) for entry in entries)
+    asked = re.findall(r"^([\w-]+==[\w.]+)", pins.with_suffix(".in").read_text(), re.MULTILINE)
+    assert asked and set(asked) <= {entry.split()[0] for entry in entries}
 
 
 def test_our_own_tools_are_the_pinned_ones():
     """Charts and formats are compared with what the pinned versions make."""
     if not venv.running_inside():
         pytest.skip("this is not the .venv that ./gemm makes")
-    for line in venv.REQUIREMENTS.read_text().splitlines():
-        if "==" in line:
-            name, version = line.split("#")[0].strip().lower().split("==")
-            assert importlib.metadata.version(name) == version
+    pinned = re.findall(r"^([\w-]+)==([\w.]+) \\$", venv.REQUIREMENTS.read_text(), re.MULTILINE)
+    assert pinned and all(importlib.metadata.version(name) == version for name, version in pinned)

@@ -31,7 +31,14 @@ FARTHER: dict[str, tuple[int, str]] = {
         135,
         "the ring cannot do without dynamic shared memory; 30 lines are a table of published stages",
     ),
-    "20_mma_warp_swizzle": (110, "25 of them are the table of step 19's published stages, which ends there"),
+    "20_mma_warp_swizzle": (
+        115,
+        "25 are the table of step 19's published stages, which ends there, 5 the tiles for less shared memory",
+    ),
+    "23_wgmma": (
+        105,
+        "step 22 has its stages as a parameter, and four lines of the table for GPUs with 99 KB per block",
+    ),
     "27_by_size": (
         190,
         "step 26's pairs, multicast and their order go; the tile as a type, consumers in turn, the split of K, and the choice",
