@@ -13,7 +13,7 @@ from base.errors import Failure, UserError
 from base.paths import BUILD, ROOT, shown
 from base.progress import say
 
-SIMULATOR_TARGET = "sim/libcudart.so.13"
+SIMULATOR_TARGET = "subprojects/sim/libcudart.so.13"
 STAMP = BUILD / ".configured-by-gemm"
 COMPILERS = BUILD / "compilers.ini"  # tells Meson which nvcc it is: it knows no environment variable for that
 

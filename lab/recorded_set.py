@@ -87,7 +87,7 @@ def tasks_of(step: Step) -> list[Task]:
 def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
     """A task of many variants as several of a few; `listed` is what the executable says of its variants.
 
-    The default variant is not among them: it has tasks of its own.
+    The default variant is not among them: it has tasks of its own. Nor is what the GPU does not hold.
     """
     if not task.variants:
         return [task]
@@ -96,6 +96,7 @@ def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:
         one["variant"]
         for one in listed
         if re.fullmatch(task.variants, one["variant"])
+        and one.get("fits", True)
         and not (one["default"] or one.get("leaves_out") or (strides and not one.get("takes_swizzle_stride")))
     ]
     few = [",".join(names[at : at + AT_A_TIME]) for at in range(0, len(names), AT_A_TIME)]

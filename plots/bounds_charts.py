@@ -25,7 +25,7 @@ LOAD_STORE, ISSUE = style.PLUM, style.INK
 INSTRUCTION = style.INK  # of Hopper, whose issue slots are far from full
 _TICK = 0.46  # half the height of a bound's mark, in rows
 _WORDS = {
-    LOAD_STORE: ("the load/store unit's bound", "访存单元的上界"),
+    LOAD_STORE: ("the load/store unit's bound", "LSU 的上界"),
     ISSUE: ("the issue slots' bound", "发射槽的上界"),
 }
 _WORDS_OF_HOPPER = {  # wgmma and TMA reach shared memory without the load/store unit
@@ -75,7 +75,7 @@ def bounds(course: Course, records: Records, name: str, language: str) -> Figure
     title = say(
         language,
         f"The load/store unit is the lower bound up to step {last:02d}, instruction issue after it",
-        f"到步骤 {last:02d} 为止，较低的上界是访存单元，之后是指令发射",
+        f"到步骤 {last:02d} 为止，较低的上界是 LSU，之后是指令发射",
     )
     limit = min((line.tflops for line in lines if not line.peak), default=None)
     if limit and all(limit < bound for row in rows for bound in row.bounds.values()):
@@ -89,7 +89,7 @@ def bounds(course: Course, records: Records, name: str, language: str) -> Figure
     foot = say(
         language,
         "the load/store unit: wavefronts and look-ups as each chapter counts them by hand; issue: FMAs in the SASS loop",
-        "访存单元：各章手算的波前与查缓存行次数；发射槽：SASS 循环中 FMA 的比例",
+        "LSU：各章手算的 wavefront 与查缓存行次数；发射槽：SASS 循环中 FMA 的比例",
     )
     return _drawn(rows, lines, (title, note, foot), language)
 
@@ -118,7 +118,7 @@ def hopper_bounds(course: Course, records: Records, language: str) -> Figure:
     foot = say(
         language,
         f"shared memory at {clock}: the wavefronts that products read and TMA writes; the limit: at the power limit, random data",
-        f"共享内存（{clock}）：乘法读取和 TMA 写入的波前；指令的上限：随机数据，处于功耗上限",
+        f"共享内存（{clock}）：乘法读取和 TMA 写入的 wavefront；指令的上限：随机数据，处于功耗上限",
     )
     peak = [line for line in panels.roofs(course, records, gpu, steps, language) if line.peak]
     return _drawn(rows, peak, (title, note, foot), language, _WORDS_OF_HOPPER)
@@ -140,7 +140,7 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
     title = say(
         language,
         f"Steps {', '.join(tight)}: the load/store unit is the lower bound; elsewhere mma.sync",
-        f"步骤 {'、'.join(tight)} 的较低上界是访存单元，其余各步是 mma.sync",
+        f"步骤 {'、'.join(tight)} 的较低上界是 LSU，其余各步是 mma.sync",
     )
     note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound; mma.sync: measured",
                f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例；mma.sync 为实测")  # fmt: skip
@@ -148,7 +148,7 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
     foot = say(
         language,
         f"the load/store unit at {clock}: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere",
-        f"访存单元（{clock}）：共享内存的波前；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入",
+        f"LSU（{clock}）：共享内存的 wavefront；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入",
     )
     return _drawn(rows, limit, (title, note, foot), language)
 

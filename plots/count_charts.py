@@ -137,7 +137,7 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
         say(
             language,
             f"shared-memory wavefronts per 1000 multiply-adds, counted at {_size(found)}; in brackets: the share of conflicts",
-            f"每 1000 次乘加的共享内存波前（wavefront）数，模拟器计数，{_size(found)}；括号内为冲突所占比例",
+            f"每 1000 次乘加的共享内存 wavefront 数，模拟器计数，{_size(found)}；括号内为冲突所占比例",
         )
         + chosen(found, language),
         [("box", colour, say(language, english, chinese)) for colour, english, chinese in PARTS],

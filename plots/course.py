@@ -25,7 +25,7 @@ LADDERS = {
 UNREACHED = {
     "fp32": Words(
         "the peak: registers in one bank, the last wave and instructions other than FMAs take the rest",
-        "峰值：同 bank 的寄存器、最后一波和 FMA 之外的指令占去了其余部分",
+        "峰值：同 bank 的寄存器、最后一个 wave 和 FMA 之外的指令占去了其余部分",
     ),
     "fp16": Words(
         "cuBLAS, which multiplies FP16 on tensor cores; the peak is that of `half2` FMAs",

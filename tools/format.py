@@ -9,7 +9,7 @@ from base.progress import say
 
 C_SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".hpp"}
 C_FOLDERS = ("common", "steps", "sim", "python", "tests", "lab")
-PYTHON_SOURCES = ("gemm", "base", "records", "lab", "plots", "tools", "python", "tests")
+PYTHON_SOURCES = ("gemm", "base", "records", "lab", "plots", "tools", "python", "sim", "tests")
 
 
 def c_sources() -> list[Path]:

@@ -72,7 +72,7 @@ QUANTITIES = {
     "global_store_sectors": Quantity(_named("global store sectors", "全局写扇区"), _sum("global_store_sectors")),
     "shared_load_requests": Quantity(_named("shared load requests", "共享内存读请求"), _sum("shared_load_requests")),
     "shared_load_wavefronts": Quantity(
-        _named("shared load wavefronts", "共享内存读波前"), _sum("shared_load_wavefronts")
+        _named("shared load wavefronts", "共享内存读 wavefront"), _sum("shared_load_wavefronts")
     ),
     "shared_load_conflicts": Quantity(
         _named("bank conflicts of shared loads", "共享内存读的 bank 冲突"), _sum("shared_load_conflicts")

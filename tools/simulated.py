@@ -23,7 +23,7 @@ HEADINGS = {
         "conflicts",
         "barriers",
     ),
-    CHINESE: ("步骤", SIZE, "FMA 占比", "指令", "全局内存扇区", "共享内存波前", "冲突", "屏障"),
+    CHINESE: ("步骤", SIZE, "FMA 占比", "指令", "全局内存扇区", "共享内存 wavefront", "冲突", "屏障"),
 }
 WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts", "cp_async_shared_wavefronts")
 
@@ -54,7 +54,7 @@ def summary(files: Sequence[tuple[Step, Path]], spoken: str = ENGLISH) -> list[s
     explained = said(
         spoken,
         f"Instructions, sectors and wavefronts: of warps, per FMA. Every line's counts: {shown(FOLDER)}",
-        f"指令、扇区和波前以 warp 计，均为每条 FMA 的数量。每一行源代码的计数：{shown(FOLDER)}",
+        f"指令、扇区和 wavefront 以 warp 计，均为每条 FMA 的数量。每一行源代码的计数：{shown(FOLDER)}",
     )
     heading = HEADINGS[spoken]
     return [*table([heading, *map(_row, counted)], right=range(2, len(heading))), explained]

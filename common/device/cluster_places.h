@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -64,18 +65,18 @@ inline std::vector<int> cluster_places(int clusters, int cluster) {
 }
 
 /// cluster_places in the memory of the current device, for a launch of `wanted` clusters where `resident` fit at once.
-/// They are found out once per number of clusters, and stay until the program ends. Null, for "as they are dealt out",
-/// where fewer are wanted than fit, and where launches to find them out would fall into a graph that is being captured
-/// on `stream`. A launch that finds the chip in another state is as correct: its clusters are only placed less well.
-/// Throws CudaError.
+/// They are found out once per number and size of clusters, and stay until the program ends. Null, for "as they are
+/// dealt out", where fewer are wanted than fit, and where launches to find them out would fall into a graph that is
+/// being captured on `stream`. A launch that finds the chip in another state is as correct: its clusters are only
+/// placed less well. Throws CudaError.
 inline const int* places_on_device(int wanted, int resident, int cluster, cudaStream_t stream) {
   static std::mutex one_at_a_time;
-  static std::map<std::pair<int, int>, int*> known;  // by device and number of clusters
+  static std::map<std::tuple<int, int, int>, int*> known;  // by device, number of clusters and blocks of each
   if (wanted < resident) return nullptr;
   const std::lock_guard<std::mutex> guard(one_at_a_time);
   int device;
   CUDA_CHECK(cudaGetDevice(&device));
-  int*& places = known[{device, resident}];
+  int*& places = known[{device, resident, cluster}];
   if (places) return places;
   cudaStreamCaptureStatus capture;
   CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));

@@ -61,6 +61,14 @@ inline int multiprocessors_here() {
   return multiprocessors;
 }
 
+/// Bytes of shared memory that a block may have on the current device, if its launch asks for them.
+inline int shared_bytes_here() {
+  int device = 0, bytes = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return bytes;
+}
+
 /// Blocks of a kernel that the current device holds at once.
 template <class Kernel>
 int resident_blocks(Kernel kernel, int threads, int shared_bytes) {
@@ -73,22 +81,30 @@ int resident_blocks(Kernel kernel, int threads, int shared_bytes) {
 template <class Launcher>
 struct TileChoice {
   int bm, bn;
-  double speed;  // relative to the other choices
+  int shared_bytes;  // that a block takes
+  double speed;      // relative to the other choices
   Launcher launch;
 };
+
+/// The tile T as a choice.
+template <class T, class Launcher>
+TileChoice<Launcher> choice(double speed, Launcher launcher) {
+  return {T::BM, T::BN, T::BYTES, speed, launcher};
+}
 
 /// Whether tiles may reach beyond C.
 enum class Edges { WHOLE, RAGGED };
 
 /// The choice with the highest speed × wave_efficiency for C (m x n): a smaller tile is slower, and has to fill the
-/// multiprocessors that much better. The first of equals. WHOLE: of the tiles that divide C.
+/// multiprocessors that much better. The first of equals. Of the tiles for which a block may have enough shared memory
+/// here; WHOLE: and which divide C.
 template <class Launcher, int COUNT>
-const TileChoice<Launcher>& best_choice(const TileChoice<Launcher> (&choices)[COUNT], int m, int n,
-                                        Edges edges = Edges::WHOLE) {
-  const int multiprocessors = multiprocessors_here();
+TileChoice<Launcher> best_choice(const TileChoice<Launcher> (&choices)[COUNT], int m, int n,
+                                 Edges edges = Edges::WHOLE) {
+  const int multiprocessors = multiprocessors_here(), shared_bytes = shared_bytes_here();
   const auto score = [&](const TileChoice<Launcher>& choice) {
     const bool divides = m % choice.bm == 0 && n % choice.bn == 0;
-    if (edges == Edges::WHOLE && !divides) return 0.0;
+    if (choice.shared_bytes > shared_bytes || (edges == Edges::WHOLE && !divides)) return 0.0;
     return choice.speed * wave_efficiency(m, n, choice.bm, choice.bn, multiprocessors);
   };
   const TileChoice<Launcher>* best = choices;

@@ -30,8 +30,11 @@ __device__ __forceinline__ void load_fragment(Fragment& fragment, const half* sh
 /// BF16 by the instruction itself: load_matrix_sync would read it element by element (ptx/wmma_load.h).
 template <class Fragment>
 __device__ __forceinline__ void load_fragment(Fragment& fragment, const __nv_bfloat16* shared, int pitch) {
+  using Known = Fragments<16, 16, __nv_bfloat16, float>;
+  constexpr bool IS_A = std::is_same_v<Fragment, typename Known::A>, IS_B = std::is_same_v<Fragment, typename Known::B>;
+  static_assert(IS_A || IS_B, "the instructions are those of 16×16×16, row-major");
   uint32_t (&registers)[4] = reinterpret_cast<uint32_t (&)[4]>(fragment.x);
-  if constexpr (std::is_same_v<Fragment, typename Fragments<16, 16, __nv_bfloat16, float>::A>) {
+  if constexpr (IS_A) {
     wmma_load_a_bf16(registers, shared, pitch);
   } else {
     wmma_load_b_bf16(registers, shared, pitch);

@@ -1,9 +1,11 @@
 #include "common/harness/gpu.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "common/harness/gpus_json.h"  // made by Meson of records/gpus.json
+#include "common/harness/in_simulator.h"
 #include "common/harness/shared_library.h"
 
 namespace {
@@ -81,7 +83,22 @@ void require_runs(const Gpu& gpu, const std::string& arch) {
   const int needed = std::stoi(arch);
   if (runs_nowhere_else(arch) ? gpu.capability == needed : gpu.capability >= needed) return;
   throw BadInput("this step needs " + needed_gpu(arch) + ", and " + gpu.name + " has " + spoken(gpu.capability) +
-                 "; with --sim it runs in the simulator");
+                 (simulated::active() ? "; simulate another GPU" : "; with --sim it runs in the simulator"));
+}
+
+const Variant* stand_in(const Gpu& gpu, const std::vector<Variant>& variants, const Variant& variant) {
+  const auto any_size = [](const Variant& v) { return v.multiple_m == 1 && v.multiple_n == 1 && v.multiple_k == 1; };
+  const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant& other) {
+    const bool same_types = other.ab == variant.ab && other.acc == variant.acc && other.out == variant.out;
+    const bool same_work = other.b_transposed == variant.b_transposed && any_size(other) == any_size(variant);
+    return same_types && same_work && other.left_out.empty() && gpu.holds(other);
+  });
+  return found == variants.end() ? nullptr : &*found;
+}
+
+std::string too_large(const Gpu& gpu, const Variant& variant) {
+  return "variant " + variant.name + " takes " + std::to_string(variant.shared_bytes) +
+         " bytes of shared memory per block, and " + gpu.name + " has " + std::to_string(gpu.shared_bytes);
 }
 
 Gpu current_gpu() {
@@ -96,6 +113,8 @@ Gpu current_gpu() {
   gpu.multiprocessors = properties.multiProcessorCount;
   gpu.l2_bytes = properties.l2CacheSize;
   gpu.capability = properties.major * 10 + properties.minor;
+  gpu.shared_bytes = static_cast<int>(properties.sharedMemPerBlockOptin);
+  if (simulated::active()) return gpu;  // which has no driver
   std::array<char, 96> version{};
   if (nvml().ready && nvml().call<NvmlDriverVersion>("nvmlSystemGetDriverVersion", version.data(), version.size()))
     gpu.driver = version.data();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/device/gemm.h"
 
@@ -14,12 +15,24 @@ struct Gpu {
   std::string cuda;    // runtime version, "13.0"
   int multiprocessors;
   std::size_t l2_bytes;
-  int capability;  // its compute capability: 90 for 9.0
+  int capability;    // its compute capability: 90 for 9.0
+  int shared_bytes;  // shared memory that a block may have, if its launch asks for it; 0: nobody knows yet
 
   /// Theoretical peak in TFLOPS of the units that the variant runs on, as records/gpus.json has it for the charts.
   /// 0 for a GPU or a type that it does not have.
   double peak_tflops(const Variant& variant) const;
+
+  /// Whether a block of the variant may have the shared memory that it takes.
+  bool holds(const Variant& variant) const { return shared_bytes == 0 || variant.shared_bytes <= shared_bytes; }
 };
+
+/// The first variant that does the variant's work in less shared memory, where the GPU does not hold it: of the same
+/// types and layout, and for any size if that one is. Null where there is none.
+const Variant* stand_in(const Gpu& gpu, const std::vector<Variant>& variants, const Variant& variant);
+
+/// How many bytes a block of the variant takes, and how many it may have: "variant large takes 196608 bytes of shared
+/// memory per block, and NVIDIA A100 has 166912".
+std::string too_large(const Gpu& gpu, const Variant& variant);
 
 /// The least architecture that this executable's step is compiled for, as steps/meson.build has it: "80"; "90a", an `a`
 /// at its end, is the only one.
@@ -31,7 +44,7 @@ std::string needed_gpu(const std::string& arch);
 /// Throws BadInput, with what would work, where the GPU cannot run what is compiled for `arch`.
 void require_runs(const Gpu& gpu, const std::string& arch);
 
-/// The current device. Throws CudaError.
+/// The current device; in the simulator the one that it simulates. Throws CudaError.
 Gpu current_gpu();
 
 /// Clock, power and temperature at this moment; NVML's figures.

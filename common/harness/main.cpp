@@ -18,13 +18,14 @@ std::string step_name(const char* argv0) { return std::filesystem::path(argv0).f
 
 int list(const Session& session) {
   if (session.options.json.empty()) {
-    print_variants(std::cout, session.step, session.variants);
+    print_variants(std::cout, session);
     return 0;
   }
   std::vector<nlohmann::ordered_json> records;
   for (const Variant& variant : session.variants) {
     records.push_back(variant_record(session.step, variant, session.is_default(variant)));
     records.back()["arch"] = step_arch();
+    records.back()["fits"] = session.gpu.holds(variant);
   }
   merge_records(session.options.json, records);
   return 0;
@@ -55,25 +56,29 @@ int run(int argc, char** argv) {
   Session session{step_name(argv[0]), std::move(*options), all_variants(), step_arch()};
   if (!session.options.json.empty()) require_writable(session.options.json);
   if (!session.options.trace.empty()) require_traceable(session.options);
-  if (session.options.list) return list(session);
 
   const bool in_simulator = simulated::active() || session.options.simulate || !gpu_present();
+  const bool here = simulated::active() || !in_simulator;  // the GPU that this process has is the one that is meant
+  if (here) session.gpu = current_gpu();
+  if (session.options.list) {
+    if (!here && session.options.simulate) enter_simulator(session, argv);
+    return list(session);
+  }
   const bool cases = !session.options.check.empty();
   const std::vector<Work> all = cases ? std::vector<Work>() : planned(session, in_simulator);
-  if (in_simulator && !simulated::active()) enter_simulator(session, argv);
-  if (!in_simulator) {
-    session.gpu = current_gpu();
-    require_runs(session.gpu, step_arch());
-    CUDA_CHECK(cudaStreamCreate(&session.stream));
-  }
+  if (!here) enter_simulator(session, argv);
+  require_runs(session.gpu, step_arch());
+  if (!in_simulator) CUDA_CHECK(cudaStreamCreate(&session.stream));
+  if (const std::string names = too_large_here(session); !names.empty())
+    std::cout << "left out, for " << session.gpu.name << " has " << session.gpu.shared_bytes
+              << " bytes of shared memory per block:" << names << "\n";
 
   const bool traced = in_simulator && !session.options.trace.empty();
   if (traced) simulated::begin_trace();
   bool fine = !cases || check_cases(session);
   ResultTable table(std::cout, session.step, session.gpu);
   for (const Work& work : all) {
-    if (!work.instead_of.empty())
-      std::cout << work.instead_of << ": " << work.variant->name << " runs instead, which takes any size\n";
+    if (!work.instead_of.empty()) std::cout << work.instead_of << "\n";
     const bool right = in_simulator                  ? count(session, work)
                        : session.options.fingerprint ? launch_once(session, work)
                                                      : measure(session, table, work);

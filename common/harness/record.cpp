@@ -156,6 +156,7 @@ ordered_json variant_record(const std::string& step, const Variant& variant, boo
                          {"block", {variant.block_m, variant.block_n, variant.block_k}},
                          {"most_blocks", {variant.most_block_rows, variant.most_block_cols}},
                          {"takes_swizzle_stride", variant.takes_stride},
+                         {"shared_bytes", variant.shared_bytes},
                          {"covers", variant.published_names},
                          {"note", variant.remark}};
   if (!variant.left_out.empty()) record["leaves_out"] = variant.left_out;

@@ -80,21 +80,24 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
   out_ << line << std::flush;
 }
 
-void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants) {
+void print_variants(std::ostream& out, const Session& session) {
   const auto print = [&](const Variant& v) {
-    out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", v.name.c_str(), &v == &variants.front() ? "*" : " ",
+    out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", v.name.c_str(), session.is_default(v) ? "*" : " ",
                 name_of(v.ab), name_of(v.ab), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
         << accepted(v) << "\n";
+    if (!session.gpu.holds(v))
+      out << text("                        does not fit here: %d bytes of shared memory per block, of %d\n",
+                  v.shared_bytes, session.gpu.shared_bytes);
     if (!v.remark.empty()) out << "                        " << v.remark << "\n";
     for (const std::string& name : v.published_names) out << "                        covers " << name << "\n";
   };
-  out << step << "\n";
-  for (const Variant& v : variants)
+  out << session.step << "\n";
+  for (const Variant& v : session.variants)
     if (v.left_out.empty()) print(v);
   out << "  * the default\n";
 
   const char* heading = "bottlenecks: these leave out work on purpose; timed, never verified\n";
-  for (const Variant& v : variants) {
+  for (const Variant& v : session.variants) {
     if (v.left_out.empty()) continue;
     out << heading;
     heading = "";

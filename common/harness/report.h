@@ -29,8 +29,8 @@ class ResultTable {
   std::vector<Best> best_;
 };
 
-/// Every variant: name, types, layout, the sizes it takes, the published kernels it covers.
-void print_variants(std::ostream& out, const std::string& step, const std::vector<Variant>& variants);
+/// Every variant: name, types, layout, the sizes it takes, whether the GPU holds it, the published kernels it covers.
+void print_variants(std::ostream& out, const Session& session);
 
 /// Says which variant is wrong, on what and where, if it is. Returns whether all is well.
 bool report_verdict(std::ostream& out, const Work& work, const Comparison& found, const char* when);

@@ -12,6 +12,19 @@ bool is_meant(const Session& session, const Variant& variant, const std::string&
   return asked == variant.name || asked == (variant.left_out.empty() ? "all" : "bottlenecks");
 }
 
+// Whether the variant is meant by one of the names that take in whatever the GPU holds.
+bool is_in_a_set(const Variant& variant, const std::vector<std::string>& asked) {
+  const std::string set = variant.left_out.empty() ? "all" : "bottlenecks";
+  return std::find(asked.begin(), asked.end(), set) != asked.end();
+}
+
+void require_held(const Session& session, const Variant& variant) {
+  if (session.gpu.holds(variant)) return;
+  const Variant* const other = stand_in(session.gpu, session.variants, variant);
+  throw BadInput(too_large(session.gpu, variant) +
+                 (other == nullptr ? "; no variant of its types and layout takes less" : "; " + other->name + " fits"));
+}
+
 std::vector<const Variant*> chosen(const Session& session) {
   std::vector<std::string> asked = session.options.variants;
   if (asked.empty()) asked.emplace_back();
@@ -24,9 +37,13 @@ std::vector<const Variant*> chosen(const Session& session) {
                                          : "no variant is called " + name + "; this step has:" + names);
   }
   std::vector<const Variant*> found;
-  for (const Variant& variant : session.variants)
-    if (std::any_of(asked.begin(), asked.end(), [&](const auto& name) { return is_meant(session, variant, name); }))
-      found.push_back(&variant);
+  for (const Variant& variant : session.variants) {
+    const auto meant = [&](const std::string& name) { return is_meant(session, variant, name); };
+    if (std::none_of(asked.begin(), asked.end(), meant)) continue;
+    if (is_in_a_set(variant, asked) && !session.gpu.holds(variant)) continue;
+    require_held(session, variant);
+    found.push_back(&variant);
+  }
   return found;
 }
 
@@ -39,12 +56,14 @@ void require_complete(const Variant& variant) {
 
 int rounded_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// The variant named any_size, or else the first that takes every m, n and k; null where there is none.
+// Of those that the GPU holds the variant named any_size, or else the first that takes every m, n and k; null where
+// there is none.
 const Variant* for_any_size(const Session& session) {
   const Variant* found = nullptr;
   for (const Variant& variant : session.variants) {
     const bool any = variant.multiple_m == 1 && variant.multiple_n == 1 && variant.multiple_k == 1;
-    if (any && variant.left_out.empty() && (found == nullptr || variant.name == "any_size")) found = &variant;
+    if (!any || !variant.left_out.empty() || !session.gpu.holds(variant)) continue;
+    if (found == nullptr || variant.name == "any_size") found = &variant;
   }
   return found;
 }
@@ -72,9 +91,16 @@ Work accepted(const Session& session, const Variant& variant, Shape shape) {
 Work accepted_or_instead(const Session& session, const Variant& variant, const Shape& shape) {
   require_stride_taken(session, variant);
   const Variant* const other = session.options.variants.empty() ? for_any_size(session) : nullptr;
-  if (other == nullptr || other == &variant) return accepted(session, variant, shape);
+  const auto taken = [&] {
+    Work work = accepted(session, variant, shape);
+    const Variant& first = session.variants.front();
+    if (session.options.variants.empty() && &variant != &first)
+      work.instead_of = too_large(session.gpu, first) + ": " + variant.name + " stands in for it";
+    return work;
+  };
+  if (other == nullptr || other == &variant) return taken();
   try {
-    return accepted(session, variant, shape);
+    return taken();
   } catch (const BadInput& refusal) {
     Work work{};
     try {
@@ -83,12 +109,25 @@ Work accepted_or_instead(const Session& session, const Variant& variant, const S
     } catch (const BadInput&) {
       throw refusal;
     }
-    work.instead_of = refusal.what();
+    work.instead_of = std::string(refusal.what()) + ": " + other->name + " runs instead, which takes any size";
     return work;
   }
 }
 
 }  // namespace
+
+const Variant& Session::default_here() const {
+  const Variant& first = variants.front();
+  const Variant* const other = gpu.holds(first) ? nullptr : stand_in(gpu, variants, first);
+  return other == nullptr ? first : *other;
+}
+
+std::string too_large_here(const Session& session) {
+  std::string names;
+  for (const Variant& variant : session.variants)
+    if (is_in_a_set(variant, session.options.variants) && !session.gpu.holds(variant)) names += " " + variant.name;
+  return names;
+}
 
 Shape simulated_size(const Variant& v) {
   const auto at_least = [](int block, int count, int multiple) {

@@ -14,10 +14,12 @@ struct Session {
   Options options;
   std::vector<Variant> variants;  // the first is the default
   std::string arch{};             // the least that the step is compiled for
-  Gpu gpu{};                      // only where the runtime is the real one
+  Gpu gpu{};                      // with its shared memory unknown until the runtime is there that is asked
   cudaStream_t stream = nullptr;
 
-  bool is_default(const Variant& variant) const { return variant.name == variants.front().name; }
+  /// The first variant; where the GPU does not hold it, its stand-in, if there is one.
+  const Variant& default_here() const;
+  bool is_default(const Variant& variant) const { return variant.name == default_here().name; }
 };
 
 /// One variant on one size, told one thing. Points into the session's variants.
@@ -25,7 +27,7 @@ struct Work {
   const Variant* variant;
   Shape shape;
   LaunchOptions launch{};
-  std::string instead_of{};  // why not the default, where no variant was asked for and that one refuses the size
+  std::string instead_of{};  // why not the default, and what this one has to it, where no variant was asked for
 };
 
 /// At least 2 x 2 blocks and 3 slices of K: the smallest size at which every part of a kernel runs.
@@ -33,9 +35,13 @@ Shape simulated_size(const Variant& variant);
 
 /// Every chosen variant on every size, with every swizzle stride that was asked for. Without a size: 4096, or
 /// `simulated_size` in the simulator. Without a variant: the default, or on sizes that it refuses the step's variant
-/// that takes any size. Throws BadInput for an unknown variant, where a variant refuses a size, a stride or a baseline,
-/// and in the simulator for one that leaves out work on purpose.
+/// that takes any size. Of "all" those that the GPU holds. Throws BadInput for an unknown variant or one that the GPU
+/// does not hold, where a variant refuses a size, a stride or a baseline, and in the simulator for one that leaves out
+/// work on purpose.
 std::vector<Work> planned(const Session& session, bool in_simulator);
+
+/// The names of the variants that "all" leaves out because the GPU does not hold them, each behind a space.
+std::string too_large_here(const Session& session);
 
 /// Whether the CUDA runtime of this process sees a GPU.
 bool gpu_present();

@@ -135,7 +135,7 @@ def rule(language: str) -> Canvas:
     heading = ("Wide accesses go out in halves and quarters of a warp", "宽访问按半个、四分之一个 warp 发出")
     note = (
         "the wavefronts of each pattern are as measured on an H200",
-        "各模式的波前数均与 H200 上的实测一致",
+        "各模式的 wavefront 数均与 H200 上的实测一致",
     )
     return sheet(heading, note, accesses, language)
 
@@ -170,7 +170,7 @@ def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: s
     count, conflicts = served.wavefronts, served.conflicts
     result = (
         f"{count} wavefront{'s' * (count != 1)}, {conflicts} conflict{'s' * (conflicts != 1)}",
-        f"{count} 个波前，{conflicts} 次冲突",
+        f"{count} 个 wavefront，{conflicts} 次冲突",
     )
     canvas.text(x, y + 4, say(language, *result), 15, RED if conflicts else C.ink, bold=True)
     return y + 14

@@ -90,7 +90,7 @@ def tiles(language: str) -> Canvas:
         language,
         (
             f"{best.count(m, n)} tiles of {best.bm}×{best.bn} fit in one wave, and take the least time",
-            f"{best.count(m, n)} 个 {best.bm}×{best.bn} 的分块一波就能跑完，用时最短",
+            f"{best.count(m, n)} 个 {best.bm}×{best.bn} 的分块一个 wave 就能跑完，用时最短",
         ),
         (
             f"C of {m}×{n}, K = {k}: {k // best.bk} slices of BK = {best.bk}; {MULTIPROCESSORS} SMs, "
@@ -143,7 +143,7 @@ def _waves(canvas: Canvas, x: float, y: float, choice: Choice, language: str) ->
             row, col = divmod(place, ACROSS)
             colour = A.strong if place < busy else BOX
             canvas.rect(at + col * CELL, y + row * CELL, CELL - 1, CELL - 1, colour, "" if place < busy else EDGE, 0.7)
-        words = f"wave {wave + 1}: {busy} busy", f"第 {wave + 1} 波：{busy} 个在忙"
+        words = f"wave {wave + 1}: {busy} busy", f"wave {wave + 1}：{busy} 个在忙"
         canvas.text(at, y + 6 * CELL + 18, say(language, *words), 14, A.ink)
 
 

@@ -118,7 +118,7 @@ def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> N
             canvas.text(
                 x + CYCLES * unit / 2,
                 top + 19,
-                say(language, "idle: this pipe cannot pick a half", "闲置：这条管线不会挑一半"),
+                say(language, "idle: this pipe cannot pick a half", "闲置：这条 pipe 不会挑一半"),
                 13.5,
                 RED,
                 "middle",
@@ -135,7 +135,7 @@ def two_pipes(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "13_half_double_buffer",
         language,
-        ("every half of A twice, and both pipes multiply", "A 的每个元素存两份，两条管线都在乘"),
+        ("every half of A twice, and both pipes multiply", "A 的每个元素存两份，两条 pipe 都在乘"),
         (
             "registers of A's fragment, and below one scheduler: a box is a warp's HFMA2 and lasts two cycles",
             "A 的 fragment 所占的寄存器，下面是一个调度器：每格是一个 warp 的一条 HFMA2，占两个周期",
@@ -164,7 +164,7 @@ def two_pipes(language: str) -> Canvas:
         y += 208
     words = (
         "The peak of 133.8 TFLOPS counts both pipes; one of them ends at 66.9.",
-        "133.8 TFLOPS 的峰值是两条管线之和，只用一条最多 66.9。",
+        "133.8 TFLOPS 的峰值是两条 pipe 之和，只用一条最多 66.9。",
     )
     canvas.height = layout.paragraph(canvas, y + 12, language, words, 13.5, fill=MUTED)
     return canvas

@@ -59,7 +59,7 @@ def thread_tile_4x4(language: str) -> Canvas:
 
 def thread_tile_8x8(language: str) -> Canvas:
     """Step 07: a larger thread tile, its gain and its price."""
-    canvas, y = layout.of_step("07_thread_tile_8x8", language, ("a larger tile per thread", "更大的线程分块"))
+    canvas, y = layout.of_step("07_thread_tile_8x8", language, ("a larger tile per thread", "更大的 thread tile"))
     y += 6
     unit = 23.0
     for side, heading, threads, share, grade in (
@@ -98,7 +98,7 @@ def _bank_row(
 
 def conflict_free(language: str) -> Canvas:
     """Step 08: a quarter-warp's float4 at stride 8 and at stride 4."""
-    canvas, y = layout.of_step("08_conflict_free", language, ("split the tile 4 + 4", "把线程分块拆成 4 + 4"))
+    canvas, y = layout.of_step("08_conflict_free", language, ("split the tile 4 + 4", "把 thread tile 拆成 4 + 4"))
     unit, x = INNER / 32, MARGIN
     stride8, stride4 = (
         [address // banks.WORD for address in traces.shared(name, "= float4_at(&Bs[k][tile_col])").addresses[:8]]
@@ -118,7 +118,7 @@ def conflict_free(language: str) -> Canvas:
         y += 62
     words = (
         "step 08: four floats here, four half a tile away",
-        "步骤 08：四个数在此，另四个在半个线程块分块之外",
+        "步骤 08：四个数在此，另四个在半个 block tile 之外",
     )
     y = layout.paragraph(canvas, y + 12, language, words, 14, bold=True)
     canvas.text(x, y + 4, say(language, "pass 1: all 32 banks", "第 1 趟：用满 32 个 bank"), 13.5, C.ink)
@@ -131,12 +131,12 @@ def conflict_free(language: str) -> Canvas:
     side = 112.0
     cell = side / 32
     for left, split, name, what in (
-        (MARGIN, False, ("thread tile of step 07", "步骤 07 的线程分块"), ("8×8 in one piece", "完整的 8×8")),
+        (MARGIN, False, ("thread tile of step 07", "步骤 07 的 thread tile"), ("8×8 in one piece", "完整的 8×8")),
         (
             MARGIN + 300,
             True,
-            ("thread tile of step 08", "步骤 08 的线程分块"),
-            ("four 4×4, half a tile apart", "四个 4×4，相隔半个线程块分块"),
+            ("thread tile of step 08", "步骤 08 的 thread tile"),
+            ("four 4×4, half a tile apart", "四个 4×4，相隔半个 block tile"),
         ),
     ):
         parts.grid(canvas, left, y, 32, 32, cell, cell, 4)
@@ -145,7 +145,7 @@ def conflict_free(language: str) -> Canvas:
         parts.frame(canvas, left, y, 32, 32, cell, cell)
         under = layout.paragraph(canvas, y + 30, language, name, 13.5, left + side + 14, 166)
         layout.paragraph(canvas, under + 6, language, what, 13.5, left + side + 14, 166)
-    words = "the thread tiles are drawn smaller than they are", "线程分块画得比实际小"
+    words = "the thread tiles are drawn smaller than they are", "thread tile 画得比实际小"
     canvas.height = layout.paragraph(canvas, y + side + 22, language, words, layout.SMALL, fill=MUTED)
     return canvas
 
@@ -164,7 +164,7 @@ def warp_squares(language: str) -> Canvas:
     canvas.arrow(MARGIN + half + 2, top + 110, MARGIN + half + 22, top + 110, INK, 2.4)
     words = (
         "one block tile; pale: warp 0, dark: one thread; blue and orange: what the warp reads",
-        "一个线程块分块；浅色为 warp 0，深色为一个线程；蓝色与橙色为这个 warp 读取的部分",
+        "一个 block tile；浅色为 warp 0，深色为一个线程；蓝色与橙色为这个 warp 读取的部分",
     )
     canvas.height = layout.paragraph(canvas, top + 376, language, words, 13, fill=MUTED)
     return canvas

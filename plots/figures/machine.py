@@ -68,7 +68,7 @@ def _sm(canvas: Canvas, language: str) -> None:
             lines = [say(language, *note) for note in notes]
             canvas.lines(middle, top + 37, lines, 13, 1.3, fill=INK, anchor="middle")
     under = y + 38 + len(rows) * (high + 6) + 6
-    unit = ("load/store unit: 1 wavefront or look-up per cycle", "访存单元：每周期一个波前，或查一次缓存行")
+    unit = ("load/store unit: 1 wavefront or look-up per cycle", "LSU：每周期一个 wavefront，或查一次缓存行")
     _arrow(canvas, under + 2)
     _bar(canvas, under + 20, 32, ("#ffffff", MUTED, INK), [say(language, *unit)])
     _arrow(canvas, under + 54)

@@ -107,7 +107,7 @@ def fragments(language: str) -> Canvas:
             "column in a register: .trans hands out each 8×8 matrix transposed, in the same instruction and the same "
             "wavefronts.",
             "B 中的方框：内存中连续的是同一个 k 的八列。指令要的却是同一列上相邻的两个 k，放在一个寄存器里："
-            ".trans 把每个 8×8 矩阵转置后再分发，指令数与波前数都不变。",
+            ".trans 把每个 8×8 矩阵转置后再分发，指令数与 wavefront 数都不变。",
         ),
         (
             "256 + 128 elements in, 128 sums, 4096 FLOP: one instruction of 32 lanes",
@@ -165,6 +165,6 @@ def matrix_banks(language: str) -> Canvas:
             canvas.text(x + (column + 0.5) * wide, under, str(column), layout.SMALL, MUTED, "middle")
         canvas.text(x, top + 212, str(passes), 28, RED if passes > 1 else C.ink, bold=True)
         words = "wavefront per matrix" if passes == 1 else "wavefronts per matrix"
-        canvas.text(x + 28, top + 210, say(language, words, "个波前（每矩阵）"), 14)
+        canvas.text(x + 28, top + 210, say(language, words, "个 wavefront（每矩阵）"), 14)
     canvas.height = y + 500
     return canvas

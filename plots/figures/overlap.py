@@ -104,7 +104,7 @@ def block_that_stays() -> Line:
         "25_overlapped_store",
         Words(
             "a block that stays: the engine stores during the next products",
-            "线程块常驻：引擎写回时，下一个分块已在计算",
+            "persistent 线程块：引擎写回时，下一个分块已在计算",
         ),
         (
             COPIES,

@@ -59,7 +59,7 @@ def persistent_blocks(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "21_mma_persistent",
         language,
-        ("a block for each tile, and a block that stays", "每个分块一个线程块，与常驻的线程块"),
+        ("a block for each tile, and a block that stays", "每个分块一个线程块，与 persistent 线程块"),
         (
             f"two tiles of C on one SM, K = {SLICES * 64}: {SLICES} slices each; copies run {AHEAD} slices ahead",
             f"一个 SM 上的两个分块，K = {SLICES * 64}，各 {SLICES} 片；拷贝超前 {AHEAD} 片",
@@ -69,7 +69,7 @@ def persistent_blocks(language: str) -> Canvas:
     bands = []
     for stays, words in (
         (False, ("one block per tile", "每个分块一个线程块")),
-        (True, ("a persistent block: the pipeline is filled once", "常驻线程块：流水线只预填一次")),
+        (True, ("a persistent block: the pipeline is filled once", "persistent 线程块：流水线只预填一次")),
     ):
         canvas.text(layout.MARGIN, y + 22, say(language, *words), 15, C.ink if stays else RED, bold=True)
         _tracks(canvas, tile_times(stays), y + 32, scale, language)

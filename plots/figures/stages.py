@@ -128,7 +128,7 @@ def copies(language: str) -> Canvas:
                 of_lanes = say(language, f"row {row}", f"第 {row} 行")
                 canvas.text(x + 50, top + line * HIGH + 13, of_lanes, layout.SMALL, A.ink, "end")
         canvas.text(x + 58, y + 256, str(served.wavefronts), 28, colour, bold=True)
-        canvas.text(x + 88, y + 254, say(language, "wavefronts per copy", "个波前（每次拷贝）"), 14)
+        canvas.text(x + 88, y + 254, say(language, "wavefronts per copy", "个 wavefront（每次拷贝）"), 14)
     words = (
         "across: the eight 16-byte columns of the banks; red: taken by another lane, one more pass",
         "横向：bank 合成的八列，每列 16 字节；红色：已被另一个 lane 占用，多一趟",

@@ -69,7 +69,10 @@ def equal_shares() -> list[Part]:
 def shares(language: str) -> Canvas:
     """Both ways on one scale."""
     ways = (
-        (Words("whole tiles: two waves, the second for one tile", "整个分块：两波，第二波只有一个分块"), whole_tiles()),
+        (
+            Words("whole tiles: two waves, the second for one tile", "整个分块：两个 wave，第二个 wave 只有一个分块"),
+            whole_tiles(),
+        ),
         (Words("stream-K: ten slices for each block", "stream-K：每个线程块 10 片"), equal_shares()),
     )
     ends = [max(part.stop + (ADD if part.adds else 0) for part in way) for _, way in ways]
@@ -101,7 +104,7 @@ def shares(language: str) -> Canvas:
     canvas.text(x + 10, top + 2 * TRACK + 4, say(language, "saved", "省下的"), 14.5, RED, bold=True)
     entries = (
         (PALE_RED, ("no work", "没有工作")),
-        (B.strong, ("leaves its sums, raises the flag", "把累加结果留在全局内存，升起标志")),
+        (B.strong, ("leaves its sums, raises the flag", "把累加结果留在全局内存，置位标志")),
         (A.strong, ("adds another block's sums", "加上另一个线程块的累加结果")),
     )
     y = layout.legend(canvas, y + 22, language, entries, 13.5)

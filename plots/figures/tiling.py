@@ -74,7 +74,7 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             ),
         ),
         Level(
-            say(language, "block tile", "线程块分块"),
+            say(language, "block tile", "block tile"),
             f"{kernel.bm}×{kernel.bn}",
             kernel.bm,
             kernel.bn,
@@ -91,7 +91,7 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             ),
         ),
         Level(
-            say(language, "warp tile", "warp 分块"),
+            say(language, "warp tile", "warp tile"),
             f"{height}×{width}",
             height,
             width,
@@ -106,7 +106,7 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             ),
         ),
         Level(
-            say(language, "thread tile", "线程分块"),
+            say(language, "thread tile", "thread tile"),
             f"{rows}×{cols}",
             rows,
             cols,

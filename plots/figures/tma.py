@@ -69,7 +69,7 @@ def _matrix(canvas: Canvas, y: float, language: str) -> float:
     left = x + 8 * cell + 22
     under = top + 8
     for words in (
-        ("tensor map, made once before the launch:", "张量映射，启动前生成一次："),
+        ("tensor map, made once before the launch:", "tensor map，启动前生成一次："),
         (f"address, M × K, ld, box {BM}×{ROW}, swizzle", f"地址、M × K、ld、box {BM}×{ROW}、swizzle"),
         ("one thread per box:", "每个 box 由一个线程发出："),
     ):

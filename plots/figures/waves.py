@@ -33,7 +33,7 @@ def waves(language: str) -> Canvas:
     """Three sizes as filled waves, and under them the share of the SMs' time over all sizes."""
     canvas, _ = layout.page(
         language,
-        ("One tile too many costs a whole wave", "多出一个分块，就要多跑一整波"),
+        ("One tile too many costs a whole wave", "多出一个分块，就要多跑一整个 wave"),
         (
             f"BM = BN = {TILE}, a block per SM, {PLACES} SMs; worked out, with blocks of equal time",
             f"BM = BN = {TILE}，每个 SM 一个线程块，{PLACES} 个 SM；按所有线程块用时相同推算",
@@ -60,7 +60,7 @@ def _rounds(canvas: Canvas, x: float, y: float, size: int, language: str) -> Non
             canvas.rect(at, y + high - height, wide, height, C.middle, C.ink)
             middle = y + high - (height / 2 - 5 if height > 20 else height + 6)
             canvas.text(at + wide / 2, middle, str(filled), 16, C.ink, "middle", bold=True)
-        name = say(language, f"wave {number + 1}", f"第 {number + 1} 波")
+        name = say(language, f"wave {number + 1}", f"wave {number + 1}")
         canvas.text(at + wide / 2, y + high + 19, name, 14, MUTED, "middle")
         left -= filled
     side = -(-size // TILE)

@@ -90,7 +90,7 @@ def shared_fragments(language: str) -> Canvas:
         ("one fragment serves a row or a column of tiles", "一个 fragment 供一行或一列的分块"),
         (
             "left: a block tile of 128×128 and its eight warps; right: one warp, 16 of K",
-            "左：128×128 的线程块分块与它的八个 warp；右：一个 warp，K 方向 16",
+            "左：128×128 的 block tile 与它的八个 warp；右：一个 warp，K 方向 16",
         ),
     )
     unit, x, y = 28.0, MARGIN, y + 12
@@ -114,9 +114,9 @@ def shared_fragments(language: str) -> Canvas:
         canvas.text(left + j * wide + 26, top - 41, f"b[{j}]", 14, B.ink, "middle", mono=True)
     y += 8 * unit + 28
     for words in (
-        ("6 loads: LDSM, 4 wavefronts each", "6 次读：LDSM，每次 4 个波前"),
+        ("6 loads: LDSM, 4 wavefronts each", "6 次读：LDSM，每次 4 个 wavefront"),
         ("8 products of two HMMAs", "8 次 mma_sync，每次两条 HMMA"),
-        ("24 / 16 = 1.5 wavefronts per HMMA", "24 / 16 = 每条 HMMA 1.5 个波前"),
+        ("24 / 16 = 1.5 wavefronts per HMMA", "24 / 16 = 每条 HMMA 1.5 个 wavefront"),
     ):
         y = layout.paragraph(canvas, y, language, words, 14.5)
     words = (
@@ -178,7 +178,7 @@ def warp_tiles(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "17_wmma_stages",
         language,
-        ("larger warp tiles", "更大的 warp 分块"),
+        ("larger warp tiles", "更大的 warp tile"),
         (
             "green: a warp's part of C; blue and orange: its fragments of A and B for 16 of K, all to one scale",
             "绿：一个 warp 的 C；蓝、橙：K 方向 16 所需的 A、B fragment；同一比例",
@@ -201,12 +201,12 @@ def warp_tiles(language: str) -> Canvas:
             under = top + strip + 4 + tallest + 22
             canvas.text(left, under, say(language, *words), 14)
             unit = "wavefront" if tile.wavefronts == 1 else "wavefronts"
-            words = f"{tile.wavefronts:g} {unit} per HMMA", f"每条 HMMA {tile.wavefronts:g} 个波前"
+            words = f"{tile.wavefronts:g} {unit} per HMMA", f"每条 HMMA {tile.wavefronts:g} 个 wavefront"
             canvas.text(left, under + 20, say(language, *words), 14, bold=True)
         y = under + 32
     words = (
         "An SM finishes an HMMA every 1.63 cycles at the limit, and shared memory serves one wavefront per cycle.",
-        "极限时一个 SM 每 1.63 周期完成一条 HMMA，共享内存每周期交付一个波前。",
+        "极限时一个 SM 每 1.63 周期完成一条 HMMA，共享内存每周期交付一个 wavefront。",
     )
     canvas.height = layout.paragraph(canvas, y + 22, language, words, 14, fill=MUTED)
     return canvas

@@ -28,17 +28,17 @@ COUNTED: tuple[tuple[str, str, Callable[[Record], float | None]], ...] = (
     ("sectors per read request", "每次读请求的扇区", count_charts.sectors_per_request),
     ("FLOP per byte read", "每读一字节的 FLOP", count_charts.flop_per_byte),
     ("global store sectors", "全局写扇区", _counter("global_store_sectors")),
-    ("shared load wavefronts", "共享内存读波前（wavefront）", _counter("shared_load_wavefronts")),
+    ("shared load wavefronts", "共享内存读 wavefront", _counter("shared_load_wavefronts")),
     ("of them bank conflicts", "其中 bank 冲突", _counter("shared_load_conflicts")),
-    ("shared store wavefronts", "共享内存写波前", _counter("shared_store_wavefronts")),
+    ("shared store wavefronts", "共享内存写 wavefront", _counter("shared_store_wavefronts")),
     ("of them bank conflicts", "其中 bank 冲突", _counter("shared_store_conflicts")),
-    ("wavefronts of asynchronous copies", "异步拷贝的波前", _counter("cp_async_shared_wavefronts")),
+    ("wavefronts of asynchronous copies", "异步拷贝的 wavefront", _counter("cp_async_shared_wavefronts")),
     ("TMA loads asked for", "TMA 加载请求", _of_tma("load_requests")),
     ("bytes that TMA read", "TMA 读取的字节", _of_tma("load_bytes")),
     ("bytes that TMA delivered", "TMA 送达的字节", _of_tma("shared_bytes")),
     ("of them saved by multicast", "其中多播省下的读取", _of_tma("multicast_saved_bytes")),
     ("bytes that TMA stored", "TMA 写回的字节", _of_tma("store_bytes")),
-    ("wavefronts of wgmma's operands", "wgmma 操作数的波前", _counter("wgmma_wavefronts")),
+    ("wavefronts of wgmma's operands", "wgmma 操作数的 wavefront", _counter("wgmma_wavefronts")),
     ("barriers (warps arriving)", "屏障（到达的 warp 数）", _counter("barriers")),
     ("tensor-core operations", "Tensor Core 操作次数", _counter("tensor_ops")),
     ("divergent branches", "发散的分支", _counter("divergent_branches")),
@@ -71,8 +71,8 @@ def count_variants(page: Page, step: Step) -> str:
         raise Missing(f"no simulator counts of {step.name}")
     conflicts = page.say("conflicts", "其中冲突")
     head = [page.say("variant", "变体"), page.say("warp instructions", "warp 指令"), page.say("read sectors", "读扇区")]
-    head += [page.say("per request", "每次请求"), page.say("load wavefronts", "读波前"), conflicts]
-    made = Table([*head, page.say("store wavefronts", "写波前"), conflicts])
+    head += [page.say("per request", "每次请求"), page.say("load wavefronts", "读 wavefront"), conflicts]
+    made = Table([*head, page.say("store wavefronts", "写 wavefront"), conflicts])
     keys = [f"shared_{kind}" for kind in ("load_wavefronts", "load_conflicts", "store_wavefronts", "store_conflicts")]
     for r in found:
         values = [r["counts"].get("instructions"), count_charts.read_sectors(r), count_charts.sectors_per_request(r)]

@@ -31,10 +31,7 @@ std::string spoken_types(const StepModule& module) {
   return all;
 }
 
-// The simulator runs everything.
-bool runs_here(const Step& step, const Candidate& given) {
-  return given.capability == 0 || runs_on(step.module().arch, given.capability);
-}
+bool runs_here(const Step& step, const Candidate& given) { return runs_on(step.module().arch, given.capability); }
 
 void require_runs_here(const Step& step, const Candidate& given) {
   if (!runs_here(step, given))
@@ -61,8 +58,12 @@ void require_aligned(const Variant& variant, const char* name, std::uintptr_t ad
                  " takes b only where it is stored transposed (TN): pass b.T.contiguous().T, or a transposed copy");
 }
 
-// The shape with leading dimensions, or refused.
+// The shape with leading dimensions, or refused: as a shape, or for the shared memory that the variant takes.
 Shape fitted(const Variant& variant, const Candidate& given) {
+  if (variant.shared_bytes > given.shared_bytes)
+    throw BadInput("variant " + variant.name + " takes " + to_string(variant.shared_bytes) +
+                   " bytes of shared memory per block, and this GPU has " + to_string(given.shared_bytes) +
+                   "; name another variant, or None for the first that fits");
   const int ldb = variant.b_transposed ? *given.ldb_tn : *given.ldb_nn;
   const Shape shape = completed(given.shape, {*given.lda, ldb, *given.ldc}, variant);
   require_accepted(variant, shape);
@@ -137,7 +138,7 @@ Choice newest(const Steps& steps, const Candidate& given) {
 }
 
 // Whatever a choice depends on. Of an address, only to what it is aligned.
-using Key = std::array<std::intptr_t, 13>;
+using Key = std::array<std::intptr_t, 14>;
 
 Key key_of(const Step* step, const Candidate& given) {
   const auto aligned = [](std::uintptr_t address) { return static_cast<std::intptr_t>(address % 64); };
@@ -153,7 +154,8 @@ Key key_of(const Step* step, const Candidate& given) {
           aligned(given.a),
           aligned(given.b),
           aligned(given.c),
-          given.capability};
+          given.capability,
+          given.shared_bytes};
 }
 
 }  // namespace

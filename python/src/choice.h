@@ -13,7 +13,8 @@ struct Candidate {
   Shape shape;                                  // without leading dimensions
   std::optional<int> lda, ldb_nn, ldb_tn, ldc;  // 0: any; empty: not laid out so
   std::uintptr_t a, b, c;                       // addresses
-  int capability;                               // of the GPU, 90 for 9.0; 0 in the simulator, which runs everything
+  int capability;                               // of the GPU, also the simulated one: 90 for 9.0
+  int shared_bytes;                             // that a block may have there
 };
 
 struct Choice {

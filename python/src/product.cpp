@@ -15,15 +15,22 @@ namespace {
 
 using std::to_string;
 
-// 90 for 9.0. Asked once per GPU.
-int capability_of(int gpu) {
-  static std::map<int, int> known;
+// What decides which variants a GPU runs.
+struct Limits {
+  int capability;    // 90 for 9.0
+  int shared_bytes;  // that a block may have
+};
+
+// Asked once per GPU.
+Limits limits_of(int gpu) {
+  static std::map<int, Limits> known;
   const auto found = known.find(gpu);
   if (found != known.end()) return found->second;
-  int major = 0, minor = 0;
+  int major = 0, minor = 0, shared_bytes = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu));
   CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu));
-  return known[gpu] = major * 10 + minor;
+  CUDA_CHECK(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu));
+  return known[gpu] = {major * 10 + minor, shared_bytes};
 }
 
 // Makes a GPU the current one, and what was current before afterwards.
@@ -76,6 +83,29 @@ void require_apart(const Array& c, const Extent& c_extent, const Array& other, c
                    ", which blocks still read when others have written theirs; pass an out of its own");
 }
 
+// What a variant asks for beside the arrays: taken and given back in the order of the stream, which does not wait.
+class Workspace {
+ public:
+  Workspace(const Product& product, cudaStream_t stream) : stream_(stream) {
+    const std::size_t bytes = product.variant->workspace_bytes(product.shape.m, product.shape.n, product.shape.k);
+    if (bytes > 0) CUDA_CHECK(cudaMallocAsync(&data_, bytes, stream));
+  }
+  ~Workspace() {
+    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+  }
+  Workspace(const Workspace&) = delete;
+
+  LaunchOptions options() const {
+    LaunchOptions options;
+    options.workspace = data_;
+    return options;
+  }
+
+ private:
+  void* data_ = nullptr;
+  cudaStream_t stream_;
+};
+
 Extent extent(const void* data, int rows, int cols, int ld, DType type) {
   const std::size_t bytes = bytes_of(type);
   return {data, static_cast<std::size_t>(rows), cols * bytes, ld * bytes};
@@ -116,9 +146,18 @@ Product decided(const Steps& steps, const Asked& asked, const Array& a, const Ar
   require_finite("beta", asked.beta);
 
   const auto address = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data); };
-  Candidate given{
-      a.type, {a.rows, b.cols, a.cols}, a.ld(),          b.ld(),          b.ld_transposed(),
-      c.ld(), address(a.data),          address(b.data), address(c.data), simulated() ? 0 : capability_of(a.place.gpu)};
+  const Limits limits = limits_of(a.place.gpu);
+  Candidate given{a.type,
+                  {a.rows, b.cols, a.cols},
+                  a.ld(),
+                  b.ld(),
+                  b.ld_transposed(),
+                  c.ld(),
+                  address(a.data),
+                  address(b.data),
+                  address(c.data),
+                  limits.capability,
+                  limits.shared_bytes};
   const Choice choice = chosen(steps, asked, given);
   Product product{choice.step, choice.variant, choice.shape, a.place, a.data, b.data, c.data, a.type};
   product.shape.alpha = asked.alpha;
@@ -130,7 +169,8 @@ Product decided(const Steps& steps, const Asked& asked, const Array& a, const Ar
 
 void launch(const Product& product, cudaStream_t stream) {
   const Current gpu(product.place.gpu);
-  product.variant->launch(product.problem(product.a, product.b, product.c), LaunchOptions{}, stream);
+  const Workspace workspace(product, stream);
+  product.variant->launch(product.problem(product.a, product.b, product.c), workspace.options(), stream);
 }
 
 void finish(const Product& product, cudaStream_t stream) {
@@ -144,6 +184,7 @@ void multiply_on_host(const Product& product) {
   b.upload(product.b);
   const bool has_gaps = product.shape.ldc != product.shape.n;  // what lies between C's rows comes back as it was
   if (product.shape.beta != 0 || has_gaps) c.upload(product.c);
-  product.variant->launch(product.problem(a.get(), b.get(), c.get()), LaunchOptions{}, nullptr);
+  const Workspace workspace(product, nullptr);
+  product.variant->launch(product.problem(a.get(), b.get(), c.get()), workspace.options(), nullptr);
   c.download(product.c);
 }

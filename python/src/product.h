@@ -50,5 +50,5 @@ void finish(const Product& product, cudaStream_t stream);
 /// Copies arrays of the host to the GPU, or into the simulator, multiplies, and copies C back. Throws CudaError.
 void multiply_on_host(const Product& product);
 
-/// Whether the CUDA runtime of this process is the simulator, in which every step runs.
+/// Whether the CUDA runtime of this process is the simulator.
 bool simulated();

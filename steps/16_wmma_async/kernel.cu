@@ -125,7 +125,8 @@ void launch(const Gemm<half>& g, const LaunchOptions&, cudaStream_t stream) {
 
 template <class T>
 Variant variant(const char* name) {
-  return Variant(name, launch<T>).tile(T::BM, T::BN, T::BK).aligned_ld(8, 8, 8).on_tensor_cores();
+  Variant v = Variant(name, launch<T>).tile(T::BM, T::BN, T::BK).shared_memory(smem_bytes<T>);
+  return v.aligned_ld(8, 8, 8).on_tensor_cores();
 }
 
 std::vector<Variant> variants() {

@@ -34,7 +34,7 @@ struct Tile {
   static constexpr int A_PITCH = BK + PAD, B_PITCH = BN + PAD;  // elements from row to row
   static constexpr int A_SIZE = BM * A_PITCH, SLICE = A_SIZE + BK * B_PITCH;  // elements
   static constexpr int STAGED = WARPS * staged_elements<MMA, WN>;  // sums on their way out
-  static constexpr int BLOCKS = BM * BN == 256 * 256 ? 1 : 2;      // that an SM shall hold
+  static constexpr int BLOCKS = BN == 256 ? 1 : 2;                 // that an SM shall hold
 };
 
 /// Shared memory of a block: the ring, or where it is more, what the sums take on their way out.
@@ -142,6 +142,7 @@ template <class T, typename AB = half, typename Acc = half>
 Variant variant(const char* name) {
   return Variant(name, launch<T, AB, Acc>)
       .tile(T::BM, T::BN, T::BK)
+      .shared_memory(smem_bytes<T, AB, Acc>)
       .aligned_ld(8, 8, 8)
       .flat_grid()
       .in_bands()
@@ -155,6 +156,7 @@ using Mma4x2Warp4x4 = Tile<256, 128, 16, 64, 64, STAGES>;
 template <int STAGES>
 using Mma4x4Warp4x4 = Tile<256, 256, 16, 64, 64, STAGES>;
 using Square = Tile<128, 128, 64, 64, 64, 3>;  // sums in float take twice the registers
+using Wide = Tile<128, 256, 32, 64, 64, 3>;
 
 std::vector<Variant> variants() {
   const char* const published_2x4 = "LeetCUDA hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem";
@@ -163,8 +165,12 @@ std::vector<Variant> variants() {
   return {
       variant<Tile<256, 256, 64, 64, 128, 3>>("mma4x2_warp4x8")
           .note("256×256 by 8 warps of 64×128, slices of 64, 3 stages"),
+      variant<Tile<256, 256, 64, 64, 128, 2>>("mma4x2_warp4x8_138kb").note("2 stages"),
+      variant<Tile<256, 256, 32, 64, 128, 2>>("mma4x2_warp4x8_73kb").note("slices of 32, 2 stages"),
       variant<Square, half, float>("fp32_accumulate").note("128×128 by 4 warps of 64×64"),
       variant<Square, __nv_bfloat16, float>("bf16").note("BF16, FP32 accumulate"),
+      variant<Wide, half, float>("fp32_80kb").note("128×256 by 8 warps of 64×64"),
+      variant<Wide, __nv_bfloat16, float>("bf16_80kb").note("128×256 by 8 warps of 64×64"),
       variant<Warp2x4<2>>("warp2x4_stages2").covers(published_2x4),
       variant<Warp2x4<3>>("warp2x4_stages3").covers(published_2x4),
       variant<Warp2x4<4>>("warp2x4_stages4").covers(published_2x4),

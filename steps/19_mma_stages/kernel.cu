@@ -64,7 +64,7 @@ struct Tile {
   using A = SharedTile<BM, BK, THREADS>;                                          // [row][k]
   using B = SharedTile<B_TRANSPOSED ? BN : BK, B_TRANSPOSED ? BK : BN, THREADS>;  // [k][col]
   static constexpr int STAGE_BYTES = A::BYTES + B::BYTES, BYTES = STAGES * STAGE_BYTES;
-  static constexpr int BLOCKS = BYTES <= TWO_FIT_BYTES ? 2 : 1;  // per multiprocessor
+  static constexpr int BLOCKS = BYTES <= TWO_FIT_BYTES && WN < 128 ? 2 : 1;  // per multiprocessor
   static_assert(BM % WM == 0 && BN % WN == 0 && WN % MMA_N == 0, "whole tiles");
 };
 
@@ -173,7 +173,8 @@ void launch(const Gemm<AB, Acc, AB>& g, const LaunchOptions& options, cudaStream
 template <class T, class AB = half, class Acc = half>
 Variant variant(const char* name) {
   Variant v(name, launch<T, AB, Acc>);
-  v.tile(T::BM, T::BN, T::BK).aligned_ld(CHUNK, CHUNK, 2).flat_grid().in_bands().on_tensor_cores();
+  v.tile(T::BM, T::BN, T::BK).shared_memory(T::BYTES).aligned_ld(CHUNK, CHUNK, 2);
+  v.flat_grid().in_bands().on_tensor_cores();
   return T::B_TRANSPOSED ? v.tn() : v;
 }
 
@@ -182,7 +183,8 @@ std::vector<Variant> variants() {
   const char* const tn = "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4_stages_dsmem_tn";
   return {
       variant<Tile<256, 256, 64, 128, 3>>("large_stages3").note("block 256×256×64, 207 KB"),
-      variant<Tile<256, 256, 64, 128, 2>>("large_stages2"),
+      variant<Tile<256, 256, 64, 128, 2>>("large_stages2").note("block 256×256×64, 138 KB"),
+      variant<Tile<256, 256, 32, 128, 2>>("large_73kb").note("block 256×256×32, 2 stages"),
       variant<Tile<256, 256, 64, 128, 3, true>>("tn"),
       variant<Tile<128, 128, 32, 64, 4>, half, float>("fp32_accumulate").note("block 128×128×32"),
       variant<Tile<128, 128, 32, 64, 4>, __nv_bfloat16, float>("bf16").note("block 128×128×32"),

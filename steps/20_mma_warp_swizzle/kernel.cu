@@ -172,13 +172,14 @@ void launch(const Gemm<AB, Acc, AB>& g, const LaunchOptions& options, cudaStream
 
 using Large = Tile<256, 256, 64, 128, 3>;  // 4×2 warps of 4×16 instructions
 using Wide = Tile<128, 256, 64, 64, 4>;    // 2×4 warps of 4×8 instructions
+using Wide3 = Tile<128, 256, 64, 64, 3>;   // as Wide, for 163 KB per block
 using Square = Tile<128, 128, 64, 64, 3>;  // 2×2 warps of 4×8; two blocks fit on a multiprocessor
 using Small = Tile<128, 64, 64, 32, 8>;    // 2×2 warps of 4×4
 
 template <class T, class AB = half, class Acc = half>
 Variant variant(const char* name) {
   Variant v(name, launch<T, AB, Acc>);
-  v.tile(T::BM, T::BN, T::BK).aligned_ld(CHUNK, CHUNK, CHUNK);
+  v.tile(T::BM, T::BN, T::BK).shared_memory(T::BYTES).aligned_ld(CHUNK, CHUNK, CHUNK);
   v.flat_grid().in_bands().on_tensor_cores();
   return T::B_TRANSPOSED ? v.tn() : v;
 }
@@ -190,10 +191,15 @@ std::vector<Variant> variants() {
       variant<Large>("swizzle").covers(nn),
       variant<Tile<256, 256, 64, 128, 3, true>>("tn_x4").covers(tn),
       variant<Wide>("wide").note("block 128×256×64"),
+      variant<Wide3>("wide_144kb").note("block 128×256×64, 3 stages"),
       variant<Square>("square").note("block 128×128×64, two per multiprocessor"),
       variant<Small>("small").note("block 128×64×64"),
       variant<Wide, half, float>("fp32_accumulate").note("block 128×256×64"),
       variant<Wide, __nv_bfloat16, float>("bf16").note("block 128×256×64"),
+      variant<Wide3, half, float>("fp32_144kb").note("block 128×256×64, 3 stages"),
+      variant<Wide3, __nv_bfloat16, float>("bf16_144kb").note("block 128×256×64, 3 stages"),
+      variant<Square, half, float>("fp32_96kb").note("block 128×128×64, 3 stages"),
+      variant<Square, __nv_bfloat16, float>("bf16_96kb").note("block 128×128×64, 3 stages"),
       variant<Tile<128, 128, 64, 64, 2>, half, float>("k07").covers(
           "A100 notes k07_mma_permute without movmatrix"),
   };

@@ -26,9 +26,9 @@
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
 
-constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;        // of one instruction
-constexpr int BM = 128, BN = 256, BK = 64, STAGES = 4;  // block tile, slices in shared memory
-constexpr int WM = 64, WN = 64;                         // warp tile
+constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // of one instruction
+constexpr int BM = 128, BN = 256, BK = 64;        // block tile
+constexpr int WM = 64, WN = 64;                   // warp tile
 constexpr int MMAS_M = WM / MMA_M, MMAS_N = WN / MMA_N, K_STEPS = BK / MMA_K;
 constexpr int THREADS = BM / WM * (BN / WN) * 32;           // 2×4 warps
 constexpr int ROW = 64, ROW_BYTES = 128, CHUNK_BYTES = 16;  // a box's row: elements, bytes
@@ -41,9 +41,9 @@ __device__ constexpr int offset(int row, int chunk) {
   return row * ROW_BYTES + (chunk ^ (row % 8)) * CHUNK_BYTES;
 }
 
-/// B as K×N lies in boxes of 64 columns, one row per k; B_TRANSPOSED, as N×K, in one box, one row
-/// per column.
-template <class AB, bool B_TRANSPOSED>
+/// STAGES: slices in shared memory. B as K×N lies in boxes of 64 columns, one row per k;
+/// B_TRANSPOSED, as N×K, in one box, one row per column.
+template <int STAGES, class AB, bool B_TRANSPOSED>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map, Gemm<AB, float, AB> g, int band_rows) {
@@ -138,10 +138,10 @@ __global__ void __launch_bounds__(THREADS, 1)
   store_warp_tile<float>(c, g.ldc, acc, g.alpha, g.beta);
 }
 
-template <class AB, bool B_TRANSPOSED>
+template <int STAGES, class AB, bool B_TRANSPOSED>
 void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStream_t stream) {
   constexpr int smem_bytes = STAGES * STAGE_BYTES;
-  const auto kernel = gemm_kernel<AB, B_TRANSPOSED>;
+  const auto kernel = gemm_kernel<STAGES, AB, B_TRANSPOSED>;
   const CUtensorMap a_map = make_tensor_map(g.a, g.m, g.k, g.lda, BM, BK);
   const CUtensorMap b_map = B_TRANSPOSED ? make_tensor_map(g.b, g.n, g.k, g.ldb, BN, BK)
                                          : make_tensor_map(g.b, g.k, g.n, g.ldb, BK, ROW);
@@ -152,18 +152,23 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <class AB, bool B_TRANSPOSED>
+template <int STAGES, class AB, bool B_TRANSPOSED>
 Variant variant(const char* name) {
-  Variant v(name, launch<AB, B_TRANSPOSED>);
-  v.tile(BM, BN, BK).aligned_ld(8, 8, 8).flat_grid().in_bands().on_tensor_cores();
+  Variant v(name, launch<STAGES, AB, B_TRANSPOSED>);
+  v.tile(BM, BN, BK).shared_memory(STAGES * STAGE_BYTES).aligned_ld(8, 8, 8);
+  v.flat_grid().in_bands().on_tensor_cores();
   return B_TRANSPOSED ? v.tn() : v;
 }
 
 std::vector<Variant> variants() {
   return {
-      variant<__nv_bfloat16, false>("bf16"),
-      variant<__nv_bfloat16, true>("bf16_tn"),
-      variant<half, false>("f16"),
-      variant<half, true>("f16_tn"),
+      variant<4, __nv_bfloat16, false>("bf16"),
+      variant<4, __nv_bfloat16, true>("bf16_tn"),
+      variant<4, half, false>("f16"),
+      variant<4, half, true>("f16_tn"),
+      variant<2, __nv_bfloat16, false>("bf16_96kb").note("2 stages"),
+      variant<2, __nv_bfloat16, true>("bf16_tn_96kb").note("2 stages"),
+      variant<2, half, false>("f16_96kb").note("2 stages"),
+      variant<2, half, true>("f16_tn_96kb").note("2 stages"),
   };
 }

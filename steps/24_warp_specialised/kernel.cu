@@ -121,7 +121,8 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
 template <class AB, Major B_MAJOR>
 Variant variant(const char* name) {
   Variant v(name, launch<AB, B_MAJOR>);
-  v.tile(BM, BN, BK).aligned_ld(8, 8, 8).flat_grid().in_bands().on_tensor_cores();
+  v.tile(BM, BN, BK).shared_memory(STAGES * STAGE_BYTES).aligned_ld(8, 8, 8);
+  v.flat_grid().in_bands().on_tensor_cores();
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 

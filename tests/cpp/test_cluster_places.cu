@@ -47,6 +47,7 @@ TEST(ClusterPlaces, LieOnTheDeviceAndAreFoundOutOnce) {
   EXPECT_EQ(found, cluster_places(66, 2));
   EXPECT_EQ(places_on_device(66, 66, 2, nullptr), places);
   EXPECT_NE(places_on_device(66, 33, 2, nullptr), places);
+  EXPECT_NE(places_on_device(33, 33, 4, nullptr), places_on_device(33, 33, 2, nullptr)) << "of other clusters";
 }
 
 TEST(ClusterPlaces, FewerClustersThanFitStayAsTheyAreDealt) {

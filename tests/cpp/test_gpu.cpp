@@ -56,22 +56,60 @@ TEST(Architecture, RunsOnItsGpuAndOnNewerOnes) {
 }
 
 TEST(Architecture, IsRefusedOnAnOlderGpuWithWhatWouldWork) {
-  EXPECT_EQ(
-      refusal([] { require_runs(of_capability("NVIDIA A100-SXM4-80GB", 80), "90"); }),
-      "this step needs a GPU of compute capability 9.0 or newer, and NVIDIA A100-SXM4-80GB has 8.0; with --sim it "
-      "runs in the simulator");
+  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA A100-SXM4-80GB", 80), "90"); }),
+            "this step needs a GPU of compute capability 9.0 or newer, and NVIDIA A100-SXM4-80GB has 8.0; simulate "
+            "another GPU");
   EXPECT_EQ(refusal([] { require_runs(of_capability("Tesla T4", 75), "80"); }),
-            "this step needs a GPU of compute capability 8.0 or newer, and Tesla T4 has 7.5; with --sim it runs in the "
-            "simulator");
+            "this step needs a GPU of compute capability 8.0 or newer, and Tesla T4 has 7.5; simulate another GPU");
 }
 
 TEST(Architecture, WithAnAIsRefusedOnEveryOtherGpu) {
   EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA GeForce RTX 4090", 89), "90a"); }),
             "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA GeForce RTX 4090 has "
-            "8.9; with --sim it runs in the simulator");
+            "8.9; simulate another GPU");
   EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA B200", 100), "90a"); }),
-            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA B200 has 10.0; with "
-            "--sim it runs in the simulator");
+            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA B200 has 10.0; "
+            "simulate another GPU");
+}
+
+Variant taking(const char* name, int bytes) {
+  Variant made = right_variant<__half>().tile(128, 128, 64).shared_memory(bytes);
+  made.name = name;
+  return made;
+}
+
+TEST(SharedMemory, IsHeldWhereABlockMayHaveAsMuch) {
+  Gpu ada = gpu("NVIDIA GeForce RTX 4090", 128);
+  EXPECT_TRUE(ada.holds(taking("large", 196608))) << "nobody asked the GPU yet";
+  ada.shared_bytes = 101376;
+  EXPECT_FALSE(ada.holds(taking("large", 101377)));
+  EXPECT_TRUE(ada.holds(taking("square", 101376)));
+  EXPECT_TRUE(ada.holds(right_variant()));
+  EXPECT_EQ(too_large(ada, taking("large", 196608)),
+            "variant large takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376");
+}
+
+TEST(StandIn, IsTheFirstThatDoesTheSameWorkInLessSharedMemory) {
+  Gpu gpu_here = gpu("NVIDIA A100", 108);
+  std::vector<Variant> all = {taking("large", 212992),
+                              right_variant<__half, float, __half>(),
+                              right_tn_variant<__half>(),
+                              taking("without", 0).leaves_out("the store"),
+                              taking("any_size", 0).any_size(1, 1, 1),
+                              taking("middle", 147456),
+                              taking("small", 98304)};
+  all[4].multiple_m = all[4].multiple_n = all[4].multiple_k = 1;
+  const auto named = [&](const Variant& variant) {
+    const Variant* const found = stand_in(gpu_here, all, variant);
+    return found == nullptr ? "" : found->name;
+  };
+  gpu_here.shared_bytes = 166912;
+  EXPECT_EQ(named(all[0]), "middle");
+  gpu_here.shared_bytes = 101376;
+  EXPECT_EQ(named(all[0]), "small");
+  gpu_here.shared_bytes = 49152;
+  EXPECT_EQ(named(all[0]), "");
+  EXPECT_EQ(named(all[4]), "any_size");
 }
 
 }  // namespace

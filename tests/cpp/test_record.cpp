@@ -198,6 +198,7 @@ TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
   const Variant variant = right_tn_variant<__half, float, float>()
                               .tile(128, 64, 16)
                               .aligned_ld(8, 8, 4)
+                              .shared_memory(65536)
                               .covers("one")
                               .covers("two")
                               .note("words");
@@ -218,6 +219,7 @@ TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
                                   {"block", {128, 64, 16}},
                                   {"most_blocks", {65535, 2147483647}},
                                   {"takes_swizzle_stride", false},
+                                  {"shared_bytes", 65536},
                                   {"covers", {"one", "two"}},
                                   {"note", "words"}}));
 }

@@ -89,7 +89,7 @@ TEST(ListOfVariants, SaysWhatEachTakesAndCovers) {
   Variant first = right_variant().any_size(128, 128, 8);
   Variant second = right_tn_variant<__half, float, float>().tile(128, 64, 16).in_bands().aligned_ld(8, 8, 4);
   second.covers("someone's kernel").note("in other words");
-  print_variants(out, "07_step", {first, second});
+  print_variants(out, {"07_step", {}, {first, second}});
   const std::string text = out.str();
   for (const char* words : {"right               * f32 x f32 -> f32, f32 accumulator, NN; any m, n, k",
                             "f16 x f16 -> f32, f32 accumulator, TN; m, n, k multiples of 128, 64, 16; lda, ldb, ldc "
@@ -98,13 +98,31 @@ TEST(ListOfVariants, SaysWhatEachTakesAndCovers) {
     EXPECT_NE(text.find(words), std::string::npos) << words << " in:\n" << text;
 }
 
+TEST(ListOfVariants, SaysWhatDoesNotFitAndWhichIsTheDefaultThen) {
+  Variant first = right_variant().shared_memory(196608), second = right_variant().shared_memory(98304);
+  first.name = "large", second.name = "small";
+  Session session{"20_step", {}, {first, second}};
+  const auto listed = [&] {
+    std::ostringstream out;
+    print_variants(out, session);
+    return out.str();
+  };
+  EXPECT_NE(listed().find("  large               * "), std::string::npos) << listed();
+  EXPECT_EQ(listed().find("does not fit"), std::string::npos);
+  session.gpu.shared_bytes = 101376;
+  EXPECT_NE(listed().find("does not fit here: 196608 bytes of shared memory per block, of 101376\n  small"),
+            std::string::npos)
+      << listed();
+  EXPECT_NE(listed().find("  small               * "), std::string::npos) << listed();
+}
+
 TEST(ListOfVariants, ShowsThoseThatLeaveOutWorkApart) {
   std::ostringstream out;
   Variant without = right_variant().leaves_out("the copy of A");
   without.name = "no_copy_a";
   Variant last = right_variant();
   last.name = "last";
-  print_variants(out, "16_step", {right_variant(), without, last});
+  print_variants(out, {"16_step", {}, {right_variant(), without, last}});
   const std::string text = out.str();
   const std::size_t heading = text.find("bottlenecks: these leave out work on purpose; timed, never verified");
   ASSERT_NE(heading, std::string::npos);

@@ -81,9 +81,12 @@ TEST(Plan, TakesTheVariantForAnySizeWhereTheDefaultRefusesAndNoneWasAskedFor) {
   EXPECT_EQ(work[0].instead_of, "");
   EXPECT_EQ(work[1].variant->name, "second");
   EXPECT_EQ(work[1].instead_of,
-            "variant first needs m to be a multiple of 128, not 1000; the nearest that works is 1024");
+            "variant first needs m to be a multiple of 128, not 1000; the nearest that works is 1024: second runs "
+            "instead, which takes any size");
   s.options.variants = {"first"};
-  EXPECT_EQ(refusal([&] { planned(s, false); }), work[1].instead_of) << "asked for by name it is refused";
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first needs m to be a multiple of 128, not 1000; the nearest that works is 1024")
+      << "asked for by name it is refused";
 }
 
 TEST(Plan, TakesTheVariantForAnySizeForALeadingDimensionToo) {
@@ -98,6 +101,59 @@ TEST(Plan, TakesTheVariantForAnySizeForALeadingDimensionToo) {
             "variant first needs lda to be a multiple of 4, not 9; the nearest that works is 8");
   s.options.leading = {7, 0, 0};
   EXPECT_EQ(refusal([&] { planned(s, false); }), "--lda 7 is narrower than the matrix's 8 columns; use at least 8");
+}
+
+// A default that takes 192 KB, one that takes 96, one for any size that takes 192 and one that takes 96.
+Session session_of_large_tiles() {
+  Session s = session();
+  s.gpu.name = "NVIDIA GeForce RTX 4090";
+  s.gpu.shared_bytes = 101376;
+  Variant stand_in = right_variant().tile(64, 64, 8).shared_memory(98304);
+  Variant any_size = right_variant().any_size(64, 64, 8).shared_memory(98304);
+  stand_in.name = "stand_in", any_size.name = "any_size";
+  for (Variant& variant : s.variants) variant.shared_memory(196608);
+  s.variants.insert(s.variants.end(), {stand_in, any_size});
+  return s;
+}
+
+TEST(Plan, TakesTheStandInWhereTheGpuDoesNotHoldTheDefault) {
+  Session s = session_of_large_tiles();
+  s.options.shapes = {{128, 64, 8}, {100, 100, 100}};
+  const std::vector<Work> work = planned(s, false);
+  ASSERT_EQ(work.size(), 2u);
+  EXPECT_EQ(work[0].variant->name, "stand_in");
+  EXPECT_TRUE(s.is_default(*work[0].variant)) << "here it is the default";
+  EXPECT_FALSE(s.is_default(s.variants[0]));
+  EXPECT_EQ(work[0].instead_of,
+            "variant first takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376: "
+            "stand_in stands in for it");
+  EXPECT_EQ(work[1].variant->name, "any_size") << "the one that the GPU holds";
+  s.gpu.shared_bytes = 232448;
+  EXPECT_EQ(planned(s, false)[0].variant->name, "first");
+  EXPECT_EQ(planned(s, false)[0].instead_of, "");
+}
+
+TEST(Plan, RefusesAVariantAskedForByNameThatTheGpuDoesNotHold) {
+  Session s = session_of_large_tiles();
+  s.options.variants = {"first"};
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376; "
+            "stand_in fits");
+  s.variants.erase(s.variants.begin() + 2);
+  EXPECT_EQ(refusal([&] { planned(s, false); }),
+            "variant first takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376; no "
+            "variant of its types and layout takes less");
+  s.options.variants = {};
+  EXPECT_NE(refusal([&] { planned(s, false); }), "(it was not refused)") << "nothing can stand in for it";
+}
+
+TEST(Plan, LeavesOutOfAllWhatTheGpuDoesNotHold) {
+  Session s = session_of_large_tiles();
+  EXPECT_EQ(too_large_here(s), "") << "only the default was asked for";
+  s.options.variants = {"all"};
+  s.options.shapes = {{128, 64, 8}};
+  EXPECT_EQ(planned(s, false).size(), 2u);
+  EXPECT_EQ(too_large_here(s), " first second");
 }
 
 TEST(Plan, PrefersTheVariantNamedAnySizeAndNoneThatLeavesOutWork) {

@@ -55,7 +55,7 @@ def main() -> int:
     step = Step(asked.executable)
     if not asked.sim:
         require_gpu(step.arch)
-        return step.check([case for variant in step.variants for case in gpu_cases(variant)]).returncode
+        return step.check([case for variant in step.held for case in gpu_cases(variant)]).returncode
     default = next(variant for variant in step.variants if variant.default)
     cases = [case for variant in step.variants for case in simulated_cases(variant, default)]
     code = step.check(cases, ["--sim"]).returncode

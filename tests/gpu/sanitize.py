@@ -103,7 +103,7 @@ def runs_of(step: Step, asked: list[str] | None) -> list[Run]:
     """Every variant of a step under every tool that was asked for; else under the usual ones, or those it needs."""
     digest = hashlib.sha256(step.executable.read_bytes()).hexdigest()[:16]
     tools = asked or (TOOLS if int(step.arch.rstrip("a")) >= ORDERED_BY_PHASES else USUAL_TOOLS)
-    return [Run(step, digest, variant, tool) for variant in step.variants for tool in tools]
+    return [Run(step, digest, variant, tool) for variant in step.held for tool in tools]
 
 
 def steps_that_run(found: list[Path], here: int) -> list[Step]:

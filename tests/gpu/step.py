@@ -61,6 +61,8 @@ class Variant:
     ld_multiples: tuple[int, int, int]  # of which lda, ldb, ldc have to be
     most_blocks: tuple[int, int]  # that the grid takes: rows and columns of them
     takes_stride: bool
+    shared_bytes: int  # that a block takes, where that may be more than every GPU has; else 0
+    fits: bool  # whether a block may have them on the GPU that was asked
 
     @property
     def any_size(self) -> bool:
@@ -83,7 +85,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Case:
-    """One run of one variant: the options beside its name, and what it has to say where it has to refuse."""
+    """One run of one variant ("": the default), the options beside its name, and its words where it has to refuse."""
 
     variant: str
     arguments: tuple[str, ...]
@@ -91,25 +93,33 @@ class Case:
 
     def line(self) -> str:
         """As `--check` reads it."""
-        return json.dumps({"arguments": ["--variant", self.variant, *self.arguments], "refused": self.refused})
+        named = ["--variant", self.variant] if self.variant else []
+        return json.dumps({"arguments": [*named, *self.arguments], "refused": self.refused})
 
 
 class Step:
     """One executable."""
 
-    def __init__(self, executable: str | Path) -> None:
+    def __init__(
+        self,
+        executable: str | Path,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.executable = Path(executable).resolve()
         self.name = self.executable.name
         with tempfile.TemporaryDirectory() as folder:
             listing = Path(folder) / "variants.jsonl"
-            command = [str(self.executable), "--list", "--json", str(listing)]
-            listed = subprocess.run(command, capture_output=True, text=True, check=False)
+            listed = self.run(
+                ("--list", "--json", str(listing), *options), environment=environment, capture_output=True
+            )
             if listed.returncode != 0:
                 sys.exit(f"{self.name} --list failed: {listed.stderr}")
             records = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
         self.arch: str = records[0]["arch"]  # the least that it runs on
         # those that leave out work are wrong on purpose
         self.variants = [_variant(record) for record in records if not record.get("leaves_out")]
+        self.held = [variant for variant in self.variants if variant.fits]
 
     def check(
         self,
@@ -123,8 +133,18 @@ class Step:
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
             file.writelines(case.line() + "\n" for case in cases)
             file.flush()
-            command = [*prefix, str(self.executable), "--check", file.name, *options]
-            return subprocess.run(command, text=True, check=False, env={**os.environ, **environment}, **how)
+            return self.run(("--check", file.name, *options), prefix, environment, **how)
+
+    def run(
+        self,
+        options: Sequence[str],
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+        **how: Any,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs the executable with these options."""
+        command = [*prefix, str(self.executable), *options]
+        return subprocess.run(command, text=True, check=False, env={**os.environ, **environment}, **how)
 
 
 def _variant(record: dict[str, Any]) -> Variant:
@@ -138,4 +158,6 @@ def _variant(record: dict[str, Any]) -> Variant:
         tuple(record[f"multiple_ld{matrix}"] for matrix in "abc"),
         tuple(record["most_blocks"]),
         record["takes_swizzle_stride"],
+        record["shared_bytes"],
+        record["fits"],
     )

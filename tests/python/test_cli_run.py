@@ -174,7 +174,7 @@ def test_a_file_of_one_s_own(course, tmp_path):
 def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
     start("01", "--sim")
     assert "01_naive --sim" in capfd.readouterr().out
-    assert course.built == [["steps/01_naive", "sim/libcudart.so.13"]]
+    assert course.built == [["steps/01_naive", "subprojects/sim/libcudart.so.13"]]
     assert not list(course.data.rglob("*.jsonl"))
     start("01", "--sim", "--json", str(tmp_path / "counts.jsonl"))
     assert (tmp_path / "counts.jsonl").exists()

@@ -85,7 +85,7 @@ def test_wavefronts_on_hopper_are_those_of_the_simulator(step):
     ("language", "told"),
     [
         ("en", ("1 wavefront per 4096 FLOP", "it needs 1.375", "of step 26 needs 0.958")),
-        ("zh-CN", ("每 4096 FLOP 1 个波前", "加上 TMA 的写入是 1.375", "256×192 是 0.958")),
+        ("zh-CN", ("每 4096 FLOP 1 个 wavefront", "加上 TMA 的写入是 1.375", "256×192 是 0.958")),
     ],
 )
 def test_the_page_has_the_wavefronts_that_the_chart_of_hopper_draws(language, told):

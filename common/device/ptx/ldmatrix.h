@@ -3,7 +3,7 @@
 //
 // Lane 8i + r gives the address of row r of matrix i: 16 bytes, at a multiple of 16. Register i of lane l then holds
 // elements (l / 4, 2 * (l % 4)) and (l / 4, 2 * (l % 4) + 1) of matrix i; with .trans those of the transposed matrix.
-// The addresses are those of the shared window (shared_address in common/device/ptx/cp_async.h).
+// The addresses are those of the shared window (shared_address in common/device/ptx/shared_address.h).
 //
 // Eight rows that lie in eight different 16-byte columns of the banks take one wavefront a matrix. "memory": a load
 // stays behind the barrier that makes its tile complete.

@@ -13,37 +13,12 @@
 #include "common/device/check.h"
 #include "common/device/epilogue.h"
 #include "common/device/gemm.h"
+#include "common/device/half.h"
 #include "common/device/tiles.h"
 
 namespace {
 
 constexpr int SIDE = 16, THREADS = SIDE * SIDE;  // threads along a side of the block tile
-
-/// What one access moves that brings N halves at once.
-template <int N>
-struct PackOf;
-template <>
-struct PackOf<2> {
-  using Type = unsigned;
-};
-template <>
-struct PackOf<4> {
-  using Type = uint2;
-};
-template <>
-struct PackOf<8> {
-  using Type = uint4;
-};
-
-/// N halves at p as one access of 2N bytes; p is a multiple of 2N bytes.
-template <int N>
-__device__ __forceinline__ typename PackOf<N>::Type& pack_at(void* p) {
-  return *static_cast<typename PackOf<N>::Type*>(p);
-}
-template <int N>
-__device__ __forceinline__ const typename PackOf<N>::Type& pack_at(const void* p) {
-  return *static_cast<const typename PackOf<N>::Type*>(p);
-}
 
 /// c[0 … N-1] = alpha * sum[0 … N-1] + beta * c[0 … N-1] in one access of 2N bytes.
 template <int N>

@@ -23,28 +23,37 @@ constexpr int MMA = 16;                              // rows, columns and depth 
 constexpr int CHUNK = 8;                             // halves that a copy moves: 16 bytes
 constexpr int PAD = CHUNK;                           // halves added to the rows of As and Bs
 constexpr int DEFAULT_BAND = 1024;                   // rows of C in a band
-constexpr int BM = 256, BN = 256, BK = 64;           // block tile
+constexpr int BM = 256, BN = 256;                    // block tile
 constexpr int WM = 64, WN = 128;                     // warp tile
-constexpr int STAGES = 3;                            // slices in shared memory
 constexpr int BLOCKS = 1;                            // that an SM shall hold
 constexpr int MMAS_M = WM / MMA, MMAS_N = WN / MMA;  // products of a warp and 16 k
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS = WARPS * 32;
-constexpr int A_PITCH = BK + PAD, B_PITCH = BN + PAD;                // halves from row to row
-constexpr int A_SIZE = BM * A_PITCH, SLICE = A_SIZE + BK * B_PITCH;  // halves
-constexpr int STAGED = WARPS * staged_elements<MMA, WN>;             // sums on their way out
-constexpr int SMEM_BYTES = std::max<int>(STAGES * SLICE * sizeof(half), STAGED * sizeof(half));
+constexpr int B_PITCH = BN + PAD;                                // halves from row to row
+constexpr int STAGED = WARPS * staged_elements<MMA, WN>;         // sums on their way out
+constexpr int B_LANES = BN / CHUNK, B_STEP = THREADS / B_LANES;  // threads per row; rows at a time
 
-// Who copies what: threads per row, rows at a time, copies per thread.
-constexpr int A_LANES = BK / CHUNK, A_STEP = THREADS / A_LANES, A_COPIES = BM / A_STEP;
-constexpr int B_LANES = BN / CHUNK, B_STEP = THREADS / B_LANES, B_COPIES = BK / B_STEP;
-static_assert(BM % A_STEP == 0 && BK % B_STEP == 0, "every thread copies as much");
+/// The ring, of STAGES slices of BK, and who copies what.
+template <int BK_, int STAGES_>
+struct Ring {
+  static constexpr int BK = BK_, STAGES = STAGES_;
+  static constexpr int A_PITCH = BK + PAD, A_SIZE = BM * A_PITCH;  // halves
+  static constexpr int SLICE = A_SIZE + BK * B_PITCH;
+  static constexpr int BYTES = std::max(STAGES * SLICE, STAGED) * static_cast<int>(sizeof(half));
+  static constexpr int A_LANES = BK / CHUNK, A_STEP = THREADS / A_LANES;
+  static constexpr int A_COPIES = BM / A_STEP, B_COPIES = BK / B_STEP;  // per thread
+  static_assert(BM % A_STEP == 0 && BK % B_STEP == 0, "every thread copies as much");
+};
 
 /// Bytes of a chunk that are to be read where `left` elements of the row are left from its start.
 __device__ __forceinline__ int bytes_inside(int left) {
   return min(max(left, 0), CHUNK) * static_cast<int>(sizeof(half));
 }
 
+template <class R>
 __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g, int band_rows) {
+  constexpr int BK = R::BK, STAGES = R::STAGES, SLICE = R::SLICE;
+  constexpr int A_PITCH = R::A_PITCH, A_SIZE = R::A_SIZE, A_LANES = R::A_LANES, A_STEP = R::A_STEP;
+  constexpr int A_COPIES = R::A_COPIES, B_COPIES = R::B_COPIES;
   using Fragment = Fragments<MMA, MMA, half, half>;
   const int2 tile = tile_in_bands(blockIdx.x, ceil_div(g.m, BM), ceil_div(g.n, BN), band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
@@ -133,24 +142,28 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g, int
   store_warp_tile<EDGES>(acc, smem, g, block_row + warp_row, block_col + warp_col);
 }
 
+template <class R>
 void launch(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stream) {
+  const auto kernel = gemm_kernel<R>;
   const int grid = ceil_div(g.m, BM) * ceil_div(g.n, BN);
   const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, BM, g.m);
-  CUDA_CHECK(
-      cudaFuncSetAttribute(gemm_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
-  gemm_kernel<<<grid, THREADS, SMEM_BYTES, stream>>>(g, band_rows);
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, R::BYTES));
+  kernel<<<grid, THREADS, R::BYTES, stream>>>(g, band_rows);
   CUDA_CHECK(cudaGetLastError());
+}
+
+template <class R>
+Variant variant(const char* name) {
+  Variant v(name, launch<R>);
+  v.any_size(BM, BN, R::BK).shared_memory(R::BYTES).aligned_ld(8, 8, 8);
+  return v.flat_grid().in_bands().on_tensor_cores();
 }
 
 std::vector<Variant> variants() {
   return {
-      Variant("any_size", launch)
-          .any_size(BM, BN, BK)
-          .aligned_ld(8, 8, 8)
-          .flat_grid()
-          .in_bands()
-          .on_tensor_cores()
-          .note("every M, N and K"),
+      variant<Ring<64, 3>>("any_size").note("every M, N and K"),
+      variant<Ring<64, 2>>("any_size_138kb").note("2 stages"),
+      variant<Ring<32, 2>>("any_size_73kb").note("slices of 32, 2 stages"),
   };
 }
 

@@ -215,6 +215,7 @@ template <class T>
 Variant variant(const char* name, Variant::Launcher<tf32_t, float, float> launcher) {
   return Variant(name, launcher)
       .tile(BM, BN, T::BK)
+      .shared_memory(T::SMEM_BYTES)
       .aligned_ld(8, 8, 8)
       .flat_grid()
       .in_bands()
@@ -234,6 +235,8 @@ Variant published(const char* name) {
 std::vector<Variant> variants() {
   return {
       variant<Square>("tf32", launch<Square, true>).note("TF32, slices of 32, 3 stages"),
+      variant<Tile<32, 64, 64, 2>>("tf32_70kb", launch<Tile<32, 64, 64, 2>, true>)
+          .note("TF32, slices of 32, 2 stages"),
       variant<Square>("tf32_separate_pass", launch_separate_pass<Square>)
           .note("A and B rounded by a pass of their own, which is timed")
           .covers("LeetCUDA sgemm_wmma_m16n16k8_mma4x2_warp2x4_stages"),

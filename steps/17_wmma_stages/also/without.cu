@@ -156,6 +156,7 @@ template <class Parts>
 Variant variant(const char* name) {
   return Variant(name, launch<Parts>)
       .tile(BM, BN, BK)
+      .shared_memory(SMEM_BYTES)
       .aligned_ld(8, 8, 8)
       .flat_grid()
       .in_bands()

@@ -229,33 +229,35 @@ void launch(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stre
 
 using Large = Tile<256, 256, 64, 128, 3>;  // 4×2 warps of 4×16 instructions
 using LargeTransposed = Tile<256, 256, 64, 128, 3, true>;
+using SquareTransposed = Tile<128, 128, 64, 64, 3, true>;
 using Wide = Tile<128, 256, 64, 64, 4>;    // 2×4 warps of 4×8 instructions
+using Wide3 = Tile<128, 256, 64, 64, 3>;   // as Wide, for 163 KB per block
 using Square = Tile<128, 128, 64, 64, 3>;  // 2×2 warps of 4×8; two blocks fit on a multiprocessor
 using Small = Tile<128, 64, 64, 32, 8>;    // 2×2 warps of 4×4
+using Small4 = Tile<128, 64, 64, 32, 4>;   // as Small, for 99 KB per block
 
 void launch_by_size(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stream) {
   // Block tiles with their speed, relative to the largest, where each has tiles enough.
-  const TileChoice<Variant::Launcher<half, half, half>> choices[] = {
-      {Large::BM, Large::BN, 1.0, launch<Large>},
-      {Wide::BM, Wide::BN, 0.95, launch<Wide>},
-      {Square::BM, Square::BN, 0.8, launch<Square>},
-      {Small::BM, Small::BN, 0.6, launch<Small>},
-  };
-  best_choice(choices, g.m, g.n, Edges::RAGGED).launch(g, options, stream);
+  best_choice({choice<Large>(1.0, launch<Large>), choice<Wide>(0.95, launch<Wide>),
+               choice<Wide3>(0.94, launch<Wide3>), choice<Square>(0.8, launch<Square>),
+               choice<Small>(0.6, launch<Small>), choice<Small4>(0.59, launch<Small4>)},
+              g.m, g.n, Edges::RAGGED)
+      .launch(g, options, stream);
 }
 
 template <class T>
 Variant variant(const char* name, Variant::Launcher<half, half, half> launcher = launch<T>) {
   Variant v(name, launcher);
-  v.any_size(T::BM, T::BN, T::BK).aligned_ld(CHUNK, CHUNK, CHUNK);
+  v.any_size(T::BM, T::BN, T::BK).shared_memory(T::BYTES).aligned_ld(CHUNK, CHUNK, CHUNK);
   v.flat_grid().in_bands().on_tensor_cores();
   return T::B_TRANSPOSED ? v.tn() : v;
 }
 
 std::vector<Variant> variants() {
   return {
-      variant<Small>("any_size", launch_by_size).note("the tile by the waves that it needs"),
+      variant<Small4>("any_size", launch_by_size).note("the tile by the waves that it needs"),
       variant<LargeTransposed>("any_size_tn").note("block 256×256×64"),
+      variant<SquareTransposed>("any_size_tn_96kb").note("block 128×128×64"),
   };
 }
 

@@ -191,7 +191,7 @@ void launch(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stre
 template <class Parts>
 Variant variant(const char* name) {
   Variant v(name, launch<Parts>);
-  v.tile(BM, BN, BK).aligned_ld(CHUNK, CHUNK, CHUNK);
+  v.tile(BM, BN, BK).shared_memory(SMEM_BYTES).aligned_ld(CHUNK, CHUNK, CHUNK);
   return v.flat_grid().in_bands().on_tensor_cores();
 }
 
