@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <string>
@@ -38,7 +39,8 @@ using Problem = Gemm<void>;
 
 /// What a launch may be told beside the problem. 0 = the step's own default.
 struct LaunchOptions {
-  int swizzle_stride = 0;  // rows of C that neighbouring blocks stay within, for the L2 cache
+  int swizzle_stride = 0;     // rows of C that neighbouring blocks stay within, for the L2 cache
+  void* workspace = nullptr;  // device memory of as many bytes as the variant asks for; whose it is, allocates it
 };
 
 /// One instantiation of a step's kernel: a name, types, the sizes it accepts, and how it is launched.
@@ -112,6 +114,23 @@ class Variant {
     tensor_cores = true;
     return *this;
   }
+  /// It needs so much device memory beside A, B and C: bytes(m, n, k), passed to launch as LaunchOptions::workspace, a
+  /// multiple of 256 bytes. It holds nothing from one launch to the next.
+  Variant& workspace(std::size_t (*bytes)(int m, int n, int k)) {
+    workspace_bytes = bytes;
+    return *this;
+  }
+  /// k is at most this: what the kernel's sums hold.
+  Variant& k_up_to(int most) {
+    most_k = most;
+    return *this;
+  }
+  /// Each element of A and B is split into so many digits of 8 bits, whose products are summed exactly: the result is
+  /// as precise as its largest elements' digits allow, not as FP32.
+  Variant& in_digits(int count) {
+    digits = count;
+    return *this;
+  }
   /// A published kernel that this variant covers, by the name in its source. May be called several times.
   Variant& covers(std::string published) {
     published_names.push_back(std::move(published));
@@ -138,6 +157,9 @@ class Variant {
   int most_block_rows = MOST_ON_Y, most_block_cols = MOST_ON_X;
   int multiple_m = 1, multiple_n = 1, multiple_k = 1;
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
+  int most_k = std::numeric_limits<int>::max();
+  int digits = 0;  // 0: the elements are multiplied as they are
+  std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
   int shared_bytes = 0;
   std::vector<std::string> published_names;
   std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 // Named only: reading <cuda_bf16.h> is a sixth of the time that a kernel of floats takes to compile.
 struct __half;
 struct __nv_bfloat16;
 
-/// Element types of matrices and accumulators. tf32 is stored as float and rounded by the kernel.
-enum class DType { f32, tf32, f16, bf16 };
+/// Element types of matrices and accumulators. tf32 is stored as float and rounded by the kernel. s8, s32: signed
+/// integers, whose sums are exact.
+enum class DType { f32, tf32, f16, bf16, s8, s32 };
 
 /// Storage tag for TF32 inputs: the bits of a float, of which the tensor core uses 19.
 struct tf32_t {
@@ -23,6 +25,10 @@ template <>
 inline constexpr DType type_of<__half> = DType::f16;
 template <>
 inline constexpr DType type_of<__nv_bfloat16> = DType::bf16;
+template <>
+inline constexpr DType type_of<std::int8_t> = DType::s8;
+template <>
+inline constexpr DType type_of<std::int32_t> = DType::s32;
 
 /// The type's name in records and tables: "f32", "f16", …
 constexpr const char* name_of(DType type) {
@@ -31,33 +37,39 @@ constexpr const char* name_of(DType type) {
     case DType::tf32: return "tf32";
     case DType::f16: return "f16";
     case DType::bf16: return "bf16";
+    case DType::s8: return "s8";
+    case DType::s32: return "s32";
   }
   return "?";
 }
 
 /// Bytes of one stored element.
-constexpr std::size_t bytes_of(DType type) { return type == DType::f16 || type == DType::bf16 ? 2 : 4; }
+constexpr std::size_t bytes_of(DType type) {
+  if (type == DType::s8) return 1;
+  return type == DType::f16 || type == DType::bf16 ? 2 : 4;
+}
 
-/// Unit roundoff: half the distance between 1 and the next number (round to nearest).
+/// Unit roundoff: half the distance between 1 and the next number (round to nearest); 0 of integers.
 constexpr double roundoff_of(DType type) {
   switch (type) {
     case DType::f32: return 0x1p-24;
     case DType::tf32: return 0x1p-11;
     case DType::f16: return 0x1p-11;
     case DType::bf16: return 0x1p-8;
+    default: return 0;
   }
-  return 0;
 }
 
-/// Half the distance between two neighbouring subnormal numbers: the most that rounding moves the smallest numbers.
+/// Half the distance between two neighbouring subnormal numbers: the most that rounding moves the smallest numbers; 0
+/// of integers.
 constexpr double least_rounding_of(DType type) {
   switch (type) {
     case DType::f32: return 0x1p-150;
     case DType::tf32: return 0x1p-137;
     case DType::f16: return 0x1p-25;
     case DType::bf16: return 0x1p-134;
+    default: return 0;
   }
-  return 0;
 }
 
 /// Largest finite number.
@@ -67,9 +79,13 @@ constexpr double largest_of(DType type) {
     case DType::tf32: return 0x1.ffcp127;
     case DType::f16: return 65504;
     case DType::bf16: return 0x1.fep127;
+    case DType::s8: return 127;
+    case DType::s32: return 2147483647;
   }
   return 0;
 }
 
 /// Largest integer up to which every integer is representable in the type.
-constexpr double exact_integers_of(DType type) { return 1.0 / roundoff_of(type); }
+constexpr double exact_integers_of(DType type) {
+  return type == DType::s8 || type == DType::s32 ? largest_of(type) : 1.0 / roundoff_of(type);
+}

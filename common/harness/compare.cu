@@ -72,12 +72,14 @@ __host__ __device__ double Tolerance::bound(double want, double magnitude) const
   return exact ? 0.0 : per_magnitude * magnitude + fmax(per_value * fabs(want), least) + of_sum;
 }
 
-Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta) {
+Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta, int k) {
+  const double per_sum =
+      variant.digits == 0 ? least_rounding_of(variant.acc) : std::ldexp(std::sqrt(k), 8 - 8 * variant.digits);
   return {kind == InputKind::exact,
-          2 * roundoff_of(variant.ab) + 8 * roundoff_of(variant.acc),
+          variant.digits == 0 ? 2 * roundoff_of(variant.ab) + 8 * roundoff_of(variant.acc) : 0,
           roundoff_of(variant.out),
           least_rounding_of(variant.out),
-          std::fabs(alpha) * least_rounding_of(variant.acc),
+          std::fabs(alpha) * per_sum,
           largest_of(variant.out),
           beta == 0.0f ? std::numeric_limits<double>::infinity() : largest_of(DType::f32)};
 }

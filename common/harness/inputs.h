@@ -17,6 +17,9 @@ struct Recipe {
   std::uint64_t seed;
   int largest;     // exact: integers from -largest to largest, without 0 …
   double density;  // … for this share of the elements; the others are 0
+  // exact, for variants that split elements into digits of 8 bits: see digits_element_of
+  int digits = 0;               // 0: the two lines above
+  int matrix = 0, columns = 0;  // 0: A, 1: B, 2: C; how many elements are in a row
 };
 
 /// A recipe for operands of k products whose sums stay exact in `acc` and, scaled, show in `out`.
@@ -52,6 +55,27 @@ __host__ __device__ inline std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// Integers of up to 8 * digits bits, by which a kernel that multiplies digits has to come to exact results, although
+/// it leaves out products: at each k, A has p digits and B digits + 1 - p, and the digits behind them are 0, so that
+/// every product of two digits that is left out is 0, and every one that is kept is not 0 at some k. Sums are integers
+/// of 53 bits for k up to 32,768. Rows of A and columns of B are scaled by powers of two, which changes their scale.
+__host__ __device__ inline float digits_element_of(const Recipe& recipe, std::uint64_t index, std::uint64_t bits) {
+  constexpr std::int64_t LARGEST_FLOAT = (1 << 24) - 1;
+  const int row = static_cast<int>(index / recipe.columns), column = static_cast<int>(index % recipe.columns);
+  const auto scale_of = [](int line) { return line % 5 * 3 - 6; };
+  const int digits = recipe.digits;
+  if (recipe.matrix == 2) {  // as large as a product
+    const std::int64_t value = static_cast<std::int64_t>(bits & LARGEST_FLOAT) - LARGEST_FLOAT / 2;
+    return static_cast<float>(value) * ldexpf(1.0f, 16 * digits - 25 + scale_of(row) + scale_of(column));
+  }
+  const int k = recipe.matrix == 0 ? column : row, line = recipe.matrix == 0 ? row : column;
+  const int own = recipe.matrix == 0 ? 1 + k % digits : digits - k % digits;
+  const std::int64_t all_digits = std::int64_t{127} << 8 * (own - 1);
+  const std::int64_t largest = all_digits < LARGEST_FLOAT ? all_digits : LARGEST_FLOAT;
+  const std::int64_t value = static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(2 * largest + 1)) - largest;
+  return static_cast<float>(value) * ldexpf(1.0f, 8 * (digits - own) + scale_of(line));
+}
+
 /// Element number `index` of the matrix that the recipe describes.
 ///
 /// Normal numbers are sums of twelve 32-bit uniforms minus 6 (Irwin-Hall: mean 0, deviation 1): integer arithmetic and
@@ -60,6 +84,7 @@ __host__ __device__ inline float element_of(const Recipe& recipe, std::uint64_t 
   const std::uint64_t key = mix_bits(recipe.seed) + index * 8;
   if (recipe.kind == InputKind::exact) {
     const std::uint64_t bits = mix_bits(key);
+    if (recipe.digits > 0) return digits_element_of(recipe, index, bits);
     const double share = static_cast<double>(bits >> 11) * 0x1p-53;
     if (share >= recipe.density) return 0.0f;
     const float size = static_cast<float>((bits >> 1 & 0x3ff) % recipe.largest + 1);

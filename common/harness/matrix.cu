@@ -106,7 +106,11 @@ Matrices::Matrices(const Variant& variant, const Shape& shape)
       c(variant.out, shape.m, shape.n, shape.ldc) {}
 
 Recipe Matrices::recipe(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed, int matrix) {
-  return recipe_for(kind, seed * 3 + matrix, variant.acc, variant.out, shape.k);
+  Recipe recipe = recipe_for(kind, seed * 3 + matrix, variant.acc, variant.out, shape.k);
+  recipe.digits = variant.digits;
+  recipe.matrix = matrix;
+  recipe.columns = matrix == 0 ? shape.k : shape.n;
+  return recipe;
 }
 
 void Matrices::draw(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed) {

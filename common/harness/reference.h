@@ -45,6 +45,8 @@ class Reference {
 /// How far an element may be from the reference.
 ///   exact:  it must equal the reference rounded once to C's type.
 ///   else:   |out - ref| <= (2 u_in + 8 u_acc) * magnitude + max(u_out |ref|, least_out) + |alpha| least_acc
+///   else, in digits of 8 bits, for normal inputs, of size 8 at most, whose rows and columns are all scaled alike:
+///           |out - ref| <= |alpha| 256^(1 - digits) sqrt(k) + max(u_out |ref|, least_out)
 /// u: unit roundoff of the type; least: half the spacing of its subnormal numbers, below which no rounding error is
 /// relative any more. An infinite result is right where the reference is beyond C's type, or so near its largest number
 /// that the bound reaches it; with beta != 0 any that is not finite is right where the sum may overflow in float before
@@ -54,15 +56,19 @@ struct Tolerance {
   double per_magnitude;  // 2 u_in + 8 u_acc
   double per_value;      // u_out
   double least;          // of u_out |ref|
-  double of_sum;         // |alpha| least_acc
+  double of_sum;         // |alpha| least_acc; in digits, |alpha| 256^(1 - digits) sqrt(k)
   double largest;        // finite number of C's type
   double overflow;       // magnitudes beyond this may be infinite on the way
 
   __host__ __device__ double bound(double want, double magnitude) const;
 };
 
-/// The tolerance for a kernel of these types with this scaling.
-Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha = 1.0f, float beta = 0.0f);
+/// The tolerance for a kernel of these types with this scaling and depth.
+///
+/// In digits: elements of at most 8 become integers by a power of two u of at most 16 * 256^-digits. The rounding to
+/// integers (0.41 u per product) and the products that are left out (at most 2.3 u) have no sign, so that they add up
+/// as sqrt(k); the bound is 6 to 12 deviations, 16 u sqrt(k). A rounding on the way that has a sign exceeds it.
+Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha = 1.0f, float beta = 0.0f, int k = 1);
 
 /// What a comparison found. `row`, `col`, `got`, `want`, `bound` describe the first wrong element, if any.
 struct Comparison {

@@ -18,8 +18,8 @@ TimingPlan plan_for(const Options& options, const Variant& variant, const Rotati
   return plan;
 }
 
-Timing timed(const Session& session, const Work& work, const RotatingInputs& inputs) {
-  const auto& [variant, shape, launch, instead_of] = work;
+Timing timed(const Session& session, const Work& work, const LaunchOptions& launch, const RotatingInputs& inputs) {
+  const Variant* const variant = work.variant;
   const Enqueue kernel = [&](int call, cudaStream_t stream) { variant->launch(inputs[call], launch, stream); };
   std::vector<std::unique_ptr<Baseline>> libraries;
   std::vector<Rival> rivals;
@@ -57,7 +57,7 @@ bool measure(const Session& session, ResultTable& table, const Work& work) {
   if (!report_verdict(std::cerr, work, before, "before timing")) return false;
 
   const RotatingInputs inputs(verifier.matrices(), *variant, shape, session.gpu.l2_bytes, options.seed);
-  const Timing timing = timed(session, work, inputs);
+  const Timing timing = timed(session, work, verifier.complete(launch), inputs);
 
   const Comparison after = verifier.run(launch, session.stream);
   if (!report_verdict(std::cerr, work, after, "after timing")) return false;

@@ -90,6 +90,7 @@ void require_accepted(const Variant& variant, const Shape& shape) {
   require_tiles(variant, "m", shape.m, variant.block_m, "rows", variant.most_block_rows);
   require_tiles(variant, "n", shape.n, variant.block_n, "columns", variant.most_block_cols);
   require_slices(variant, shape.k, variant.block_k);
+  if (shape.k > variant.most_k) refuse_beyond(variant, "k", shape.k, variant.most_k, "its sums could leave 32 bits");
   require(variant, "m", shape.m, variant.multiple_m);
   require(variant, "n", shape.n, variant.multiple_n);
   require(variant, "k", shape.k, variant.multiple_k);

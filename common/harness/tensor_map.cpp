@@ -13,7 +13,7 @@ namespace {
 
 using std::to_string;
 
-constexpr int ELEMENT_BYTES = 2, CHUNK_BYTES = 16, MOST_OF_A_SIDE = 256;
+constexpr int CHUNK_BYTES = 16, MOST_OF_A_SIDE = 256;
 constexpr unsigned SINCE_CUDA = 12000;  // the version whose interface PFN_cuTensorMapEncodeTiled_v12000 has
 
 // Asked for once: it takes the driver a moment, and a launch makes up to three maps.
@@ -36,6 +36,14 @@ std::string hexadecimal(const void* pointer) {
   return text;
 }
 
+int element_bytes(CUtensorMapDataType type) {
+  switch (type) {
+    case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT32: return 4;
+    default: return 2;
+  }
+}
+
 // Bytes of a box's row that the swizzle rearranges among themselves; 0: as many as there are.
 int pattern_bytes(CUtensorMapSwizzle swizzle) {
   switch (swizzle) {
@@ -54,14 +62,15 @@ void require_matrix(const TensorMapRequest& asked) {
     throw BadInput("TMA needs a matrix that starts at a multiple of 16 bytes, not at " + hexadecimal(asked.base));
   if (asked.ld < asked.columns)
     throw BadInput("a leading dimension of " + to_string(asked.ld) + " is narrower than the matrix of " + size);
-  if (asked.ld * static_cast<long long>(ELEMENT_BYTES) % CHUNK_BYTES != 0)
-    throw BadInput("TMA needs a leading dimension that is a multiple of 8 elements (16 bytes), not " +
-                   to_string(asked.ld));
+  const int bytes = element_bytes(asked.type);
+  if (asked.ld * static_cast<long long>(bytes) % CHUNK_BYTES != 0)
+    throw BadInput("TMA needs a leading dimension that is a multiple of " + to_string(CHUNK_BYTES / bytes) +
+                   " elements (16 bytes), not " + to_string(asked.ld));
 }
 
 void require_box(const TensorMapRequest& asked) {
   const std::string box = "a box of " + to_string(asked.box_rows) + " x " + to_string(asked.box_columns) + " elements";
-  const int row_bytes = asked.box_columns * ELEMENT_BYTES, pattern = pattern_bytes(asked.swizzle);
+  const int row_bytes = asked.box_columns * element_bytes(asked.type), pattern = pattern_bytes(asked.swizzle);
   for (const int side : {asked.box_rows, asked.box_columns})
     if (side < 1 || side > MOST_OF_A_SIDE) throw std::invalid_argument("TMA takes sides from 1 to 256, not " + box);
   if (row_bytes % CHUNK_BYTES != 0)
@@ -78,7 +87,7 @@ CUtensorMap make_tensor_map(const TensorMapRequest& asked) {
   require_box(asked);
   // In the order of the coordinates: along a row first. The distance of two elements of a row is not said: it is one.
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(asked.columns), static_cast<cuuint64_t>(asked.rows)};
-  const cuuint64_t row_bytes = static_cast<cuuint64_t>(asked.ld) * ELEMENT_BYTES;
+  const cuuint64_t row_bytes = static_cast<cuuint64_t>(asked.ld) * element_bytes(asked.type);
   const cuuint32_t box[] = {static_cast<cuuint32_t>(asked.box_columns), static_cast<cuuint32_t>(asked.box_rows)};
   const cuuint32_t every_element[] = {1, 1};
   CUtensorMap map;

@@ -29,6 +29,7 @@ Verifier::Verifier(const Variant& variant, const Shape& shape, VerifyMode mode, 
       seed_(seed),
       matrices_(variant, shape),
       c_before_(variant.out, shape.m, shape.n, shape.ldc),
+      workspace_(variant.workspace_bytes(shape.m, shape.n, shape.k)),
       scaled_(shape),
       all_(shared == nullptr ? own_ : *shared) {}
 
@@ -77,15 +78,15 @@ std::vector<Reference> Verifier::computed_references() const {
 
 const std::vector<Reference>& Verifier::references(InputKind kind) {
   const ReferenceStore::key_type key{
-      mode_,    kind,     seed_,    variant_.ab,   variant_.acc, variant_.out, variant_.b_transposed,
-      shape_.m, shape_.n, shape_.k, scaled_.alpha, scaled_.beta};
+      mode_,    kind,     seed_,    variant_.ab,     variant_.acc,  variant_.out, variant_.b_transposed,
+      shape_.m, shape_.n, shape_.k, variant_.digits, scaled_.alpha, scaled_.beta};
   const auto found = all_.find(key);
   return found != all_.end() ? found->second : all_.emplace(key, computed_references()).first->second;
 }
 
 Comparison Verifier::compared(InputKind kind) {
   Comparison found = untouched();
-  const Tolerance tolerance = tolerance_for(kind, variant_, scaled_.alpha, scaled_.beta);
+  const Tolerance tolerance = tolerance_for(kind, variant_, scaled_.alpha, scaled_.beta, shape_.k);
   for (const Reference& reference : references(kind)) found.merge(compare(reference, matrices_.c, tolerance));
   return found;
 }
@@ -94,7 +95,7 @@ Comparison Verifier::check(InputKind kind, const LaunchOptions& options, cudaStr
   fill(kind);
   if (mode_ != VerifyMode::off) references(kind);
   CUDA_CHECK(cudaDeviceSynchronize());
-  variant_.launch(matrices_.problem(scaled_), options, stream);
+  variant_.launch(matrices_.problem(scaled_), complete(options), stream);
   CUDA_CHECK(cudaStreamSynchronize(stream));
   return mode_ == VerifyMode::off ? Comparison() : compared(kind);
 }
@@ -116,7 +117,8 @@ Comparison Verifier::run(const LaunchOptions& options, cudaStream_t stream) {
 std::size_t verification_bytes(const Variant& variant, const Shape& shape, VerifyMode mode) {
   const std::size_t m = shape.m, n = shape.n, lda = shape.lda, ldb = shape.ldb, ldc = shape.ldc;
   const std::size_t b_rows = variant.b_transposed ? n : shape.k;
-  const std::size_t matrices = bytes_of(variant.ab) * (m * lda + b_rows * ldb) + bytes_of(variant.out) * 2 * m * ldc;
+  const std::size_t matrices = bytes_of(variant.ab) * (m * lda + b_rows * ldb) + bytes_of(variant.out) * 2 * m * ldc +
+                               variant.workspace_bytes(shape.m, shape.n, shape.k);
   if (mode == VerifyMode::off) return matrices;
   const std::size_t selected = checks_everything(shape, mode) ? m * n : 2 * (m * n / SAMPLE_STEP + m + n);
   return matrices + 2 * selected * 2 * sizeof(double);  // two kinds of input; value and magnitude

@@ -12,11 +12,11 @@
 /// standard: full up to 4096^3, beyond that sample. off: nothing is checked, and nothing may be recorded.
 enum class VerifyMode { standard, full, sample, off };
 
-/// References by what they are of: which elements, inputs, types, layout, size and scaling. Variants on the same
-/// problem share them.
-using ReferenceStore =
-    std::map<std::tuple<VerifyMode, InputKind, std::uint64_t, DType, DType, DType, bool, int, int, int, float, float>,
-             std::vector<Reference>>;
+/// References by what they are of: which elements, inputs, types, layout, size, digits and scaling. Variants on the
+/// same problem share them.
+using ReferenceStore = std::map<
+    std::tuple<VerifyMode, InputKind, std::uint64_t, DType, DType, DType, bool, int, int, int, int, float, float>,
+    std::vector<Reference>>;
 
 /// The matrices of one problem, and a variant's verification on them.
 class Verifier {
@@ -35,6 +35,12 @@ class Verifier {
 
   const Matrices& matrices() const { return matrices_; }
 
+  /// The options, with the workspace that the variant asks for.
+  LaunchOptions complete(LaunchOptions options) const {
+    options.workspace = workspace_.get();
+    return options;
+  }
+
  private:
   void fill(InputKind kind);
   Comparison untouched() const;
@@ -48,6 +54,7 @@ class Verifier {
   std::uint64_t seed_;
   Matrices matrices_;
   Matrix c_before_;
+  DeviceBuffer workspace_;
   Shape scaled_;         // with the alpha and beta of the kind of input in place
   ReferenceStore own_;   // made on first use, used again after timing
   ReferenceStore& all_;  // own_, or those that are shared

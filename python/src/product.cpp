@@ -83,6 +83,29 @@ void require_apart(const Array& c, const Extent& c_extent, const Array& other, c
                    ", which blocks still read when others have written theirs; pass an out of its own");
 }
 
+// What a variant asks for beside the arrays: taken and given back in the order of the stream, which does not wait.
+class Workspace {
+ public:
+  Workspace(const Product& product, cudaStream_t stream) : stream_(stream) {
+    const std::size_t bytes = product.variant->workspace_bytes(product.shape.m, product.shape.n, product.shape.k);
+    if (bytes > 0) CUDA_CHECK(cudaMallocAsync(&data_, bytes, stream));
+  }
+  ~Workspace() {
+    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+  }
+  Workspace(const Workspace&) = delete;
+
+  LaunchOptions options() const {
+    LaunchOptions options;
+    options.workspace = data_;
+    return options;
+  }
+
+ private:
+  void* data_ = nullptr;
+  cudaStream_t stream_;
+};
+
 Extent extent(const void* data, int rows, int cols, int ld, DType type) {
   const std::size_t bytes = bytes_of(type);
   return {data, static_cast<std::size_t>(rows), cols * bytes, ld * bytes};
@@ -146,7 +169,8 @@ Product decided(const Steps& steps, const Asked& asked, const Array& a, const Ar
 
 void launch(const Product& product, cudaStream_t stream) {
   const Current gpu(product.place.gpu);
-  product.variant->launch(product.problem(product.a, product.b, product.c), LaunchOptions{}, stream);
+  const Workspace workspace(product, stream);
+  product.variant->launch(product.problem(product.a, product.b, product.c), workspace.options(), stream);
 }
 
 void finish(const Product& product, cudaStream_t stream) {
@@ -160,6 +184,7 @@ void multiply_on_host(const Product& product) {
   b.upload(product.b);
   const bool has_gaps = product.shape.ldc != product.shape.n;  // what lies between C's rows comes back as it was
   if (product.shape.beta != 0 || has_gaps) c.upload(product.c);
-  product.variant->launch(product.problem(a.get(), b.get(), c.get()), LaunchOptions{}, nullptr);
+  const Workspace workspace(product, nullptr);
+  product.variant->launch(product.problem(a.get(), b.get(), c.get()), workspace.options(), nullptr);
   c.download(product.c);
 }

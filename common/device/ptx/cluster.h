@@ -55,3 +55,11 @@ __device__ __forceinline__ float4 load_float4_of(const void* pointer, int rank) 
                : "memory");
   return four;
 }
+
+/// A word of the shared memory of the block with this rank, at the place of this block's `pointer`; under the same
+/// conditions.
+__device__ __forceinline__ uint32_t load_word_of(const uint32_t* pointer, int rank) {
+  uint32_t word;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];\n" : "=r"(word) : "r"(shared_address_in(pointer, rank)) : "memory");
+  return word;
+}
