@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from base import registry
-from base.paths import DATA
+from base.paths import DATA, DEVICES
 from base.registry import Step
 from plots.figures.text import Words
 from records import BEST_LIBRARY, CUBLAS
@@ -46,7 +46,7 @@ UNREACHED = {
 }
 # What a ladder's kernels are measured against where it is not cuBLAS
 _YARDSTICKS = {"hopper": BEST_LIBRARY}
-# The key of a peak in gpus.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
+# The key of a peak in devices.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
 
@@ -113,7 +113,7 @@ class Course:
 
     def gpu(self, gpu: str) -> dict[str, Any]:
         """Peaks and sizes of a GPU, empty when the table has none; `a100sxm480gb` is an `a100`, `a100pcie` is not."""
-        table = self._json("gpus.json")
+        table = json.loads(DEVICES.read_text(encoding="utf-8"))["gpus"]
         for name, facts in table.items():
             if gpu == name or (gpu.startswith(name) and _SAME_CHIP.fullmatch(gpu.removeprefix(name))):
                 return facts
