@@ -11,6 +11,7 @@ REQUIREMENTS = ROOT / "requirements.txt"
 CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"
 DATA = ROOT / "records"
 CHARTS = ROOT / "plots" / "charts"
+DEVICES = ROOT / "sim" / "devices.json"
 
 # Other directories can be named for a while, for instance by the tests.
 BUILD = ROOT / os.environ.get("GEMM_BUILD_DIR", "build")

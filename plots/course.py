@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from base import registry
-from base.paths import DATA
+from base.paths import DATA, DEVICES
 from base.registry import Step
 from plots.figures.text import Words
 from records import BEST_LIBRARY, CUBLAS
@@ -51,7 +51,7 @@ UNREACHED = {
 }
 # What a ladder's kernels are measured against where it is not cuBLAS
 _YARDSTICKS = {"hopper": BEST_LIBRARY, "precision": BEST_LIBRARY}
-# The key of a peak in gpus.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
+# The key of a peak in devices.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
 
@@ -102,11 +102,11 @@ class Course:
 
     def idea(self, step: Step, language: str) -> str:
         """The step's idea in a few words."""
-        return self._json("steps.json").get(step.name, {}).get(language, step.short)
+        return step.idea(language)
 
     def at_4096(self, step: Step) -> str | None:
         """The variant whose tile a default that chooses by size takes at 4096, where a small size takes another."""
-        return self._json("steps.json").get(step.name, {}).get("at_4096")
+        return step.at_4096 or None
 
     def load_store_per_instruction(self, step: Step) -> float | None:
         """Wavefronts per FMA or HMMA of the default, as the step's chapter counts them by hand.
@@ -114,11 +114,11 @@ class Course:
         In FP32 with the cache look-ups that the chapter counts; on tensor cores without them, but for step 14, which
         has look-ups alone.
         """
-        return self._json("steps.json").get(step.name, {}).get("load_store_per_instruction")
+        return step.by_hand.get("load_store_per_instruction")
 
     def gpu(self, gpu: str) -> dict[str, Any]:
         """Peaks and sizes of a GPU, empty when the table has none; `a100sxm480gb` is an `a100`, `a100pcie` is not."""
-        table = self._json("gpus.json")
+        table = json.loads(DEVICES.read_text(encoding="utf-8"))["gpus"]
         for name, facts in table.items():
             if gpu == name or (gpu.startswith(name) and _SAME_CHIP.fullmatch(gpu.removeprefix(name))):
                 return facts

@@ -47,7 +47,7 @@ def roofline(course: Course, records: Records, name: str, language: str) -> Figu
         )
     facts, peak = course.gpu(gpu), course.peak(gpu, steps[-1])
     if not facts or not peak:
-        raise Missing(f"no peak of {gpu} in records/gpus.json")
+        raise Missing(f"no peak of {gpu} in sim/devices.json")
     l1 = facts["sms"] * L1_BYTES_PER_CLOCK * facts["clock_mhz"] * 1e6 / 1e12
     dram = facts["dram_tb_per_s"]
     shown = [(step, counts_as_at_4096(course, records, step)) for _, _, step in points]

@@ -33,6 +33,7 @@ class Plan:
     json: Path | None  # where the reader wants the records
     left_out: str = ""  # of the ladder, what this GPU cannot run, and why
     spoken: str = ENGLISH
+    device: str = ""  # that is simulated, where the reader names one
 
     def given(self, name: str) -> str | None:
         """The value of an option that is passed on, "" where it has none, None where it is not given."""
@@ -65,11 +66,15 @@ def plan(arguments: argparse.Namespace) -> Plan:
         raise UserError(f"--json {shown(file)} cannot be written: name a file in a folder that is there")
     here, left_out = gpu.detect(), ""
     simulate = arguments.sim or isinstance(here, gpu.NoGpu)
-    if not asked and not simulate and here.capability:  # one step says itself what it needs
-        ladder, left_out = registry.runnable(ladder, here.capability)
+    if arguments.device and not simulate:
+        raise UserError("--device names the GPU that is simulated: add --sim")
+    capability = simulated.capability(arguments.device) if arguments.device else "" if simulate else here.capability
+    if not asked and capability:  # one step says itself what it needs
+        ladder, left_out = registry.runnable(ladder, capability)
         if not ladder:
             raise UserError(f"{left_out}; with --sim they run in the simulator")
-    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out, language(arguments.zh))
+    spoken, device = language(arguments.zh), arguments.device or ""
+    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out, spoken, device)
     if chosen.whole_ladder and chosen.given("trace") is not None:
         raise UserError("--trace writes one step's trace: name the step")
     return chosen
@@ -77,7 +82,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def run(chosen: Plan, setup: bool) -> None:
     """Carries the plan out."""
-    environment = ensure_build(setup)
+    environment = simulated.on(chosen.device, ensure_build(setup))
     build.configure(environment)
     simulator = [build.SIMULATOR_TARGET] if chosen.simulate else []
     if not chosen.whole_ladder:
@@ -130,6 +135,10 @@ def _say_where(chosen: Plan) -> None:
         english = f"Running in the simulator{reason and f': {reason}'}. Results are checked and counted, not timed."
         chinese = f"在模拟器里运行{reason and f'（{reason}）'}。结果会检查并计数，但不计时。"
         say(said(chosen.spoken, english, chinese))
+    if chosen.device:
+        say(said(chosen.spoken, f"The simulated GPU: {chosen.device}", f"模拟的 GPU：{chosen.device}"))
+    if chosen.simulate and chosen.left_out:
+        say(said(chosen.spoken, "Left out: ", "不运行：") + chosen.left_out)
 
 
 def command_of(chosen: Plan, step: Step) -> list[str]:

@@ -1,15 +1,20 @@
 """The ladder in the simulator: what it counted, as one table, instead of every step's counts line by line."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from base.environment import Environment
+from base.errors import UserError
 from base.languages import CHINESE, ENGLISH, said
-from base.paths import BUILD, shown
+from base.paths import BUILD, DEVICES, shown
 from base.registry import Step
 from records import read
 from tools.listing import table
 
+DEVICE = "PTXSIM_DEVICE"  # the simulator's own name for it
 FOLDER = BUILD / "simulated"
 SIZE = "m × n × k"
 HEADINGS = {
@@ -36,6 +41,20 @@ def records_file(step: Step) -> Path:
 def report_file(step: Step) -> Path:
     """Where all that a step printed in this run is kept, with the counts of each source line."""
     return FOLDER / f"{step.name}.txt"
+
+
+def capability(device: str) -> str:
+    """The compute capability of a simulated GPU by its key in the table of devices: rtx4090 has 89."""
+    table = json.loads(DEVICES.read_text(encoding="utf-8"))["gpus"]
+    known = {key: gpu["capability"].replace(".", "") for key, gpu in table.items() if "capability" in gpu}
+    if device not in known:
+        raise UserError(f"--device {device}: there is no such GPU; choose from: {', '.join(sorted(known))}")
+    return known[device]
+
+
+def on(device: str, environment: Environment) -> Environment:
+    """The environment in which the simulator is that GPU; "" leaves it as it is."""
+    return replace(environment, variables={**environment.variables, DEVICE: device}) if device else environment
 
 
 def prepare(steps: Sequence[Step]) -> None:

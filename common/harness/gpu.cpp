@@ -4,7 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/gpus_json.h"  // made by Meson of records/gpus.json
+#include "common/harness/gpus_json.h"  // made by Meson of sim/devices.json
 #include "common/harness/in_simulator.h"
 #include "common/harness/shared_library.h"
 
@@ -51,7 +51,7 @@ Nvml& nvml() {
   return instance;
 }
 
-// The key of a variant's peak in gpus.json.
+// The key of a variant's peak in devices.json.
 std::string peak_key(const Variant& variant) {
   const bool half_on_cuda_cores = variant.ab == DType::f16 && !variant.tensor_cores;
   if (is_fp8(variant.ab)) return "fp8";
@@ -67,10 +67,11 @@ bool runs_nowhere_else(const std::string& arch) { return arch.back() == 'a'; }
 }  // namespace
 
 double Gpu::peak_tflops(const Variant& variant) const {
-  static const auto known = nlohmann::json::parse(GPUS_JSON);
+  static const auto known = nlohmann::json::parse(GPUS_JSON).at("gpus");
   for (const auto& gpu : known) {
     const bool this_one = name.find(gpu.at("name").get<std::string>()) != std::string::npos;
-    if (this_one && gpu.at("sms") == multiprocessors) return gpu.at("peak_tflops").value(peak_key(variant), 0.0);
+    if (this_one && gpu.at("sms") == multiprocessors && gpu.contains("peak_tflops"))
+      return gpu.at("peak_tflops").value(peak_key(variant), 0.0);
   }
   return 0;
 }

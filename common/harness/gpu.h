@@ -18,7 +18,7 @@ struct Gpu {
   int capability;    // its compute capability: 90 for 9.0
   int shared_bytes;  // shared memory that a block may have, if its launch asks for it; 0: nobody knows yet
 
-  /// Theoretical peak in TFLOPS of the units that the variant runs on, as records/gpus.json has it for the charts.
+  /// Theoretical peak in TFLOPS of the units that the variant runs on, as sim/devices.json has it for the charts.
   /// 0 for a GPU or a type that it does not have.
   double peak_tflops(const Variant& variant) const;
 

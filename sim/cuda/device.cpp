@@ -115,26 +115,28 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
   *properties = {};
-  std::snprintf(properties->name, sizeof properties->name, "%s", Device::name);
-  properties->major = Device::major;
-  properties->minor = Device::minor;
+  const Device& here = Simulator::instance().device;
+  std::snprintf(properties->name, sizeof properties->name, "%s", here.name.c_str());
+  properties->major = here.major();
+  properties->minor = here.minor();
   properties->multiProcessorCount = Simulator::instance().multiprocessors;
   properties->warpSize = 32;
-  properties->totalGlobalMem = Device::memory_bytes;
+  properties->totalGlobalMem = here.memory_bytes;
   properties->totalConstMem = 64 << 10;
-  properties->l2CacheSize = static_cast<int>(Device::l2_bytes);
+  properties->l2CacheSize = static_cast<int>(here.l2_bytes);
   properties->sharedMemPerBlock = Device::shared_bytes_per_block;
-  properties->sharedMemPerBlockOptin = Device::shared_bytes_per_block_optin;
-  properties->sharedMemPerMultiprocessor = Device::shared_bytes_per_multiprocessor;
-  properties->reservedSharedMemPerBlock = 1024;
-  properties->regsPerBlock = properties->regsPerMultiprocessor = static_cast<int>(Device::registers_per_multiprocessor);
+  properties->sharedMemPerBlockOptin = here.shared_bytes_per_block_optin;
+  properties->sharedMemPerMultiprocessor = here.shared_bytes_per_multiprocessor;
+  properties->reservedSharedMemPerBlock = Device::reserved_shared_bytes;
+  properties->regsPerBlock = properties->regsPerMultiprocessor = static_cast<int>(here.registers_per_multiprocessor);
   properties->maxThreadsPerBlock = static_cast<int>(Device::threads_per_block);
-  properties->maxThreadsPerMultiProcessor = static_cast<int>(Device::threads_per_multiprocessor);
-  properties->maxBlocksPerMultiProcessor = static_cast<int>(Device::blocks_per_multiprocessor);
+  properties->maxThreadsPerMultiProcessor = static_cast<int>(here.threads_per_multiprocessor);
+  properties->maxBlocksPerMultiProcessor = static_cast<int>(here.blocks_per_multiprocessor);
   properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
   properties->maxThreadsDim[2] = 64;
   properties->maxGridSize[0] = 0x7fffffff;
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
+  properties->clusterLaunch = here.largest_cluster != 0;
   properties->unifiedAddressing = properties->managedMemory = properties->concurrentManagedAccess = 1;
   properties->canMapHostMemory = properties->canUseHostPointerForRegisteredMem = 1;
   return cudaSuccess;
@@ -142,14 +144,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
+  const Device& here = Simulator::instance().device;
   switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor: *value = Device::major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = Device::minor; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = here.major(); break;
+    case cudaDevAttrComputeCapabilityMinor: *value = here.minor(); break;
     case cudaDevAttrMultiProcessorCount: *value = Simulator::instance().multiprocessors; break;
     case cudaDevAttrWarpSize: *value = 32; break;
     case cudaDevAttrMaxThreadsPerBlock: *value = static_cast<int>(Device::threads_per_block); break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = static_cast<int>(Device::threads_per_multiprocessor); break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = static_cast<int>(Device::blocks_per_multiprocessor); break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = static_cast<int>(here.threads_per_multiprocessor); break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = static_cast<int>(here.blocks_per_multiprocessor); break;
     case cudaDevAttrMaxBlockDimX:
     case cudaDevAttrMaxBlockDimY: *value = 1024; break;
     case cudaDevAttrMaxBlockDimZ: *value = 64; break;
@@ -157,19 +160,16 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMaxGridDimY:
     case cudaDevAttrMaxGridDimZ: *value = 65535; break;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(Device::shared_bytes_per_block); break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(Device::shared_bytes_per_block_optin);
-      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(here.shared_bytes_per_block_optin); break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = static_cast<int>(Device::shared_bytes_per_multiprocessor);
+      *value = static_cast<int>(here.shared_bytes_per_multiprocessor);
       break;
-    case cudaDevAttrReservedSharedMemoryPerBlock: *value = 1024; break;
+    case cudaDevAttrReservedSharedMemoryPerBlock: *value = Device::reserved_shared_bytes; break;
     case cudaDevAttrMaxRegistersPerBlock:
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-      *value = static_cast<int>(Device::registers_per_multiprocessor);
-      break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = static_cast<int>(here.registers_per_multiprocessor); break;
     case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
-    case cudaDevAttrL2CacheSize: *value = static_cast<int>(Device::l2_bytes); break;
+    case cudaDevAttrL2CacheSize: *value = static_cast<int>(here.l2_bytes); break;
+    case cudaDevAttrClusterLaunch: *value = here.largest_cluster != 0; break;
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:

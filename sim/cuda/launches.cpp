@@ -160,7 +160,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   attributes->maxThreadsPerBlock =
       static_cast<int>(program->max_threads ? program->max_threads : sim::Device::threads_per_block);
   attributes->ptxVersion = 80;
-  attributes->binaryVersion = sim::Device::major * 10 + sim::Device::minor;
+  attributes->binaryVersion = Simulator::instance().device.capability;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(
       kernel->dynamic_shared_limit ? kernel->dynamic_shared_limit
                                    : sim::Device::shared_bytes_per_block - program->static_shared_bytes);
@@ -173,8 +173,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   const sim::Program* const program = kernel->decoded();
   if (!program) return sim::returned(cudaErrorNoKernelImageForDevice);
   if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    if (value < 0 ||
-        program->static_shared_bytes + static_cast<uint64_t>(value) > sim::Device::shared_bytes_per_block_optin) {
+    if (value < 0 || program->static_shared_bytes + static_cast<uint64_t>(value) >
+                         Simulator::instance().device.shared_bytes_per_block_optin) {
       return sim::returned(cudaErrorInvalidValue);
     }
     kernel->dynamic_shared_limit = static_cast<uint32_t>(value);
@@ -204,12 +204,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   const sim::Program* const program = kernel->decoded();
   if (!program) return sim::returned(cudaErrorNoKernelImageForDevice);
   if (block_size <= 0) return sim::returned(cudaErrorInvalidValue);
-  const uint64_t reserved = 1024;  // shared memory that the system keeps for each block
+  const sim::Device& here = Simulator::instance().device;
   const uint64_t warps = (static_cast<uint64_t>(block_size) + 31) / 32;
-  const uint64_t shared = program->static_shared_bytes + dynamic_shared_bytes + reserved;
-  const uint64_t by_threads = sim::Device::threads_per_multiprocessor / (32 * warps);
-  const uint64_t by_shared = sim::Device::shared_bytes_per_multiprocessor / shared;
-  *blocks = static_cast<int>(std::min<uint64_t>({by_threads, by_shared, sim::Device::blocks_per_multiprocessor}));
+  const uint64_t shared = program->static_shared_bytes + dynamic_shared_bytes + sim::Device::reserved_shared_bytes;
+  const uint64_t by_threads = here.threads_per_multiprocessor / (32 * warps);
+  const uint64_t by_shared = here.shared_bytes_per_multiprocessor / shared;
+  *blocks = static_cast<int>(std::min<uint64_t>({by_threads, by_shared, here.blocks_per_multiprocessor}));
   return cudaSuccess;
 }
 

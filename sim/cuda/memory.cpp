@@ -23,8 +23,8 @@ cudaError_t allocate(void** pointer, size_t bytes, const char* origin) {
   if (bytes == 0) return cudaSuccess;
   Simulator& simulator = Simulator::instance();
   const uint64_t used = simulator.allocations.bytes();
-  if (bytes > sim::Device::memory_bytes || used + bytes > sim::Device::memory_bytes)
-    return sim::returned(cudaErrorMemoryAllocation);
+  const uint64_t most = simulator.device.memory_bytes;
+  if (bytes > most || used + bytes > most) return sim::returned(cudaErrorMemoryAllocation);
   void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (!memory) return sim::returned(cudaErrorMemoryAllocation);
   std::memset(memory, 0xff, bytes);
@@ -162,7 +162,7 @@ cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, c
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *total = sim::Device::memory_bytes;
+  *total = Simulator::instance().device.memory_bytes;
   *free = *total - Simulator::instance().allocations.bytes();
   return cudaSuccess;
 }

@@ -34,6 +34,21 @@ struct Entry {
 };
 static_assert(sizeof(Header) == 16 && sizeof(Entry) == 48);
 
+/// The letter behind a text's `.target sm_90a`: a for a GPU that alone can run it, f for a family; else 0.
+char suffix_of(std::string_view text) {
+  constexpr std::string_view before = ".target sm_";
+  const size_t number = text.find(before);
+  if (number == std::string_view::npos) return 0;
+  const size_t end = text.find_first_not_of("0123456789", number + before.size());
+  return end != std::string_view::npos && (text[end] == 'a' || text[end] == 'f') ? text[end] : 0;
+}
+
+/// Whether a GPU of this architecture (90) runs text for `target`.
+bool runs_on(uint32_t architecture, uint32_t target, char suffix) {
+  if (suffix == 'a') return target == architecture;
+  return target <= architecture && (suffix != 'f' || target / 10 == architecture / 10);
+}
+
 template <class T>
 T read(const std::byte* from) {
   T value;
@@ -57,19 +72,24 @@ std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architec
   };
   std::vector<Found> found;
   uint32_t lowest = ~0u;
+  std::string lowest_name;
   bool compressed = false;
   while (at + sizeof(Entry) <= end) {
     const auto entry = read<Entry>(at);
     if (entry.header_bytes < sizeof(Entry) || entry.payload_bytes > static_cast<uint64_t>(end - at))
       throw Refused("a damaged fat binary");
     if (entry.kind == kind_ptx) {
-      lowest = std::min(lowest, entry.architecture);
       const bool packed = entry.flags & (flag_lz4 | flag_zstd);
       compressed |= packed;
-      if (!packed && entry.architecture <= architecture) {
-        const std::string_view text(reinterpret_cast<const char*>(at + entry.header_bytes), entry.payload_bytes);
-        found.push_back({entry.architecture, (entry.flags & flag_specific) != 0, text.substr(0, text.find('\0'))});
+      std::string_view text(reinterpret_cast<const char*>(at + entry.header_bytes), entry.payload_bytes);
+      text = text.substr(0, text.find('\0'));
+      const char suffix = entry.flags & flag_specific ? 'a' : packed ? char{0} : suffix_of(text);
+      if (entry.architecture < lowest) {
+        lowest = entry.architecture;
+        lowest_name = std::to_string(lowest) + (suffix ? std::string(1, suffix) : "");
       }
+      if (!packed && runs_on(architecture, entry.architecture, suffix))
+        found.push_back({entry.architecture, suffix != 0, text});
     }
     at += entry.header_bytes + entry.payload_bytes;
   }
@@ -81,8 +101,8 @@ std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architec
   if (!texts.empty()) return texts;
   if (compressed) throw Refused("the PTX in this binary is compressed: build it with nvcc --no-compress");
   if (lowest != ~0u)
-    throw Refused("the PTX in this binary is for compute_" + std::to_string(lowest) +
-                  ", newer than the simulated compute_" + std::to_string(architecture));
+    throw Refused("the PTX in this binary is for compute_" + lowest_name + ", which the simulated GPU, compute_" +
+                  std::to_string(architecture) + ", does not run");
   throw Refused("this binary holds no PTX: build it with nvcc -gencode arch=compute_80,code=compute_80");
 }
 

@@ -33,7 +33,8 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
 
 ptx::Module Module::syntax(const std::string& kernel) {
   ptx::Module parsed;
-  for (const std::string_view text : find_ptx(fat_binary_, Device::major * 10 + Device::minor)) {
+  for (const std::string_view text :
+       find_ptx(fat_binary_, static_cast<uint32_t>(Simulator::instance().device.capability))) {
     parsed = ptx::parse(text, kernel);
     check_version(parsed);
     define(parsed);
@@ -120,12 +121,20 @@ Simulator& Simulator::instance() {
 }
 
 Simulator::Simulator() {
+  const char* const named = std::getenv("PTXSIM_DEVICE");
+  try {
+    device = sim::device(named && *named ? named : "h200");
+  } catch (const std::invalid_argument& unknown) {
+    std::fprintf(stderr, "simulator: PTXSIM_DEVICE: %s\n", unknown.what());
+    std::_Exit(2);
+  }
+  if (!named || !*named) device.name = Device{}.name;
   options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
   options.max_seconds = static_cast<double>(setting("GEMM_SIM_MAX_SECONDS", 600));
   options.seed = setting("GEMM_SIM_SEED", 0, 0);
   options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
-  multiprocessors =
-      static_cast<int>(std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", Device::multiprocessors), 1024));
+  multiprocessors = static_cast<int>(
+      std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", static_cast<uint64_t>(device.multiprocessors)), 1024));
   options.threads = static_cast<unsigned>(
       std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
   if (const char* const file = std::getenv("GEMM_SIM_TRACE")) {
@@ -216,6 +225,10 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
   const bool required = x != 0;
   const Dim3 cluster = asked_cluster.value_or(required ? Dim3{x, y, z} : Dim3{});
   std::string refusal = refused_cluster(grid, cluster, kernel.non_portable_cluster);
+  if (cluster.count() > 1 && device.largest_cluster == 0)
+    refusal = "clusters need compute capability 9.0, and the simulated GPU has " + device.spoken_capability();
+  else if (refusal.empty() && cluster.count() > 1 && cluster.count() > device.largest_cluster)
+    refusal = "a cluster of the simulated GPU has at most " + std::to_string(device.largest_cluster) + " blocks";
   if (refusal.empty() && required && (cluster.x != x || cluster.y != y || cluster.z != z))
     refusal = "the launch asks for another cluster than the kernel's __cluster_dims__";
   if (!refusal.empty()) {
@@ -224,7 +237,7 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
   }
   const uint64_t limit = kernel.dynamic_shared_limit
                              ? program->static_shared_bytes + uint64_t{kernel.dynamic_shared_limit}
-                             : Device::shared_bytes_per_block;
+                             : uint64_t{Device::shared_bytes_per_block};
   if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block))
     return LaunchResult::too_much_shared_memory;
 

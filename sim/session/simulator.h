@@ -13,25 +13,10 @@
 #include "core/base/readable.h"
 #include "core/machine/launch.h"
 #include "core/ptx/syntax.h"
+#include "session/device.h"
 #include "session/traces.h"
 
 namespace sim {
-
-/// The simulated GPU: an H200's limits, and as much memory as a test should need.
-struct Device {
-  static constexpr const char* name = "PTX simulator";
-  static constexpr int major = 9, minor = 0;
-  static constexpr int multiprocessors = 132;
-  static constexpr uint32_t shared_bytes_per_block = 48 << 10;  ///< without opting in
-  static constexpr uint32_t shared_bytes_per_block_optin = 227 << 10;
-  static constexpr uint32_t shared_bytes_per_multiprocessor = 228 << 10;
-  static constexpr uint32_t registers_per_multiprocessor = 64 << 10;
-  static constexpr uint32_t threads_per_block = 1024, threads_per_multiprocessor = 2048, blocks_per_multiprocessor = 32;
-  static constexpr uint64_t memory_bytes = uint64_t{2} << 30;
-  static constexpr uint64_t l2_bytes = uint64_t{50} << 20;
-  static constexpr int runtime_version = 13000, driver_version = 13000;
-  static constexpr uint32_t newest_ptx = 90;  ///< PTX ISA version that the parser was written for, times ten
-};
 
 /// A fat binary that the program registered. Its PTX is parsed when first needed, kernel by kernel.
 class Module {
@@ -121,8 +106,9 @@ class Simulator {
   Allocations allocations;
   Reports reports;
   Options options;
-  int multiprocessors = Device::multiprocessors;  ///< that programs are told of; blocks run side by side as they may
-  size_t reports_given = 0;                       ///< reports that gemmSimReport has handed out
+  Device device;             ///< that PTXSIM_DEVICE names, an H200 where it names none
+  int multiprocessors = 0;   ///< that programs are told of; blocks run side by side as they may
+  size_t reports_given = 0;  ///< reports that gemmSimReport has handed out
 
  private:
   Simulator();
