@@ -34,7 +34,8 @@ constexpr int WARPGROUP = 128, CONSUMERS = BM / MMA_M, THREADS = (1 + CONSUMERS)
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
 constexpr int ROW_BYTES = 128, ROW = 64;                          // of a box; elements of one of C
 constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BN * ROW_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int PIECES = 2, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, in turn, per consumer
+constexpr int PIECES = BN / ROW,
+              PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, so many per consumer
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
 constexpr int DEFAULT_BAND = 2048;                      // rows of C in a band
 constexpr uint64_t NEXT_HALF = MMA_N * ROW_BYTES >> 4;  // in a descriptor: the next 96 columns of B
@@ -95,9 +96,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
       const int row = tile.x * BM + warpgroup * MMA_M, warp_row = row + warp % 4 * 16;
 #pragma unroll
-      for (int piece = 0; piece < BN / ROW; ++piece) {
+      for (int piece = 0; piece < PIECES; ++piece) {
         const int col = tile.y * BN + piece * ROW;
-        char* const box = Cs + piece % PIECES * PIECE_BYTES;
+        char* const box = Cs + piece * PIECE_BYTES;
         if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read what was here
         named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
         stage_sums<__nv_bfloat16>(box, &acc[0][0] + piece * ROW / 2, g.alpha, beta,
