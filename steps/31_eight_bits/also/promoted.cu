@@ -200,7 +200,7 @@ Variant variant(const char* name) {
   return SCALED ? v.block_scaled() : v;
 }
 
-std::vector<Variant> added_variants() {
+std::vector<Variant> variants() {
   using e4m3 = __nv_fp8_e4m3;
   return {
       variant<e4m3, e4m3, false>("promoted").note("sums are promoted to FP32 every 128 of K"),
@@ -210,6 +210,6 @@ std::vector<Variant> added_variants() {
   };
 }
 
-const Also added(added_variants);
+const Also added(variants);
 
 }  // namespace
