@@ -47,7 +47,10 @@ def sums(language: str) -> Canvas:
         (("the sum so far: 100.25", "目前的累加结果：100.25"), bits(SUM), C, LOWEST),
         (("a product: 1.375 · 2⁻⁷", "一个乘积：1.375 · 2⁻⁷"), bits(PRODUCT), A, LOWEST),
         (
-            (f"summed in the tensor core: {FRACTION} bits behind the first", f"在 Tensor Core 里相加：首位之后 {FRACTION} 位"),
+            (
+                f"summed in the tensor core: {FRACTION} bits behind the first",
+                f"在 Tensor Core 里相加：首位之后 {FRACTION} 位",
+            ),
             bits(SUM + cut(PRODUCT)),
             C,
             kept,
@@ -67,7 +70,9 @@ def sums(language: str) -> Canvas:
             gone = power < last
             fill = PALE_RED if gone else tone.middle if digit else "#ffffff"
             canvas.rect(x, y + 24, wide, high, fill, RED if gone else EDGE)
-            canvas.text(x + wide / 2, y + 45, "×" if gone else str(digit), 14, RED if gone else INK, "middle", mono=True)
+            canvas.text(
+                x + wide / 2, y + 45, "×" if gone else str(digit), 14, RED if gone else INK, "middle", mono=True
+            )
         y += high + gap
     words = (
         "Every addition cuts again. Integers of 32 bits have nothing behind the point and lose nothing.",
