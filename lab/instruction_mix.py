@@ -5,7 +5,6 @@ compiled by ptxas first. Writes records/instruction_mix/<step>.jsonl. Needs cuob
 """
 
 import argparse
-import json
 import re
 import shutil
 import sys
@@ -20,21 +19,6 @@ from lab import disassembly
 from lab.variant_kernels import launched
 from records import Record, files
 from records.sources import step_fingerprint
-
-# By hand, for the default variants: FMAs and shared loads a thread makes per k, and the depth of its slice.
-BY_HAND = {
-    "01_naive": (1, 0, 1),
-    "02_coalesced": (1, 0, 1),
-    "03_smem_tiling": (1, 2, 32),
-    "04_smem_padding": (2, 3, 32),
-    "05_vector_load": (4, 2, 32),
-    "06_thread_tile_4x4": (16, 2, 16),
-    "07_thread_tile_8x8": (64, 4, 8),
-    "08_conflict_free": (64, 4, 8),
-    "09_double_buffer": (64, 4, 16),
-    "10_cp_async": (128, 6, 16),
-    "11_warp_tiling": (128, 6, 16),
-}
 
 
 @dataclass
@@ -106,12 +90,11 @@ def measure(step: registry.Step, folder: Path, arch: int) -> list[Record]:
     executable = folder / "steps" / step.name
     variants = {one["variant"]: one for one in build.variants(executable) if not one.get("leaves_out")}
     found = levels(executable, arch, step)
-    large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
     release = re.search(r"release (\d+\.\d+)", output(find_tool("nvcc"), "--version"))
     source = step_fingerprint(step)
     records = []
     for name, variant in variants.items():
-        symbol = launched(executable, variants[large if large and variant["default"] else name])
+        symbol = launched(executable, variants[step.at_4096 if step.at_4096 and variant["default"] else name])
         for level in found:
             kernel = next((kernel for kernel in level.kernels if kernel.name == symbol), None)
             loop = disassembly.inner_loop(kernel) if kernel else None
@@ -127,9 +110,9 @@ def measure(step: registry.Step, folder: Path, arch: int) -> list[Record]:
                 "loop": {"instructions": loop.instructions, **dict(sorted(loop.counts.items()))},
                 "fma_share": round((loop.counts["fma"] + loop.counts["tensor"]) / loop.instructions, 4),
             }
-            if variant["default"] and step.name in BY_HAND:
-                fmas, loads, depth = BY_HAND[step.name]
-                record["by_hand"] = {"depth": depth, "fma": fmas * depth, "load_shared": loads * depth}
+            if variant["default"] and "depth" in step.by_hand:
+                per_k, depth = (step.by_hand["fmas_per_k"], step.by_hand["shared_loads_per_k"]), step.by_hand["depth"]
+                record["by_hand"] = {"depth": depth, "fma": per_k[0] * depth, "load_shared": per_k[1] * depth}
             records.append(record)
     return records
 

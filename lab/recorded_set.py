@@ -9,20 +9,8 @@ from base.registry import Step
 
 # Longest first: so they are shared out.
 PARTS = ("sweep", "variants", "strides", "bottlenecks", "power", "limits", "sizes")
-SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants
-LAST_SLOW_STEP, SLOW_LIMIT = 4, 8192  # steps before register tiling: a size more would take minutes and tell nothing
-FIRST_AT_BOTH_SIZES, BOTH_SIZES = 10, (4096, 8192)  # every variant of this step and later ones; earlier ones: at 4096
-# step: sweeps, each with the number of parts that it is measured in. sgemm27's sizes are all among hgemm125's.
-SWEEPS = {
-    9: {"sgemm27": 1},
-    10: {"sgemm27": 1},
-    11: {"sgemm27": 1},
-    21: {"hgemm125": 8, "hgemm27": 1},
-    27: {"hgemm125": 8},
-}
-# Variants that a step's default chooses from, over the same sizes: tests/python/test_by_size.py holds the choice to them.
-CHOSEN_FROM = {27: "large,wide,square,small,turns,split"}
-STRIDES = (17, 19, 20, 21)
+SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants, where the step names no largest
+BOTH_SIZES = (4096, 8192)  # of every variant, where the step says nothing else
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
 # Variants whose names tell of so many stages, in dynamic shared memory, NN, FP16: the chart of stages and swizzle
@@ -69,19 +57,19 @@ def tasks_of(step: Step) -> list[Task]:
     against_the_best = step.ladder == MEASURED_AGAINST_THE_BEST
     swept_beside, variants_beside = (BOTH, ALL) if against_the_best else (CUBLAS, CUBLAS)
     swept = [[swept_beside]]
-    if step.number in CHOSEN_FROM:
-        swept.append([f"--variant={CHOSEN_FROM[step.number]}", "--baseline=none"])
+    if chosen_from := step.recorded.get("chosen_from"):  # tests/python/test_by_size.py holds the choice to them
+        swept.append([f"--variant={','.join(chosen_from)}", "--baseline=none"])
     tasks = [
         task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), *options)
         for options in swept
-        for sweep, parts in SWEEPS.get(step.number, {}).items()
+        for sweep, parts in step.recorded.get("sweeps", {}).items()
         for part in range(1, parts + 1)
     ]
-    for size in BOTH_SIZES if step.number >= FIRST_AT_BOTH_SIZES else BOTH_SIZES[:1]:
+    for size in step.recorded.get("variants_at", BOTH_SIZES):
         tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):
             tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
-    if step.number in STRIDES:
+    if step.recorded.get("strides"):
         tasks += [
             task("strides", f"--size={size}", f"--swizzle-stride={STRIDES_GIVEN}", CUBLAS)
             for size in SIZES
@@ -90,7 +78,7 @@ def tasks_of(step: Step) -> list[Task]:
         tasks.append(
             task("strides", f"--size={STRIDES_SIZE}", f"--swizzle-stride={STRIDES_GIVEN}", CUBLAS, variants=STAGES)
         )
-    most = SLOW_LIMIT if step.number <= LAST_SLOW_STEP else SIZES[-1]
+    most = step.recorded.get("largest", SIZES[-1])
     tasks += [task("sizes", f"--size={size}") for size in SIZES if size <= most]
     tasks.append(Task("power", f"steps/{step.name}", "alone.jsonl", ALONE))
     return tasks

@@ -57,21 +57,9 @@ class Recording:
         return self.step != PATTERNS
 
 
-MAPPED = tuple(step.name for step in registry.steps() if step.number <= 10 and step.number != 9)  # 09's are as 08's
+# What the steps' own files ask for, and the patterns.
 RECORDINGS = (
-    *(Recording(step, maps=True) for step in MAPPED),
-    Recording("11_warp_tiling", "large_tiles", maps=True, warps=8),
-    Recording("04_smem_padding", "unpadded"),
-    Recording("05_vector_load", "unpaired_lanes"),
-    Recording("08_conflict_free", "no_offset"),
-    Recording("15_wmma_tiled"),
-    Recording("17_wmma_stages", k=512, every_slice=True),
-    Recording("18_mma_naive"),
-    Recording("18_mma_naive", "unpadded"),
-    Recording("19_mma_stages"),
-    Recording("19_mma_stages", "wide_stages3"),
-    Recording("20_mma_warp_swizzle"),
-    Recording("23_wgmma", engines=True, k=64),
+    *(Recording(step.name, **asked) for step in registry.steps() for asked in step.traces),
     Recording(PATTERNS),
 )
 

@@ -44,7 +44,7 @@ class Row:
 
 
 def load_store_bound(course: Course, gpu: str, step: Step) -> float | None:
-    """TFLOPS if the load/store unit did one wavefront or look-up per cycle and SM, as many as steps.json counts."""
+    """TFLOPS if the load/store unit did one wavefront or look-up per cycle and SM, as many as its chapter counts."""
     facts, per_instruction = course.gpu(gpu), course.load_store_per_instruction(step)
     if not facts or not per_instruction or step.ladder not in FLOP:
         return None

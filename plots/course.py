@@ -97,11 +97,11 @@ class Course:
 
     def idea(self, step: Step, language: str) -> str:
         """The step's idea in a few words."""
-        return self._json("steps.json").get(step.name, {}).get(language, step.short)
+        return step.idea(language)
 
     def at_4096(self, step: Step) -> str | None:
         """The variant whose tile a default that chooses by size takes at 4096, where a small size takes another."""
-        return self._json("steps.json").get(step.name, {}).get("at_4096")
+        return step.at_4096 or None
 
     def load_store_per_instruction(self, step: Step) -> float | None:
         """Wavefronts per FMA or HMMA of the default, as the step's chapter counts them by hand.
@@ -109,7 +109,7 @@ class Course:
         In FP32 with the cache look-ups that the chapter counts; on tensor cores without them, but for step 14, which
         has look-ups alone.
         """
-        return self._json("steps.json").get(step.name, {}).get("load_store_per_instruction")
+        return step.by_hand.get("load_store_per_instruction")
 
     def gpu(self, gpu: str) -> dict[str, Any]:
         """Peaks and sizes of a GPU, empty when the table has none; `a100sxm480gb` is an `a100`, `a100pcie` is not."""

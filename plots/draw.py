@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import records
+from base import registry
 from base.errors import UserError
 from base.paths import ROOT
 from records import moved
@@ -32,6 +33,9 @@ def drawn(root: Path, course: Course, recorded: records.Records, notes: list[str
     """Every chart and picture that a page shows, with its text; what has no records is told in `notes`."""
     style.apply()
     drawings = dict(gallery.drawings())
+    for step in course.steps:
+        for name in set(step.pictures) - drawings.keys():
+            raise UserError(f"steps/{step.name}/{registry.FILE}: pictures: there is no picture '{name}'")
     for folder in (CHARTS, FIGURES):
         for path, page in markers.shown(root, root / folder).items():
             name, language = path.stem.removesuffix(".zh-CN"), markers.language_of(path)

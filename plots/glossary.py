@@ -1,4 +1,4 @@
-"""The terms of the course, from docs/glossary.toml, and the page that lists them in both languages."""
+"""The terms of the course, from docs/glossary.toml and each step.toml, and the page that lists them in both languages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from base import registry
 
 from .figures.text import Words, say
 from .style import Missing
@@ -59,11 +61,13 @@ class Term:
 
 
 def load(root: Path) -> list[Term]:
-    """The terms in the order of the file; Missing where there is no file."""
+    """The terms in the order of the file, then those of the steps' own files; Missing where there is no file."""
     file = root / FILE
     if not file.is_file():
         raise Missing(f"there is no {FILE}")
     entries = tomllib.loads(file.read_text(encoding="utf-8"))["term"]
+    if (ladder := root / "steps" / "meson.build").is_file():
+        entries += [{**word, "first": step.name[:2]} for step in registry.steps(ladder) for word in step.words]
     return [Term(**{**entry, "not_zh": tuple(entry.get("not_zh", ()))}) for entry in entries]
 
 

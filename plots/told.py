@@ -5,7 +5,8 @@ A key is SUBJECT:QUANTITY, and :N behind it asks for N decimals.
 A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³; several sizes
 (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two subjects with `/` between them are compared. A kind
 in front says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `gpus row.copied.27`,
-`loop 256x192.40`, `latency load.8192`, `large`. Percents are numbers without the sign, which the page's language writes.
+`loop 256x192.40`, `latency load.8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
+ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers without the sign, which the page's language writes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .style import Missing, number
 
 DEFAULT_SIZE = 4096
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*))?$")
-_KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large")
+_KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large", "steps")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
 
@@ -42,6 +43,8 @@ def figure(course: Course, records: Records, key: str) -> str:
     quantity, decimals = others[0], others[1] if len(others) > 1 else ""
     if len(others) > 2 or (decimals and not decimals.isdecimal()):
         raise UnknownFigure(f"'{key}': behind the quantity only a number of decimals may follow")
+    if kind == "steps":
+        return _of_the_ladder(course, subject, quantity)
     teller = _Teller(course, records)
     value, usual = teller.compared(kind, subject, quantity) if "/" in subject else teller.one(kind, subject, quantity)
     places = int(decimals) if decimals else usual
@@ -49,6 +52,18 @@ def figure(course: Course, records: Records, key: str) -> str:
         number(value) if places is None else f"{value:,.{places}f}" if abs(value) >= 10_000 else f"{value:.{places}f}"
     )
     return text.replace("-", "−")
+
+
+def _of_the_ladder(course: Course, subject: str, quantity: str) -> str:
+    """How many steps there are, or the number of the first or the last: of all, a ladder, or a compute capability."""
+    least = subject.removeprefix("sm")
+    steps = [s for s in course.steps if subject in ("all", s.ladder) or s.arch.rstrip("a") == least]
+    if not steps:
+        raise UnknownFigure(f"'{subject}' is neither all, nor {', '.join(course.ladders)}, nor an sm that a step needs")
+    told = {"count": f"{len(steps)}", "first": f"{steps[0].number:02d}", "last": f"{steps[-1].number:02d}"}
+    if quantity not in told:
+        raise UnknownFigure(f"there is no quantity '{quantity}' of steps: {', '.join(told)}")
+    return told[quantity]
 
 
 class _Teller:

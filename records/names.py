@@ -13,7 +13,7 @@ BASELINES = {  # what a kernel is timed in turn with: in its own types, but for 
     BEST_LIBRARY: Words("the best library call", "最快的库调用"),  # of those above that are as precise as the kernel
     CUTLASS: Words("CUTLASS", "CUTLASS"),  # compiled from templates, where it was asked for: no library's call
 }
-CHOSEN_FROM = 4096  # the least size for which steps.json tells what a default launches (`at_4096`)
+CHOSEN_FROM = 4096  # the least size for which step.toml tells what a default launches (`at_4096`)
 REFERENCE_GPU = "h200"  # the one that every page shows
 COMPLETE = "complete"  # the default once more, among the variants that leave work out
 

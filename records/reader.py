@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from base import registry
 from base.errors import UserError
 from base.paths import DATA, ROOT
 from records.names import (
@@ -187,9 +188,8 @@ def load(data: Path = DATA, root: Path = ROOT) -> Records:
     if not data.is_dir():
         return records
     records.variants = read(data / VARIANTS_FILE, root, "covers")
-    if (ideas := data / "steps.json").is_file():
-        told = json.loads(ideas.read_text(encoding="utf-8"))
-        records.launched = {step: of_step["at_4096"] for step, of_step in told.items() if "at_4096" in of_step}
+    if (ladder := root / "steps" / "meson.build").is_file():
+        records.launched = {step.name: step.at_4096 for step in registry.steps(ladder) if step.at_4096}
     for folder in sorted(p for p in data.iterdir() if p.is_dir()):
         if folder.name == SIMULATOR_DIR:
             records.counts = _read_folder(folder, root, "counts")

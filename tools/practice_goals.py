@@ -13,7 +13,7 @@ from base.errors import UserError
 from base.paths import BUILD, DATA
 from base.registry import Step
 from records import read
-from tools.practice_tasks import Size, Task, launched
+from tools.practice_tasks import Size, Task
 
 SIZE: Size = (256, 256, 256)  # at which the counts are compared
 TO_SPARE = 0.1  # of the step's value
@@ -135,7 +135,7 @@ def quantity(name: str) -> Quantity:
 
 def recorded_counts(step: Step, size: Size = SIZE) -> dict[str, Any] | None:
     """What is recorded of the variant that a step's default launches at 4096; None where nothing is."""
-    variant = launched(step)
+    variant = step.at_4096
     for record in read(DATA / "simulator" / f"{step.name}.jsonl"):
         wanted = record["variant"] == variant if variant else record["default"]
         if wanted and (record["m"], record["n"], record["k"]) == size:

@@ -13,12 +13,12 @@ from base.paths import BUILD, shown
 from base.registry import Step
 from records.files import Record, write
 from tools import practice_facts, practice_goals, practice_tasks
-from tools.practice_tasks import Task, launched
+from tools.practice_tasks import Task
 
 
 def of_step(task: Task, step: Step) -> Record:
     """The facts of one step that the task's goals name."""
-    variant = launched(step)
+    variant = step.at_4096
     options = ["--variant", variant] if variant else []
     executable = BUILD / "steps" / step.name
     if not executable.is_file():

@@ -4,7 +4,6 @@ A step is a task when it has that file and counts of it are recorded. Its goals 
 reach is nowhere typed: it is what is recorded of the step.
 """
 
-import json
 import re
 import textwrap
 import tomllib
@@ -43,7 +42,7 @@ class Task:
     @property
     def variant(self) -> str:
         """The variant of the step that is compared with: the one that its default launches at 4096; "": the default."""
-        return launched(self.step)
+        return self.step.at_4096
 
     def start(self, language: str) -> str:
         """The text of the file that a reader begins with: the task, then the step before or the skeleton."""
@@ -64,13 +63,6 @@ class Task:
         except OSError as error:
             raise UserError(f"{shown(kernel)} cannot be read: {error.strerror}") from None
         return comment + (text if self.before else skeleton(text, language))
-
-
-def launched(step: Step) -> str:
-    """Which variant a step's default launches at 4096, where records/steps.json tells; "" where it is itself."""
-    file = DATA / "steps.json"
-    told = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return told.get(step.name, {}).get("at_4096", "")
 
 
 def tasks(ladder: list[Step]) -> list[Task]:

@@ -23,9 +23,10 @@ def parse(arguments):
         description="Times the course's kernels and torch.matmul in turn; by default each step's default variant, on"
         " the 27 (FP32) or 125 (16 bits) sizes of the published benchmarks.",
     )
-    what = {"cuda": "steps 01 to 13", "wmma": "steps 14 to 17", "mma": "steps 18 to 21", "hopper": "steps 22 and later"}
-    for name in LADDERS:
-        parser.add_argument(f"--{name}-all", action="store_true", help=f"every variant of {what[name]}")
+    for name, ladders in LADDERS.items():
+        numbers = [step.name[:2] for step in _registry.STEPS if step.ladder in ladders]
+        what = f"every variant of steps {numbers[0]} to {numbers[-1]}"
+        parser.add_argument(f"--{name}-all", action="store_true", help=what)
     parser.add_argument(
         "--step", action="append", default=[], metavar="NN", help="every variant of one step; repeatable"
     )

@@ -4,6 +4,9 @@ import json
 import re
 from pathlib import Path
 
+from base import registry
+from base.paths import ROOT
+
 STEPS = ("01_naive", "08_conflict_free", "09_double_buffer")
 TFLOPS = {"01_naive": 0.5, "08_conflict_free": 40.0, "09_double_buffer": 52.0}
 CUBLAS = 50.0
@@ -57,12 +60,20 @@ def page(root: Path, name: str, tables=(), charts=()) -> None:
         (root / f"{name}{language}.md").write_text(f"# {name}\n{text}\nend\n", encoding="utf-8")
 
 
+def list_steps(root: Path, names) -> None:
+    """Lists these steps of the course, in this order, with what their own files say of them but for their sources."""
+    for name in names:
+        (root / "steps" / name).mkdir(parents=True, exist_ok=True)
+        told = (ROOT / "steps" / name / registry.FILE).read_text(encoding="utf-8")
+        without = re.sub(r"^also.*\n", "", told, flags=re.MULTILINE)  # there are no sources
+        (root / "steps" / name / registry.FILE).write_text(without, encoding="utf-8")
+    order = "".join(f"  '{name}',\n" for name in names)
+    (root / "steps" / "meson.build").write_text(f"step_names = [\n{order}]\n", encoding="utf-8")
+
+
 def make(root: Path, charts=("fp32-ladder", "fp32-bank-conflicts")) -> Path:
     """The course with its FP32 steps, whose README shows these charts; returns its root."""
-    lines = [f"  {{'name': '{step}', 'arch': '80', 'ladder': 'fp32', 'types': 'f32'}},\n" for step in STEPS]
-    (root / "steps").mkdir(parents=True)
-    (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
-    (root / "steps" / "09_double_buffer").mkdir()
+    list_steps(root, STEPS)
     (root / "steps" / "09_double_buffer" / "kernel.cu").write_text("// a kernel\n", encoding="utf-8")
     data = root / "records"
     covered = {"step": "09_double_buffer", "variant": "plain", "covers": ["LeetCUDA dbuf", "fynv g"]}
@@ -103,9 +114,7 @@ def beside_both(step, tflops, size=(4096, 4096, 4096), **others):
 
 def add_tensor_cores(root: Path, charts=()) -> Path:
     """Adds two steps of the mma ladder with every kind of record that its charts read; returns the root."""
-    registry = root / "steps" / "meson.build"
-    lines = [f"  {{'name': '{s}', 'arch': '80', 'ladder': 'mma', 'types': 'f16 bf16'}},\n" for s in TENSOR_STEPS]
-    registry.write_text(registry.read_text(encoding="utf-8").replace("]\n", "".join(lines) + "]\n"), encoding="utf-8")
+    list_steps(root, (*STEPS, *TENSOR_STEPS))
     data = root / "records"
     for step, speed in TENSOR_STEPS.items():
         rows = [r for size in (4096, 8192) for r in beside_both(step, speed, (size, size, size))]

@@ -1,7 +1,5 @@
 """The versions that leave work out are a copy of the step's kernel: with nothing left out it counts what the step does."""
 
-import json
-
 import pytest
 
 from base import registry
@@ -14,7 +12,7 @@ WITH_WORK_LEFT_OUT = [step for step in registry.steps() if "without" in step.als
 @pytest.mark.parametrize("step", WITH_WORK_LEFT_OUT, ids=lambda step: step.name)
 def test_with_nothing_left_out_the_copy_counts_what_the_kernel_counts(step):
     records = read(DATA / "simulator" / f"{step.name}.jsonl")
-    large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
+    large = step.at_4096
     sizes = {}
     for record in records:
         size = tuple(record[key] for key in ("m", "n", "k", "alpha", "beta"))

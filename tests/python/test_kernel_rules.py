@@ -15,36 +15,12 @@ MOST_IN_ALL = 2000  # lines of every kernel.cu of the CUDA-core, WMMA and mma la
 MOST_CHANGED = 100  # lines edited, removed and added between neighbours of one ladder
 MOST_LINES = {"fp32": 110, "fp16": 110, "wmma": 170, "mma": 170, "hopper": 280}
 LONGEST = 180  # of a kernel that is longer than its ladder's; hopper's limit is the end of it
-LADDERS_LAST = {"11_warp_tiling": 170}  # warp tiles take as much as a kernel on tensor cores
 
-# Where the rule would make a kernel denser or harder to read it is bent, with the reason.
-LONGER: dict[str, tuple[int, str]] = {
-    "21_mma_persistent": (180, "the end of its ladder: four tiles, the choice among them, three types and two layouts"),
-}
-FARTHER: dict[str, tuple[int, str]] = {
-    "10_cp_async": (115, "a copy that skips the registers needs another lane map, a ring of stages and another tile"),
-    "11_warp_tiling": (
-        165,
-        "warp tiles take a table of tiles and a launcher that chooses; other addresses keep A's loads a scoreboard",
-    ),
-    "19_mma_stages": (
-        135,
-        "the ring cannot do without dynamic shared memory; 30 lines are a table of published stages",
-    ),
-    "20_mma_warp_swizzle": (
-        115,
-        "25 are the table of step 19's published stages, which ends there, 5 the tiles for less shared memory",
-    ),
-    "23_wgmma": (
-        105,
-        "step 22 has its stages as a parameter, and four lines of the table for GPUs with 99 KB per block",
-    ),
-    "27_by_size": (
-        190,
-        "step 26's pairs, multicast and their order go; the tile as a type, consumers in turn, the split of K, and the choice",
-    ),
-}
-PARAMETERS: dict[str, tuple[int, str]] = {}
+
+def limit(step, rule: str, most: int) -> tuple[int, str]:
+    """How far a step may go, and why. Where the rule would make a kernel denser or harder to read, step.toml bends it."""
+    bent = step.bent.get(rule, {"most": most, "why": "as every step"})
+    return bent["most"], bent["why"]
 
 
 def kernel_of(step) -> str:
@@ -66,19 +42,17 @@ def template_parameters(code: str) -> list[int]:
 
 @pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
 def test_a_kernel_is_short_enough_to_study(step):
-    of_its_kind = LADDERS_LAST.get(step.name, MOST_LINES[step.ladder])
-    most, why = LONGER.get(step.name, (of_its_kind, "as its ladder"))
+    most, why = limit(step, "lines", MOST_LINES[step.ladder])
     found = len(code_lines(kernel_of(step)))
     assert found <= most, f"{step.name}/kernel.cu has {found} lines of code, at most {most} ({why})"
 
 
-def test_an_exception_is_still_needed_and_says_why():
-    for name, (most, why) in LONGER.items():
-        step = next(one for one in LADDER if one.name == name)
-        assert MOST_LINES[step.ladder] < len(code_lines(kernel_of(step))) <= most <= LONGEST, name
-        assert len(why.split()) > 5, f"{name}: {why}"
-    for _, why in (*FARTHER.values(), *PARAMETERS.values()):
-        assert len(why.split()) > 5, why
+@pytest.mark.parametrize("step", [step for step in LADDER if step.bent], ids=lambda step: step.name)
+def test_an_exception_is_still_needed_and_says_why(step):
+    for rule in step.bent.values():
+        assert len(rule["why"].split()) > 5, rule
+    if longer := step.bent.get("lines"):
+        assert MOST_LINES[step.ladder] < len(code_lines(kernel_of(step))) <= longer["most"] <= LONGEST
 
 
 def test_all_kernels_together_are_short():
@@ -94,7 +68,7 @@ def test_a_kernels_lines_fit_beside_another_kernels(step):
 
 @pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
 def test_a_template_has_few_parameters(step):
-    most, why = PARAMETERS.get(step.name, (MOST_TEMPLATE_PARAMETERS, "as every step"))
+    most, why = limit(step, "parameters", MOST_TEMPLATE_PARAMETERS)
     found = max(template_parameters(kernel_of(step)), default=0)
     assert found <= most, f"{step.name}/kernel.cu has a template of {found} parameters, at most {most} ({why})"
 
@@ -113,6 +87,6 @@ def test_a_kernel_takes_one_path(step):
     ids=lambda step: step.name,
 )
 def test_neighbours_differ_by_one_idea(before, after):
-    most, why = FARTHER.get(after.name, (MOST_CHANGED, "as every step"))
+    most, why = limit(after, "changed", MOST_CHANGED)
     found = sum(changed(kernel_of(before), kernel_of(after)).values())
     assert found <= most, f"{before.name} and {after.name} differ in {found} lines of code, at most {most} ({why})"

@@ -1,6 +1,5 @@
 """plots/plot.py: charts and tables from a small record set; what is missing, stale or corrupt is told."""
 
-import json
 import re
 from pathlib import Path
 
@@ -150,8 +149,8 @@ def test_tables_have_a_column_for_each_baseline(drawn):
 
 def test_counts_are_of_the_tile_that_4096_takes(tensor_course):
     """A default that chooses by size runs a small tile where the simulator counts; chart and table show the other."""
-    facts = {LAST: {"at_4096": "fp32"}}
-    (tensor_course / "records" / "steps.json").write_text(json.dumps(facts), encoding="utf-8")
+    file = tensor_course / "steps" / LAST / "step.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace('at_4096 = "large"', 'at_4096 = "fp32"'), encoding="utf-8")
     plots_course.page(tensor_course, "MORE", charts=["mma-bank-conflicts"])
     assert run(tensor_course) == 0
     assert "0.057  (53%)" in chart(tensor_course, "mma-bank-conflicts")

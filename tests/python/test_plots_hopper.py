@@ -32,12 +32,7 @@ def beside_all(step, tflops, size=(4096, 4096, 4096), **others):
 def hopper(tmp_path_factory):
     """A course with two steps of the hopper ladder and what is recorded of them."""
     root = tmp_path_factory.mktemp("course")
-    (root / "steps").mkdir()
-    lines = [
-        f"  {{'name': '{name}', 'arch': '{arch}', 'ladder': 'hopper', 'types': 'bf16 f16'}},\n"
-        for name, arch in zip(SPEEDS, ("90", "90a"), strict=True)
-    ]
-    (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
+    plots_course.list_steps(root, SPEEDS)
     data = root / "records"
     for step, speed in SPEEDS.items():
         rows = [row for size in (4096, 8192) for row in beside_all(step, speed, (size, size, size))]

@@ -54,9 +54,7 @@ LOOPS = [
 def power(tmp_path_factory):
     """A course with two steps of the hopper ladder, one of which was run alone, and the loops."""
     root = tmp_path_factory.mktemp("course")
-    (root / "steps").mkdir()
-    lines = [f"  {{'name': '{s}', 'arch': '90a', 'ladder': 'hopper', 'types': 'bf16 f16'}},\n" for s in STEPS]
-    (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
+    plots_course.list_steps(root, STEPS)
     data, types = root / "records", {"a": "bf16", "b": "bf16", "acc": "f32", "c": "bf16"}
     for step, speed in STEPS.items():
         library = {"baseline": "best_library", "baseline_tflops": 670.0, "ratio": speed / 670}

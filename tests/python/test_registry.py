@@ -81,6 +81,7 @@ def test_a_step_has_its_files(step):
         assert (step.folder / readme).is_file(), f"{step.name} has no {readme}"
     others = {path.name for path in step.folder.iterdir()} - {
         "kernel.cu",
+        registry.FILE,
         "practice.toml",
         "data.md",
         "data.zh-CN.md",
@@ -202,29 +203,62 @@ def test_a_step_is_found_by_number_and_by_name():
         registry.find_many("3-1", LADDER)
 
 
-def test_the_registry_refuses_a_step_that_lacks_something(tmp_path):
-    broken = tmp_path / "meson.build"
-    broken.write_text("step_list = [\n  {'name': '01_naive', 'ladder': 'fp32', 'types': 'f32'},\n]\n")
-    with pytest.raises(UserError, match=r"01_naive missing 1 required positional argument: 'arch'"):
-        registry.steps(broken)
-    broken.write_text("step_list = [\n  {'name': '01_naive'\n]\n")
-    with pytest.raises(UserError, match="no list of plain values"):
-        registry.steps(broken)
-    broken.write_text("step_list = [\n]\n")
+WHOLE = 'arch = "80"\nladder = "fp32"\ntypes = "f32"\n'
+IDEA = '[idea]\nen = "an idea"\nzh-CN = "一个想法"\n'
+
+
+def listed(folder, **files):
+    """A list of steps with these files, `_01_a` for that of 01_a."""
+    texts = {name.removeprefix("_"): text for name, text in files.items()}
+    for name, text in texts.items():
+        (folder / "steps" / name).mkdir(parents=True)
+        (folder / "steps" / name / registry.FILE).write_text(text, encoding="utf-8")
+    order = folder / "steps" / "meson.build"
+    order.write_text("step_names = [\n" + "".join(f"  '{name}',\n" for name in texts) + "]\n", encoding="utf-8")
+    return order
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (WHOLE, "idea: is missing"),
+        (WHOLE + "[idea]\nen = 'x'\n", "idea.zh-CN: is missing"),
+        (WHOLE.replace("arch", "archs") + IDEA, "archs: there is no such key; there are arch, ladder"),
+        ("arch = 80\n" + WHOLE.split("\n", 1)[1] + IDEA, "arch: has to be a text, not 80"),
+        (WHOLE + "also = 'x'\n" + IDEA, "also: has to be a list"),
+        (WHOLE + IDEA + "[recorded]\nstrides = 1\n", "recorded.strides: has to be true or false, not 1"),
+        (WHOLE + IDEA + "[by_hand]\ndepth = true\n", "by_hand.depth: has to be a whole number, not True"),
+        (WHOLE + IDEA + "[[trace]]\nlane = 1\n", "trace.lane: there is no such key"),
+        (WHOLE + IDEA + "[bent.lines]\nmost = 1\n", "bent.lines.why: is missing"),
+        ("arch", "Expected '=' after a key"),
+    ],
+)
+def test_a_steps_file_is_refused_by_file_and_key(tmp_path, text, says):
+    with pytest.raises(UserError) as refused:
+        registry.steps(listed(tmp_path, _01_a=text))
+    assert str(refused.value).startswith(f"steps/01_a/step.toml: {says}") and "\n" not in str(refused.value)
+
+
+def test_an_order_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"^steps/01_b/step\.toml: number: 01 is the number of 01_a, too$"):
+        registry.steps(listed(tmp_path, _01_a=WHOLE + IDEA, _01_b=WHOLE + IDEA))
+    order = tmp_path / "steps" / "meson.build"
+    (tmp_path / "steps" / "01_b" / registry.FILE).unlink()
+    with pytest.raises(UserError, match=r"^steps/01_b/step\.toml cannot be read: No such file"):
+        registry.steps(order)
+    order.write_text("step_names = [\n]\n", encoding="utf-8")
     with pytest.raises(UserError, match="lists no step"):
-        registry.steps(broken)
+        registry.steps(order)
     with pytest.raises(UserError, match="cannot be read"):
         registry.steps(tmp_path / "missing")
 
 
-def test_what_a_source_tells_ptxas_is_read_from_the_registry(tmp_path):
-    listed = tmp_path / "meson.build"
-    fields = "'arch': '80', 'ladder': 'fp32', 'types': 'f32'"
-    args = "'cuda_args': ['-Xptxas', '-O1', '-G'], 'also': ['x', 'y'], 'also_cuda_args': {'y': []}"
-    listed.write_text(f"step_list = [\n  {{'name': '01_a', {fields}, {args}}},\n  {{'name': '02_b', {fields}}},\n]\n")
-    a, b = registry.steps(listed)
+def test_what_a_source_tells_ptxas_is_read_from_its_step(tmp_path):
+    args = 'cuda_args = ["-Xptxas", "-O1", "-G"]\nalso = ["x", "y"]\nalso_cuda_args = { y = [] }\n'
+    a, b = registry.steps(listed(tmp_path, _01_a=WHOLE + args + IDEA, _02_b=WHOLE + IDEA))
     assert [a.ptxas_args(), a.ptxas_args("x"), a.ptxas_args("y"), b.ptxas_args()] == [["-O1"], ["-O1"], [], []]
-    assert a.sources == [tmp_path / "01_a" / file for file in ("kernel.cu", "also/x.cu", "also/y.cu")]
+    assert a.sources == [tmp_path / "steps" / "01_a" / file for file in ("kernel.cu", "also/x.cu", "also/y.cu")]
+    assert registry.for_meson(a) == "y|\n01_a|80|fp32|f32|x y|-Xptxas -O1 -G"
 
 
 def test_every_source_of_a_step_is_built():

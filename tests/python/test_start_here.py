@@ -50,7 +50,7 @@ def test_the_worked_occupancy_has_the_recorded_registers(language):
 @pytest.mark.parametrize("step", ON_CUDA_CORES, ids=lambda step: step.name)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_chapter_has_the_count_that_the_bounds_chart_draws(step, language):
-    """steps.json repeats one figure of each chapter's "By hand"; the two have to be the same."""
+    """step.toml repeats one figure of each chapter's "By hand"; the two have to be the same."""
     page = (step.folder / f"README{ENDING[language]}.md").read_text(encoding="utf-8")
     by_hand = re.search(r"^## (?:By hand|手算)$(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
     assert re.search(rf"(?<![\d.]){COURSE.load_store_per_instruction(step):g}(?![\d.]\d)", by_hand)

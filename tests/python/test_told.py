@@ -34,6 +34,12 @@ def test_a_figure_is_that_of_its_record():
     speeds = [record("03_smem_tiling", size)["tflops"] for size in (4096, 8192)]
     assert told_of("03@4096,8192:max-tflops") == f"{max(speeds):.2f}"
     assert told_of("03:bound") == "10.3" and told_of("03:fma.shared_load_wavefronts") == "2.00"
+    assert [told_of(f"steps {key}") for key in ("all:first", "all:count", "mma:last", "sm90:first")] == [
+        "01",
+        str(len(COURSE.steps)),
+        f"{COURSE.ladder('mma')[-1].number:02d}",
+        f"{COURSE.ladder('hopper')[0].number:02d}",
+    ]
     assert told_of("03:count.shared_load_wavefronts") == "1,048,576" and told_of("03:sass.fma") == "32"
 
 
@@ -56,6 +62,8 @@ def test_a_figure_is_that_of_its_record():
         ("loop 1x1.0:tflops", "no main loop"),
         ("latency none:cycles", "no latency"),
         ("gpus row.none.27:ms", "no record of several GPUs"),
+        ("steps none:last", "'none' is neither all, nor fp32"),
+        ("steps all:middle", "no quantity 'middle' of steps"),
         ("large:nothing", "there is no quantity 'nothing'"),
     ],
 )
@@ -83,9 +91,10 @@ def test_figures_and_loops_are_filled_in_and_code_is_left_alone():
     for code in ("```\na <!-- figure:k -->4<!-- /figure -->\n```\n", "a `<!-- figure:k -->4<!-- /figure -->` b"):
         assert rewritten(code) == code
     asked = []
-    page = "<!-- loop:03\n① a\n-->\nold\n<!-- /loop -->\nend"
-    made = rewritten(page, loop=lambda name, lines: asked.append((name, lines)) or "new")
-    assert made == "<!-- loop:03\n① a\n-->\n\nnew\n\n<!-- /loop -->\nend" and asked == [("03", ["① a"])]
+    page = "<!-- loop:03\n① a\n-->\nold\n<!-- /loop -->\na <!-- figure:k -->4<!-- /figure --> b"
+    made = rewritten(page, loop=lambda name, lines: asked.append((name, lines)) or "```\nnew\n```")
+    assert made.startswith("<!-- loop:03\n① a\n-->\n\n```\nnew\n```\n\n<!-- /loop -->\na ")
+    assert asked == [("03", ["① a"])] and made.endswith("-->5<!-- /figure --> b"), "what follows a loop is no code"
 
 
 @pytest.mark.parametrize(
