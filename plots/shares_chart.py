@@ -14,7 +14,7 @@ from .style import Missing, say
 
 NOISE = 0.03  # a difference that runs of one kernel show
 _GAP = 0.9  # between ladders, in bars
-_SHORT = {"fp32": "FP32", "fp16": "FP16", "wmma": "WMMA", "mma": "mma.sync", "hopper": "TMA + wgmma"}
+_SHORT = {"fp32": "FP32", "fp16": "FP16", "wmma": "WMMA", "mma": "mma.sync", "hopper": "TMA + wgmma", "precision": "bits"}
 
 
 def headline(course: Course, records: Records, gpu: str, step: Step) -> Record | None:
