@@ -131,6 +131,6 @@ def _with_loops(path: Path, lines: list[str], loop: Callable[[str, list[str]], s
             made = loop(opened["name"], asked)
         except KeyError as why:
             raise MarkerError(f"{path}:{start}: loop:{opened['name']}: {why.args[0]}") from None
-        result += [*lines[start:head_ends], "", made, "", _LOOP_CLOSE]
+        result += [*lines[start:head_ends], "", *made.split("\n"), "", _LOOP_CLOSE]
         at = end + 1
     return result

@@ -91,9 +91,10 @@ def test_figures_and_loops_are_filled_in_and_code_is_left_alone():
     for code in ("```\na <!-- figure:k -->4<!-- /figure -->\n```\n", "a `<!-- figure:k -->4<!-- /figure -->` b"):
         assert rewritten(code) == code
     asked = []
-    page = "<!-- loop:03\n① a\n-->\nold\n<!-- /loop -->\nend"
-    made = rewritten(page, loop=lambda name, lines: asked.append((name, lines)) or "new")
-    assert made == "<!-- loop:03\n① a\n-->\n\nnew\n\n<!-- /loop -->\nend" and asked == [("03", ["① a"])]
+    page = "<!-- loop:03\n① a\n-->\nold\n<!-- /loop -->\na <!-- figure:k -->4<!-- /figure --> b"
+    made = rewritten(page, loop=lambda name, lines: asked.append((name, lines)) or "```\nnew\n```")
+    assert made.startswith("<!-- loop:03\n① a\n-->\n\n```\nnew\n```\n\n<!-- /loop -->\na ")
+    assert asked == [("03", ["① a"])] and made.endswith("-->5<!-- /figure --> b"), "what follows a loop is no code"
 
 
 @pytest.mark.parametrize(
