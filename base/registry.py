@@ -30,6 +30,8 @@ KEYS: dict[str, Any] = {
     "ladder": str,
     "types": str,
     "idea": dict.fromkeys(LANGUAGES, str),
+    "question?": dict.fromkeys(LANGUAGES, str),
+    "headline?": str,
     "also?": STRINGS,
     "cuda_args?": STRINGS,
     "also_cuda_args?": {"*": STRINGS},
@@ -71,6 +73,8 @@ class Step:
     also_cuda_args: dict[str, list[str]] = field(default_factory=dict, hash=False)  # of sources in also/, instead
     home: Path = REGISTRY.parent  # the folder that holds every step's
     ideas: dict[str, str] = field(default_factory=dict, hash=False)  # by language, in a few words
+    questions: dict[str, str] = field(default_factory=dict, hash=False)  # that its chapter answers, by language
+    headline: str = ""  # the variant that the front page shows where that is not the default: calls one by one, say
     at_4096: str = ""  # the variant that a default which chooses by the size takes at 4096³; "": the default itself
     published: tuple[str, ...] = ()  # kernels that its variants have to cover, as `covers` writes them
     pictures: tuple[str, ...] = ()  # drawn for it (plots/figures), and shown by its chapter
@@ -194,7 +198,7 @@ def _step(file: Path, _: int) -> Step:
         raise UserError(f"{at}: {error}") from None
     if wrong := _wrong(told, KEYS):
         raise UserError(f"{at}: {wrong}")
-    renamed = {"idea": "ideas", "trace": "traces", "word": "words"}
+    renamed = {"idea": "ideas", "question": "questions", "trace": "traces", "word": "words"}
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     return Step(name=name, home=file.parent.parent, **{renamed.get(key, key): value for key, value in values.items()})
 

@@ -19,6 +19,7 @@ from . import (
     latencies,
     mix_charts,
     roofline,
+    shares_chart,
     step_charts,
     sweep_charts,
     swizzle_charts,
@@ -27,6 +28,7 @@ from .course import Course
 
 OF_THE_COURSE = {
     "all-ladders": ladder_charts.all_ladders,
+    "shares": shares_chart.shares,
     "tensor-bounds": bounds_charts.tensor_bounds,
     "hopper-bounds": bounds_charts.hopper_bounds,
     "accumulation-error": error_charts.accumulation,

@@ -66,6 +66,7 @@ _DATA = (
 OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "glossary": _terms,
     "ladders": ladders.all_ladders,
+    "questions": ladders.questions,
     "cutlass": steps.beside_cutlass,
     "limits": limits.limits,
     "latencies": limits.all_latencies,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from records import BASELINES
 
-from .. import panels
+from .. import panels, shares_chart
 from ..style import Missing
 from .page import Page, Table, as_figure, by_gpu, in_percent, in_tflops, ratio_columns, ratios_of
 
@@ -84,6 +84,33 @@ def all_ladders(page: Page) -> str:
         return made
 
     return by_gpu(page, course.steps, of, f"no ladder timed at {SIZE}")
+
+
+def questions(page: Page) -> str:
+    """Every step once: the question that its chapter answers, its speed, and its share of the library."""
+    course, records = page.course, page.records
+
+    def of(gpu: str) -> Table:
+        head = [
+            page.say("step", "步骤"),
+            page.say("the question", "问题"),
+            "TFLOPS",
+            page.say("of the library", "相对库"),
+        ]
+        made = Table(head, texts=2)
+        for name in course.ladders:
+            made.rows.append([f"**{course.ladder_name(name, page.language)}**", "", "", ""])
+            for step in course.ladder(name):
+                r = shares_chart.headline(course, records, gpu, step)
+                question = step.questions.get(page.language, step.idea(page.language))
+                made.rows.append([page.link(step), question, in_tflops(r), f"{r['ratio']:.0%}" if r else "–"])
+                made.used += [r] if r else []
+        made.note = page.say(
+            "M = N = K = 4096, each step in turn with the library", "M = N = K = 4096，每一步与库轮流运行"
+        )
+        return made
+
+    return by_gpu(page, course.steps, of, "no step was timed")
 
 
 def covers(page: Page, name: str) -> str:

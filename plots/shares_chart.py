@@ -1,0 +1,81 @@
+"""The front page's chart: every step's share of the library that its ladder is measured against, on a linear axis."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from records import Record, Records
+
+from . import layout, style
+from .course import Course, Step
+from .ladder_charts import COLOURS, SIZE
+from .layout import Panel, Texts
+from .style import Missing, say
+
+NOISE = 0.03  # a difference that runs of one kernel show
+_GAP = 0.9  # between ladders, in bars
+_SHORT = {"fp32": "FP32", "fp16": "FP16", "wmma": "WMMA", "mma": "mma.sync", "hopper": "TMA + wgmma"}
+
+
+def headline(course: Course, records: Records, gpu: str, step: Step) -> Record | None:
+    """What the front page shows of a step: its default at 4096³ beside its ladder's library, or its headline variant."""
+    beside = course.yardstick(step.ladder)
+    if not step.headline:
+        return records.default_beside(gpu, step.name, SIZE, beside)
+    rows = [r for r in records.of_step(gpu, step.name) if r["variant"] == step.headline and r["baseline"] == beside]
+    return next((r for r in rows if r["m"] == r["n"] == r["k"] == SIZE and not r.get("options")), None)
+
+
+def shares(course: Course, records: Records, language: str) -> Figure:
+    """A bar per step, ladder by ladder: its share of the library in the same run."""
+    gpu = next(iter(records.gpus([s.name for s in course.steps])), None)
+    groups = []
+    for name in course.ladders if gpu else ():
+        rows = [
+            (s, r) for s in course.ladder(name) if (r := headline(course, records, gpu or "", s)) and r.get("ratio")
+        ]
+        groups += [(name, rows)] if rows else []
+    if gpu is None or not groups:
+        raise Missing(f"no step was timed beside a library at {SIZE}")
+    best = {name: max(r["ratio"] for _, r in rows) for name, rows in groups}
+    first, last = groups[0][0], "hopper" if "hopper" in best else groups[-1][0]
+    start, level = groups[0][1][0][1]["ratio"], abs(best[last] - 1) < NOISE
+    name = _SHORT.get(last, last)
+    ends = f"level with it through {name}" if level else f"to {best[last]:.0%} with {name}"
+    ends_zh = f"{name} 与库持平" if level else f"{name} 到 {best[last]:.0%}"
+    title = say(
+        language,
+        f"From {start:.0%} to {best[first]:.0%} of the library in FP32, and {ends}",
+        f"FP32 从库的 {start:.0%} 到 {best[first]:.0%}，{ends_zh}",
+    )
+    where = records.gpu_name(gpu)
+    note = say(
+        language,
+        f"Each step's speed as a share of the library in the same run, {SIZE}³, {where}; the library: cuBLAS, on Hopper "
+        f"the best library call. Differences under {NOISE:.0%} are noise.",
+        f"每一步的速度相对同一次运行里的库，{SIZE}³，{where}；库：cuBLAS，在 Hopper 上为最快的库调用。不到 {NOISE:.0%} 的差别是噪声。",
+    )
+    drawn, (ax,) = layout.page(Texts(title, note), [Panel(2.3, above=0.42, below=0.5)], 0.52, 0.1)
+    x, places, names = 0.0, [], []
+    for index, (ladder, rows) in enumerate(groups):
+        colour, begin = COLOURS[index % len(COLOURS)], x
+        for step, record in rows:
+            ax.bar(x, record["ratio"], 0.78, color=colour, zorder=2)
+            places.append(x)
+            names.append(f"{step.number:02d}")
+            x += 1
+        peak = max(rows, key=lambda row: row[1]["ratio"])
+        at = begin + rows.index(peak)
+        ax.text(at, peak[1]["ratio"] + 0.02, f"{peak[1]['ratio']:.0%}", ha="center", fontsize=style.SMALL, zorder=4)
+        middle, words = (begin + x - 1) / 2, _SHORT.get(ladder, ladder.upper())
+        ax.text(middle, 1.24, words, ha="center", fontsize=style.SMALL, fontweight="bold", color=style.ink(colour))
+        x += _GAP
+    ax.axhline(1, color=style.INK, lw=1.2, zorder=3)
+    ax.set_ylim(0, 1.2)
+    ax.set_xlim(-0.8, x - _GAP - 0.2)
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+    ax.set_xticks(places, names)
+    ax.tick_params(axis="x", length=0)
+    ax.grid(axis="y")
+    ax.set_xlabel(say(language, "step", "步骤"))
+    return drawn
