@@ -1,5 +1,6 @@
 """Which architectures meson.build compiles for, and what becomes of a step that the GPU here cannot run."""
 
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -144,7 +145,7 @@ def test_the_hopper_ladder_is_recorded_against_the_best_library_call(tmp_path):
 
     The tiles that step 27 chooses from are swept without a library.
     """
-    step = Step("27_by_size", "90a", "hopper", "bf16 f16", home=tmp_path)
+    step = dataclasses.replace(registry.find("27", registry.steps()), also=(), home=tmp_path)
     step.folder.mkdir()
     step.kernel.write_text("", encoding="utf-8")
     tasks = recorded_set.tasks_of(step)
