@@ -69,6 +69,8 @@ def parser() -> Parser:
     test.add_argument(
         "--sanitize", nargs="*", metavar="STEP", help="run these steps under compute-sanitizer instead (default: all)"
     )
+    sanitized = "run the C++ tests of simulator and harness under the compiler's sanitizers instead"
+    test.add_argument("--sanitize-host", action="store_true", help=sanitized)
 
     diff = add(_diff, "what changed in the kernel between two steps, side by side", set_up=False)
     diff.add_argument("old", metavar="OLD", help="the step to start from")
@@ -188,10 +190,12 @@ def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
 
 def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     from base import environment
-    from tools import suites
+    from tools import sanitize_host, suites
 
     environment.ensure_python(setup, arguments, ("pytest",))
-    if parsed.sanitize is None:
+    if parsed.sanitize_host:
+        sanitize_host.run(setup)
+    elif parsed.sanitize is None:
         suites.run(setup)
     else:
         ladder = registry.steps()

@@ -64,10 +64,10 @@ int run(int argc, char** argv) {
     if (!here && session.options.simulate) enter_simulator(session, argv);
     return list(session);
   }
+  if (here) require_runs(session.gpu, step_arch());
   const bool cases = !session.options.check.empty();
   const std::vector<Work> all = cases ? std::vector<Work>() : planned(session, in_simulator);
   if (!here) enter_simulator(session, argv);
-  require_runs(session.gpu, step_arch());
   if (!in_simulator) CUDA_CHECK(cudaStreamCreate(&session.stream));
   if (const std::string names = too_large_here(session); !names.empty())
     std::cout << "left out, for " << session.gpu.name << " has " << session.gpu.shared_bytes

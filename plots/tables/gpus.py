@@ -19,6 +19,12 @@ def _with_records(records: Records, kept: dict[str, list[Record]], why: str) -> 
     return gpus
 
 
+def _with_stand_in(record: Record | None, first: Record | None) -> str:
+    """A default's speed, and its name where another variant stands in for that of the first GPU."""
+    is_other = record and first and record["variant"] != first["variant"]
+    return f"{with_spread(record)} `{record['variant']}`" if is_other else with_spread(record)
+
+
 def defaults(page: Page) -> str:
     """Every step's default on each GPU at 4096 and 8192, and what it is there to the first GPU."""
     course, records = page.course, page.records
@@ -34,7 +40,8 @@ def defaults(page: Page) -> str:
             continue
         cells = [page.link(step)]
         for found in (small, large):
-            cells += [with_spread(r) for r in found] + [beside_the_first(r, found[0]) for r in found[1:]]
+            cells += [_with_stand_in(r, found[0]) for r in found]
+            cells += [beside_the_first(r, found[0]) for r in found[1:]]
         made.rows.append(cells)
     note = page.say(
         "TFLOPS of the defaults (in brackets: 20–80 %); a ratio other than 1.00 is bold where the two spreads do not overlap",

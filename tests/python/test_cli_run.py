@@ -1,12 +1,14 @@
 """./gemm run and ./gemm record, with made-up steps in place of the compiled ones."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from base import build, gpu, process, registry
+from base.environment import Environment
 from base.errors import Failure, UserError
 from base.paths import ROOT
 from lab import record, recorded_set
@@ -205,6 +207,22 @@ def test_without_a_gpu_the_ladder_is_simulated(course, monkeypatch, capfd):
     assert not list(course.data.rglob("*.jsonl"))
     kept = (course.root / "build" / "simulated" / "01_naive.txt").read_text()
     assert "line by line" in kept
+
+
+def test_the_gpu_that_is_simulated(course, monkeypatch, capfd):
+    course.make(then={20: 'echo "it is $PTXSIM_DEVICE"'})
+    there = Environment("meson", "ninja", None, dict(os.environ))
+    monkeypatch.setattr(run, "ensure_build", lambda _: there)
+    start("20", "--sim", "--device", "rtx4090")
+    assert "it is rtx4090" in capfd.readouterr().out and simulated.DEVICE not in there.variables
+    start("--sim", "--device", "rtx4090")
+    said = capfd.readouterr().out
+    assert "The simulated GPU: rtx4090" in said and "this GPU has 8.9" in said and "23_wgmma" in said
+    assert "20_mma_warp_swizzle, m 64" in said and "23_wgmma, m 64" not in said
+    with pytest.raises(UserError, match="--device gtx480: there is no such GPU; choose from: a100, b200, gb10, h100"):
+        start("--sim", "--device", "gtx480")
+    with pytest.raises(UserError, match="add --sim"):
+        start("20", "--device", "rtx4090")
 
 
 def test_a_step_that_is_wrong_in_the_simulator_is_shown_in_full(course, monkeypatch, capfd):

@@ -55,6 +55,12 @@ def test_every_gpu_is_compared_with_the_first(two, language):
     assert row[3] == "**0.98**"
 
 
+def test_a_variant_that_stands_in_for_the_default_is_named(two):
+    two.timings["h100"] = [{**r, "variant": "smaller"} for r in two.timings["h100"]]
+    (row,) = rows(tables.table(COURSE, two, "other-gpus", "en"))
+    assert row[1:4] == ["50.0 (48.5–51.5)", "49.0 (47.5–50.5) `smaller`", "0.98"]
+
+
 def test_a_step_timed_at_one_of_the_sizes_has_a_row(two):
     for found in two.timings.values():
         found += [{**r, "step": "12_half_pack"} for r in found]
