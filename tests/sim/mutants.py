@@ -274,8 +274,19 @@ MUTANTS = (
     Mutant("26_clusters", FENCE, "          fence_for_async_reads();", "          //", PROXY),
     Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", RACE, arguments=DEEP),
     Mutant("26_clusters", BARRIER, "  cluster_sync();  // the other block", "  //", EXITED),
-    Mutant("27_by_size", FENCE, "        fence_for_async_reads();", "        //", PROXY, "large"),
-    Mutant("27_by_size", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "large", RAGGED),
+    Mutant(
+        "27_by_size", FENCE, "        fence_for_async_reads();", "        //", PROXY, "stream_k", source="also/stream_k"
+    ),
+    Mutant(
+        "27_by_size",
+        GUARD,
+        "g.n % 8 != 0 && col + ROW > g.n;",
+        "false;",
+        WRONG,
+        "stream_k",
+        RAGGED,
+        "also/stream_k",
+    ),
     Mutant(
         "27_by_size",
         BARRIER,
@@ -293,7 +304,9 @@ MUTANTS = (
         "turns",
         TURNS,
     ),
-    Mutant("27_by_size", PHASE, "      if (T::TURNS > 1) place.skip(slices);", "", UNWAITED, "turns", MORE_TURNS),
+    Mutant(
+        "27_by_size", PHASE, "      if (T::TURNS > 1) place.skip(slices + c_stages);", "", UNWAITED, "turns", MORE_TURNS
+    ),
     Mutant("27_by_size", INDEX, "left(piece, quad), rank ^ 1)", "left(piece, quad), rank)", WRONG, "split"),
     Mutant("27_by_size", BARRIER, "  if (SPLIT > 1) cluster_sync();  // the other block may", "  //", EXITED, "split"),
     Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
