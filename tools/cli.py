@@ -181,9 +181,9 @@ def main(arguments: list[str]) -> int:
 
 def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     from base import environment
-    from tools import run
+    from tools import run, run_plan
 
-    chosen = run.plan(parsed)
+    chosen = run_plan.choose(parsed)
     environment.ensure_python(setup, arguments, ("matplotlib",) if chosen.whole_ladder else ())
     run.run(chosen, setup)
 

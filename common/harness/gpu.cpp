@@ -97,6 +97,11 @@ const Variant* stand_in(const Gpu& gpu, const std::vector<Variant>& variants, co
   return found == variants.end() ? nullptr : &*found;
 }
 
+const Variant& default_on(const Gpu& gpu, const std::vector<Variant>& variants) {
+  const Variant* const other = gpu.holds(variants.front()) ? nullptr : stand_in(gpu, variants, variants.front());
+  return other == nullptr ? variants.front() : *other;
+}
+
 std::string too_large(const Gpu& gpu, const Variant& variant) {
   return "variant " + variant.name + " takes " + std::to_string(variant.shared_bytes) +
          " bytes of shared memory per block, and " + gpu.name + " has " + std::to_string(gpu.shared_bytes);

@@ -30,6 +30,9 @@ struct Gpu {
 /// types and layout, and for any size if that one is. Null where there is none.
 const Variant* stand_in(const Gpu& gpu, const std::vector<Variant>& variants, const Variant& variant);
 
+/// A step's default on this GPU: the first variant; where the GPU does not hold it, its stand-in, if there is one.
+const Variant& default_on(const Gpu& gpu, const std::vector<Variant>& variants);
+
 /// How many bytes a block of the variant takes, and how many it may have: "variant large takes 196608 bytes of shared
 /// memory per block, and NVIDIA A100 has 166912".
 std::string too_large(const Gpu& gpu, const Variant& variant);

@@ -116,12 +116,6 @@ Work accepted_or_instead(const Session& session, const Variant& variant, const S
 
 }  // namespace
 
-const Variant& Session::default_here() const {
-  const Variant& first = variants.front();
-  const Variant* const other = gpu.holds(first) ? nullptr : stand_in(gpu, variants, first);
-  return other == nullptr ? first : *other;
-}
-
 std::string too_large_here(const Session& session) {
   std::string names;
   for (const Variant& variant : session.variants)

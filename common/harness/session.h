@@ -17,9 +17,7 @@ struct Session {
   Gpu gpu{};                      // with its shared memory unknown until the runtime is there that is asked
   cudaStream_t stream = nullptr;
 
-  /// The first variant; where the GPU does not hold it, its stand-in, if there is one.
-  const Variant& default_here() const;
-  bool is_default(const Variant& variant) const { return variant.name == default_here().name; }
+  bool is_default(const Variant& variant) const { return variant.name == default_on(gpu, variants).name; }
 };
 
 /// One variant on one size, told one thing. Points into the session's variants.

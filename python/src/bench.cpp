@@ -46,7 +46,7 @@ class Bench {
     const Comparison after = verified(work, stream);
 
     table_.add(work, timing, after);
-    const bool is_default = &variant == &step_.module().variants.front();
+    const bool is_default = &variant == &default_on(gpu_, step_.module().variants);
     if (!json.empty())
       merge_records(json, timing_records(step_.name, variant, is_default, shape, work.launch, timing, after, gpu_));
     std::string lines = text_.str();

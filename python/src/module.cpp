@@ -1,11 +1,13 @@
 // gemm_steps._core: what Python calls. Refusals become ValueError or TypeError, errors of CUDA RuntimeError.
 
+#include <cuda_runtime.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
 #include <nlohmann/json.hpp>
 
 #include "common/device/check.h"
+#include "common/harness/gpu.h"
 #include "common/harness/record.h"
 #include "python/src/bench.h"
 #include "python/src/framework.h"
@@ -22,9 +24,15 @@ Steps& steps() {
 // A step's variants as `--list --json` writes them, in one list.
 std::string variants_of(const std::string& asked) {
   const Step& step = steps().find(asked);
+  int gpus = 0;
+  const bool any = cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 0;
+  const Gpu gpu = any ? current_gpu() : Gpu{};  // also the simulated one; none: what it holds is not known
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   const auto& table = step.module().variants;
-  for (const Variant& variant : table) all.push_back(variant_record(step.name, variant, &variant == &table.front()));
+  for (const Variant& variant : table) {
+    all.push_back(variant_record(step.name, variant, &variant == &default_on(gpu, table)));
+    all.back()["fits"] = gpu.holds(variant);
+  }
   return all.dump();
 }
 

@@ -10,8 +10,8 @@
 namespace sim {
 
 /// The PTX texts within a fat binary that a GPU of `architecture` (90 for sm_90) runs, the newest first, and of one
-/// architecture that of sm_90a, which no other GPU runs, before that of sm_90. At least one; the texts live as long as the fat
-/// binary. Throws Refused where there is none, or where it is compressed.
+/// architecture that of sm_90a, which no other GPU runs, before that of sm_90. At least one; the texts live as long as
+/// the fat binary. Throws Refused where there is none, or where it is compressed.
 std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architecture);
 
 }  // namespace sim

@@ -1,5 +1,6 @@
 """Which architectures meson.build compiles for, and what becomes of a step that the GPU here cannot run."""
 
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from base.errors import UserError
 from base.paths import ROOT
 from base.registry import Step
 from lab import record, recorded_set
-from tools import cli, run
+from tools import cli, run_plan
 
 DETECTION = re.compile(r"^ptx_arch = .*?^(?=summary)", re.MULTILINE | re.DOTALL)
 
@@ -108,21 +109,21 @@ TOLD = (
 def test_the_whole_ladder_leaves_out_what_the_gpu_cannot_run(on_gpu):
     for capability, steps, told in (("86", LADDER[:1], TOLD[0]), ("100", LADDER[:2], TOLD[1]), ("90", LADDER, "")):
         on_gpu(capability)
-        plan = run.plan(cli.parse(["run"]))
+        plan = run_plan.choose(cli.parse(["run"]))
         assert (plan.steps, plan.left_out) == (steps, told)
 
 
 def test_a_ladder_of_which_the_gpu_can_run_nothing_is_refused_with_what_would_work(on_gpu):
     on_gpu("86")
     with pytest.raises(UserError) as refused:
-        run.plan(cli.parse(["run", "--ladder", "hopper"]))
+        run_plan.choose(cli.parse(["run", "--ladder", "hopper"]))
     assert str(refused.value) == f"{TOLD[0]}; with --sim they run in the simulator"
-    assert run.plan(cli.parse(["run", "--ladder", "hopper", "--sim"])).steps == LADDER[1:]
+    assert run_plan.choose(cli.parse(["run", "--ladder", "hopper", "--sim"])).steps == LADDER[1:]
 
 
 def test_a_step_that_is_asked_for_says_itself_what_it_needs(on_gpu):
     on_gpu("86")
-    assert run.plan(cli.parse(["run", "23"])).steps == [ALONE]
+    assert run_plan.choose(cli.parse(["run", "23"])).steps == [ALONE]
 
 
 def test_the_recorded_set_leaves_out_what_the_gpu_cannot_run(on_gpu, tmp_path, monkeypatch, capsys):
@@ -144,7 +145,7 @@ def test_the_hopper_ladder_is_recorded_against_the_best_library_call(tmp_path):
 
     The tiles that step 27 chooses from are swept without a library.
     """
-    step = Step("27_by_size", "90a", "hopper", "bf16 f16", home=tmp_path)
+    step = dataclasses.replace(registry.find("27", registry.steps()), also=(), home=tmp_path)
     step.folder.mkdir()
     step.kernel.write_text("", encoding="utf-8")
     tasks = recorded_set.tasks_of(step)

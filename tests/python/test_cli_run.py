@@ -13,7 +13,7 @@ from base.errors import Failure, UserError
 from base.paths import ROOT
 from lab import record, recorded_set
 from records import files, read, schema
-from tools import cli, measured, run, simulated
+from tools import cli, measured, run, run_plan, simulated
 
 # A step in place of a compiled one. In a shell, because a Python takes twenty times as long to start.
 STEP = """\
@@ -69,9 +69,9 @@ def course(tmp_path, monkeypatch):
     steps.mkdir(parents=True)
     data = tmp_path / "data"
     data.mkdir()
-    for module in (run, record, build):
+    for module in (run, run_plan, record, build):
         monkeypatch.setattr(module, "BUILD", tmp_path / "build")
-    for module in (run, record, measured):
+    for module in (run, run_plan, record, measured):
         monkeypatch.setattr(module, "DATA", data)
     monkeypatch.setattr(record, "PARTIAL", tmp_path / "build" / "recording")
     monkeypatch.setattr(simulated, "FOLDER", tmp_path / "build" / "simulated")
@@ -104,7 +104,7 @@ def course(tmp_path, monkeypatch):
 
 
 def start(*arguments):
-    run.run(run.plan(cli.parse(["run", *arguments])), setup=False)
+    run.run(run_plan.choose(cli.parse(["run", *arguments])), setup=False)
 
 
 def test_the_whole_ladder_is_recorded_and_drawn(course, capsys):

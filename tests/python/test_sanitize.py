@@ -14,7 +14,7 @@ STEP = """\
 import json, sys
 RECORD = {"default": False, "a": "f32", "acc": "f32", "c": "f32", "layout": "NN", "block": [32, 32, 8],
           "multiple_m": 1, "multiple_n": 1, "multiple_k": 1, "multiple_lda": 1, "multiple_ldb": 1, "multiple_ldc": 1,
-          "most_blocks": [65535, 2147483647], "takes_swizzle_stride": False, "arch": "ARCH"}
+          "most_blocks": [65535, 2147483647], "takes_swizzle_stride": False, "shared_bytes": 0, "fits": True, "arch": "ARCH"}
 if "--list" in sys.argv:
     with open(sys.argv[-1], "w") as file:
         for name, more in (("good", {}), ("bad", {}), ("partial", {"leaves_out": "the store of C"})):
