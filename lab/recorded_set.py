@@ -8,9 +8,10 @@ from typing import Any
 from base.registry import Step
 
 # Longest first: so they are shared out.
-PARTS = ("sweep", "variants", "strides", "bottlenecks", "power", "limits", "sizes")
+PARTS = ("sweep", "variants", "scaled", "strides", "bottlenecks", "few-rows", "power", "limits", "sizes")
 SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants, where the step names no largest
 BOTH_SIZES = (4096, 8192)  # of every variant, where the step says nothing else
+BETA = "--beta=0.5"  # of the part `scaled`: the old C is read
 STRIDES_GIVEN = "512,1024,2048,4096,8192"
 STRIDES_SIZE = 8192
 # Variants whose names tell of so many stages, in dynamic shared memory, NN, FP16: the chart of stages and swizzle
@@ -69,6 +70,12 @@ def tasks_of(step: Step) -> list[Task]:
         tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):
             tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
+    tasks += [task("scaled", *_edges(size), BETA, BOTH) for size in step.recorded.get("scaled", ())]
+    for sweep, parts in step.recorded.get("scaled_sweeps", {}).items():
+        tasks += [task("scaled", f"--sweep={sweep}", f"--part={i}/{parts}", BETA, BOTH) for i in range(1, parts + 1)]
+    if few := step.recorded.get("few_rows"):
+        chosen = f"--variant={','.join(few['variants'])}"
+        tasks += [task("few-rows", *_edges(size), chosen, ALL) for size in few["sizes"]]
     if step.recorded.get("strides"):
         tasks += [
             task("strides", f"--size={size}", f"--swizzle-stride={STRIDES_GIVEN}", CUBLAS)
@@ -82,6 +89,11 @@ def tasks_of(step: Step) -> list[Task]:
     tasks += [task("sizes", f"--size={size}") for size in SIZES if size <= most]
     tasks.append(Task("power", f"steps/{step.name}", "alone.jsonl", ALONE))
     return tasks
+
+
+def _edges(size: Sequence[int]) -> list[str]:
+    """The options that name a size."""
+    return [f"--{name}={edge}" for name, edge in zip("mnk", size, strict=True)]
 
 
 def pieces(task: Task, listed: Sequence[dict[str, Any]]) -> list[Task]:

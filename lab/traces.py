@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from base import build, registry
+from base.code import without_comments
 from base.errors import UserError
 from base.paths import BUILD, DATA, ROOT, SIMULATOR, shown
 
@@ -185,13 +186,15 @@ def text_of(trace: Trace) -> str:
 
 
 def essence(trace: Trace) -> list[str]:
-    """What a recorded trace says of memory and fragments, whatever instructions the compiler makes of it."""
+    """What a recorded trace says of memory and fragments, whatever instructions the compiler makes of it, and whatever
+    the comment beside a line says."""
     lines = [json.dumps(fragment) for fragment in trace["fragments"]]
     for kernel in trace["kernels"]:
         for each in kernel["instructions"]:
+            code = " ".join(without_comments(each["source"]).split())
             for request in each["requests"]:
                 access = {key: request[key] for key in ("global", "shared", "copy", "a", "b") if key in request}
-                lines.append(f"{kernel['warp']} {each['source']} {each['kind']} {json.dumps(access)}")
+                lines.append(f"{kernel['warp']} {code} {each['kind']} {json.dumps(access)}")
     return sorted(lines)
 
 

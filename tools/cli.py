@@ -58,12 +58,13 @@ def parser() -> Parser:
         return command
 
     run = add(_run, "build and run the ladder, or one step, and draw the charts", passes_on=STEPS_OPTIONS)
-    run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--device NAME] [--json FILE] [--zh] [--no-setup] [the step's options]"
-    run.add_argument(
-        "--ladder", metavar="NAME", help="only this part of the ladder: fp32, fp16, wmma, mma, hopper, precision"
-    )
+    run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--device NAME] [--watch] [--json FILE] [--zh] [--no-setup] [the step's options]"
+    ladders = "only this part of the ladder: fp32, fp16, wmma, mma, hopper, precision"
+    run.add_argument("--ladder", metavar="NAME", help=ladders)
     run.add_argument("--sim", action="store_true", help="run in the simulator, also where there is a GPU")
     run.add_argument("--device", metavar="NAME", help="the GPU that is simulated, such as rtx4090 (default: h200)")
+    watched = "run the step again whenever it is saved, and show what changed in the counts; takes --sim and one step"
+    run.add_argument("--watch", action="store_true", help=watched)
     run.add_argument("--json", metavar="FILE", help="where the records go, instead of records/")
     run.add_argument("--zh", action="store_true", help=IN_CHINESE + "; what a step itself prints is English")
 

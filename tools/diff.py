@@ -1,7 +1,6 @@
 """`./gemm diff 07 08`: what changed in the kernel between two steps, side by side."""
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -9,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from base.code import without_comments
 from base.errors import UserError
 from base.languages import CHINESE, ENGLISH, said
 from base.progress import say
@@ -56,8 +56,7 @@ def print_diff(old: Step, new: Step, asked_gpu: str | None, whole: bool, spoken:
 
 def code_lines(text: str) -> list[str]:
     """A source's lines without comments, blank lines and trailing spaces."""
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    return [line for line in (re.sub(r"//.*", "", line).rstrip() for line in text.splitlines()) if line]
+    return [line for line in (line.rstrip() for line in without_comments(text).splitlines()) if line]
 
 
 def changed(old: str, new: str) -> dict[str, int]:

@@ -156,7 +156,7 @@ def judged(task: Task, counted: dict[str, Any], facts: dict[str, int], source: P
     steps = [task.before, task.step] if task.before else [task.step]
     recorded = [recorded_counts(step) for step in steps]
     if recorded[-1] is None:
-        raise UserError(f"nothing is recorded of {task.step.name} at {SIZE[0]}: python tests/sim/counts.py --update")
+        raise UserError(f"nothing is recorded of {task.step.name} at {SIZE[0]}: python -m lab.counts build --update")
     same_compiler = recorded[-1].get("compiler", "").startswith(f"{compiler}.")
     found = []
     for name in task.goals:

@@ -10,7 +10,7 @@ from base.languages import listed, said
 from base.paths import BUILD, CHARTS, DATA, shown
 from base.progress import Bar, Meter, meter, say
 from base.registry import Step
-from tools import listing, measured, simulated
+from tools import listing, measured, simulated, watch
 from tools.run_plan import Job, Plan, jobs
 
 REFUSED = 2
@@ -23,6 +23,8 @@ def run(chosen: Plan, setup: bool) -> None:
     to_do = jobs(chosen)
     if not chosen.measures_nothing:
         _say_where(chosen)
+    if chosen.watched:
+        watch.watch(environment, chosen, to_do[0])
     codes = _run_ladder(environment, chosen, to_do) if chosen.whole_ladder else [_run_alone(environment, to_do[0])]
     drawn = _draw(chosen) if chosen.whole_ladder else 0
     if chosen.whole_ladder:

@@ -29,6 +29,7 @@ class Plan:
     left_out: str = ""  # of the ladder, what this GPU cannot run, and why
     spoken: str = ENGLISH
     device: str = ""  # that is simulated, where the reader names one
+    watched: bool = False  # run again on each save
 
     def given(self, name: str) -> str | None:
         """The value of an option that is passed on, "" where it has none, None where it is not given."""
@@ -78,7 +79,9 @@ def choose(arguments: argparse.Namespace) -> Plan:
         if not ladder:
             raise UserError(f"{left_out}; with --sim they run in the simulator")
     spoken, device = language(arguments.zh), arguments.device or ""
-    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out, spoken, device)
+    chosen = Plan(ladder, not asked, simulate, here, options, file, left_out, spoken, device, arguments.watch)
+    if chosen.watched and (chosen.whole_ladder or not chosen.simulate or chosen.measures_nothing):
+        raise UserError("--watch runs one step in the simulator: ./gemm run 07 --sim --watch")
     if chosen.whole_ladder and chosen.given("trace") is not None:
         raise UserError("--trace writes one step's trace: name the step")
     return chosen

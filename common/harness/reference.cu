@@ -79,7 +79,9 @@ constexpr int SLICE = 64, UNROLL = 4;                 // depth of what is conver
 constexpr std::size_t PRODUCTS_PER_THREAD = 1 << 18;  // a thread takes about as long to start as these take
 
 // Adds a[0 … 3] times four rows of b, of `cols` each, to a row of sums and of sizes.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)  // the thread sanitizer begins after the choice is made
 [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
+#endif
 void add_products(double* __restrict__ sum, double* __restrict__ size, const double* a, const double* __restrict__ b,
                   std::size_t cols) {
   const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];

@@ -11,7 +11,7 @@ from records import Records
 from .. import glossary, sweep_charts
 from ..course import Course, Step
 from ..style import Missing
-from . import bottlenecks, counts, errors, gpus, ladders, limits, steps
+from . import bottlenecks, counts, errors, gpus, ladders, limits, scaled, steps
 from .page import Page, UnknownTable
 
 __all__ = ["UnknownTable", "table"]
@@ -93,6 +93,9 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "hgemm125": partial(steps.sweep, sweep=sweep_charts.HGEMM125),
     "swizzle": steps.swizzle,
     "l2-traffic": steps.l2_traffic,
+    "scaled": scaled.scaled,
+    "scaled-sweep": scaled.scaled_sweep,
+    "few-rows": scaled.few_rows,
     "bottlenecks": bottlenecks.bottlenecks,
     "bottlenecks-in-turn": bottlenecks.bottlenecks_in_turn,
     "error-over-k": errors.error_over_k,

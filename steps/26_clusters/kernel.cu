@@ -39,14 +39,17 @@ constexpr int BM = 256, BN = 192, BK = 64, STAGES = 3;  // block tile, slices in
 constexpr int CLUSTER = 2;                              // blocks side by side that share A
 constexpr int WM = 128, MMAS_M = WM / MMA_M;            // rows of a consumer
 constexpr int WARPGROUP = 128, CONSUMERS = BM / WM, THREADS = (1 + CONSUMERS) * WARPGROUP;
-constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int PIECES = 2, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, in turn, per consumer
+constexpr int AT_ONCE = 3;  // pieces per consumer of the old C that a stage of the ring holds
+constexpr int AHEAD = 8;    // slices before a tile's last, when L2 is asked for its old C
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
 constexpr int DEFAULT_BAND = 2048;                      // rows of C in a band
 constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(CONSUMERS * AT_ONCE * PIECE_BYTES <= STAGE_BYTES && AT_ONCE * ROW == BN);
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
@@ -61,7 +64,9 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int rank = cluster_rank(), cluster = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
   const int first_pair = places ? places[cluster] : cluster;  // clusters of a GPC: neighbours
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int warpgroup = warp / 4;  // the consumers, then the producer
+  // The consumers, then the producer. Taken from lane 0: the compiler then knows it to be one value
+  // per warp, and keeps what follows from it where wgmma reads descriptors, in uniform registers.
+  const int warpgroup = __shfl_sync(~0u, warp / 4, 0);
   const bool first_thread = threadIdx.x % WARPGROUP == 0;
 
   extern __shared__ __align__(1024) char As[];  // STAGES times As[BM][BK] and Bs, then C's pieces
@@ -87,6 +92,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int k = 0; k < slices * BK; k += BK, place.advance()) {
         char* const to = As + place.stage * STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
+        if (g.beta != 0.0f && k == max(0, slices - AHEAD) * BK)
+          for (int row = 0; row < BM; row += MMA_M)
+            for (int col = 0; col < BN; col += ROW) tma_prefetch(c_map, tile.y + col, tile.x + row);
         // The consumers of both blocks have read what this stage held.
         barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(landed, STAGE_BYTES);
@@ -101,32 +109,54 @@ __global__ void __launch_bounds__(THREADS, 1)
             tma_load(to + A_BYTES + col * BK * 2, b_map, tile.y + col, k, landed);
         }
       }
+      // The old C comes through the ring behind the slices, each block's own.
+      for (int i = 0; i < MMAS_M && g.beta != 0.0f; ++i, place.advance()) {
+        char* const to = As + place.stage * STAGE_BYTES;
+        Barrier* const landed = &full[place.stage];
+        barrier_wait(&empty[place.stage], place.parity ^ 1);
+        barrier_arrive_expect(landed, CONSUMERS * AT_ONCE * PIECE_BYTES);
+#pragma unroll
+        for (int j = 0; j < CONSUMERS * AT_ONCE; ++j)
+          tma_load(to + j * PIECE_BYTES, c_map, tile.y + j % AT_ONCE * ROW,
+                   tile.x + j / AT_ONCE * WM + i * MMA_M, landed);
+      }
     }
   } else {
     take_registers<CONSUMER_REGISTERS>();
     const uint32_t As_read = shared_address(As) + warpgroup * WM * ROW_BYTES;
-    const uint32_t Bs_read = shared_address(Bs);
+    const uint64_t first_a = matrix_descriptor<Major::K>(As_read, BK);
+    const uint64_t first_b = matrix_descriptor<B_MAJOR>(shared_address(Bs), BK);
     char* const Cs = As + STAGES * STAGE_BYTES + warpgroup * PIECES * PIECE_BYTES;
     const auto release = [&](int stage) {
       if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);
     };
     float acc[MMAS_M][BN / 2];  // 64×BN of the warpgroup each, 16×BN of a warp
-    const auto store = [&](int2 tile, float beta) {
+    const auto add_c = [&] {
+#pragma unroll
+      for (int i = 0; i < MMAS_M; ++i, place.advance()) {
+        barrier_wait(&full[place.stage], place.parity);
+        const char* const box = As + place.stage * STAGE_BYTES + warpgroup * AT_ONCE * PIECE_BYTES;
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j)
+          add_old_c<AB>(acc[i] + j * ROW / 2, box + j * PIECE_BYTES, g.alpha, g.beta);
+        fence_before_async_writes();  // this lane has read what the engine will overwrite
+        __syncwarp();                 // all lanes have
+        release(place.stage);
+      }
+    };
+    const auto store = [&](int2 tile, float alpha) {
 #pragma unroll
       for (int i = 0; i < MMAS_M; ++i)
 #pragma unroll
         for (int j = 0; j < BN / ROW; ++j) {
-          const int row = tile.x + warpgroup * WM + i * MMA_M, warp_row = row + warp % 4 * 16;
-          const int col = tile.y + j * ROW;
           char* const box = Cs + (i * (BN / ROW) + j) % PIECES * PIECE_BYTES;
           if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read what was here
           named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
-          stage_sums<AB>(box, acc[i] + j * ROW / 2, g.alpha, beta,
-                         {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+          stage_sums<AB>(box, acc[i] + j * ROW / 2, alpha);
           fence_for_async_reads();  // the engine will see what this thread wrote
           named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
           if (first_thread) {
-            tma_store(c_map, col, row, box);
+            tma_store(c_map, tile.y + j * ROW, tile.x + warpgroup * WM + i * MMA_M, box);
             tma_store_commit();
           }
         }
@@ -136,9 +166,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       int stage_before = 0;
       for (int slice = 0; slice < slices; ++slice, place.advance()) {
         barrier_wait(&full[place.stage], place.parity);
-        const int stage = place.stage * STAGE_BYTES;
-        const uint64_t a = matrix_descriptor<Major::K>(As_read + stage, BK);
-        const uint64_t b = matrix_descriptor<B_MAJOR>(Bs_read + stage, BK);
+        const int stage = place.stage * (STAGE_BYTES >> 4);  // in a descriptor
+        const uint64_t a = first_a + stage, b = first_b + stage;
         wgmma_fence();  // this warp has done with the sums of the tile before
 #pragma unroll
         for (int k_step = 0; k_step < BK / MMA_K; ++k_step)
@@ -154,10 +183,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
 
-      if (g.beta == 0.0f)
-        store(place_of(pair), 0.0f);  // a literal: no branches, no loads of C
-      else
-        store(place_of(pair), g.beta);
+      if (g.beta != 0.0f) add_c();
+      store(place_of(pair), g.beta != 0.0f ? 1.0f : g.alpha);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }

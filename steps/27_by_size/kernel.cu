@@ -40,17 +40,16 @@
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
 #include "common/device/wgmma_accumulators.h"
+#include "common/device/wgmma_tile.h"
 
-constexpr int MMA_M = 64, MMA_K = 16, BK = 64;  // of one instruction, whose N is BN; of a slice
+constexpr int MMA_M = 64, BK = 64;  // rows of one instruction, whose columns are BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
-constexpr int MEETING = 1 + CONSUMERS;  // the first named barrier of both consumers; one each has
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
-constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
-constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
-constexpr int DEFAULT_BAND = 2048;                                // rows of C in a band
-constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
+constexpr int MEETING = 1 + CONSUMERS;    // the first named barrier of both consumers; one each has
+constexpr int ROW = 64, ROW_BYTES = 128;  // a box's row: elements, bytes
+constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C
+constexpr int DEFAULT_BAND = 2048;              // rows of C in a band
+constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 static_assert(BK == ROW, "a row of A's box is a slice of K");
-static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// A block tile, its ring, the pieces of C that a consumer has room for, the blocks that share K (1
 /// or 2), and the consumers that share a tile: both, or one, and then they take tiles in turn.
@@ -64,6 +63,14 @@ struct Tile {
   static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
   static constexpr int SMEM_BYTES = RING_BYTES + CONSUMERS * ROOM * PIECE_BYTES;
   static constexpr int OWN = PIECES / SPLIT;  // pieces that a block of the cluster stores
+  // Stages that bring the old C, and pieces of it per consumer in one.
+  static constexpr int C_STAGES = SHARERS * OWN * PIECE_BYTES > STAGE_BYTES ? 2 : 1;
+  static constexpr int AT_ONCE = OWN / C_STAGES;
+  static_assert(OWN % C_STAGES == 0 && SHARERS * AT_ONCE * PIECE_BYTES <= STAGE_BYTES);
+  // Registers per thread. The sums of a whole tile need 240; a split tile's do not, but its
+  // producer would spill with 24.
+  static constexpr int PRODUCER = SPLIT == 1 ? 24 : 40, CONSUMER = SPLIT == 1 ? 240 : 232;
+  static_assert(PRODUCER + CONSUMERS * CONSUMER <= 65536 / WARPGROUP);
   static_assert(PIECES % SPLIT == 0 && (SPLIT == 1 || (TURNS == 1 && BM * BN * 4 <= RING_BYTES)));
 };
 
@@ -100,13 +107,17 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
-    give_registers_back<PRODUCER_REGISTERS>();
+    give_registers_back<T::PRODUCER>();
     for (int index = first_tile; index < tiles && first_thread; index += step) {
       const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
       const int first_k = rank * slices * BK;  // what lies beyond K arrives as zeros
       for (int k = first_k; k < first_k + slices * BK; k += BK, place.advance()) {
         char* const to = As + place.stage * T::STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
+        if (g.beta != 0.0f && k == first_k + max(0, slices - AHEAD) * BK)
+          for (int row = 0; row < BM; row += MMA_M)
+            for (int col = 0; col < BN; col += ROW)
+              tma_prefetch(c_map, tile.y * BN + col, tile.x * BM + row);
         // The consumers have read what this stage held.
         barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(landed, T::STAGE_BYTES);
@@ -119,10 +130,24 @@ __global__ void __launch_bounds__(THREADS, 1)
             tma_load(to + T::A_BYTES + col * BK * 2, b_map, tile.y * BN + col, k, landed);
         }
       }
+      // The old C comes through the ring behind the slices.
+      for (int part = 0; part < T::C_STAGES && g.beta != 0.0f; ++part, place.advance()) {
+        char* const to = As + place.stage * T::STAGE_BYTES;
+        Barrier* const landed = &full[place.stage];
+        barrier_wait(&empty[place.stage], place.parity ^ 1);
+        barrier_arrive_expect(landed, T::SHARERS * T::AT_ONCE * PIECE_BYTES);
+#pragma unroll
+        for (int i = 0; i < T::SHARERS * T::AT_ONCE; ++i) {
+          const int piece = rank * T::OWN + part * T::AT_ONCE + i % T::AT_ONCE;
+          tma_load(to + i * PIECE_BYTES, c_map, tile.y * BN + piece % (BN / ROW) * ROW,
+                   (tile.x * T::SHARERS + i / T::AT_ONCE) * T::WM + piece / (BN / ROW) * MMA_M,
+                   landed);
+        }
+      }
     }
     if (SPLIT > 1) cluster_sync();  // the consumers meet those of the other block
   } else {
-    take_registers<CONSUMER_REGISTERS>();
+    take_registers<T::CONSUMER>();
     const int sharer = T::TURNS > 1 ? 0 : warpgroup, turn = T::TURNS > 1 ? warpgroup : 0;
     const uint32_t As_read = shared_address(As) + sharer * T::WM * ROW_BYTES;
     const uint64_t first_a = matrix_descriptor<Major::K>(As_read, BK);
@@ -135,29 +160,38 @@ __global__ void __launch_bounds__(THREADS, 1)
     const auto sums_of = [&](int piece) {  // 32 per thread
       return acc[piece / (BN / ROW)] + piece % (BN / ROW) * (ROW / 2);
     };
-    const auto store = [&](int2 tile, float beta) {
+    const auto add_c = [&] {
+#pragma unroll
+      for (int part = 0; part < T::C_STAGES; ++part, place.advance()) {
+        barrier_wait(&full[place.stage], place.parity);
+        const char* const boxes =
+            As + place.stage * T::STAGE_BYTES + sharer * T::AT_ONCE * PIECE_BYTES;
+#pragma unroll
+        for (int piece = 0; piece < T::PIECES; ++piece)
+          if (piece / T::OWN == rank && piece % T::OWN / T::AT_ONCE == part)
+            add_old_c<AB>(sums_of(piece), boxes + piece % T::AT_ONCE * PIECE_BYTES, g.alpha,
+                          g.beta);
+        fence_before_async_writes();  // this lane has read what the engine will overwrite
+        __syncwarp();                 // all lanes have
+        release(place.stage);
+      }
+    };
+    const auto store = [&](int2 tile, float alpha) {
 #pragma unroll
       for (int piece = 0; piece < T::PIECES; ++piece) {
         if (piece / T::OWN != rank) continue;
         const int row = (tile.x * T::SHARERS + sharer) * T::WM + piece / (BN / ROW) * MMA_M;
-        const int warp_row = row + warp % 4 * 16, col = tile.y * BN + piece % (BN / ROW) * ROW;
+        const int col = tile.y * BN + piece % (BN / ROW) * ROW;
         char* const box = Cs + piece % T::ROOM * PIECE_BYTES;
         if (first_thread) tma_store_wait_read<T::ROOM - 1>();  // the engine has read this piece
         named_barrier_sync(1 + warpgroup, WARPGROUP);          // so the piece may be written
-        stage_sums<AB>(box, sums_of(piece), g.alpha, beta,
-                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
-        fence_for_async_reads();                       // the engine will see what this thread wrote
-        named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
-        const bool clipped_in_a_chunk = g.n % 8 != 0 && col + ROW > g.n;
-        if (clipped_in_a_chunk)
-          copy_box(box, g.c + row * g.ldc + col, g.ldc, g.m - row, g.n - col);
-        else if (first_thread)
-          tma_store(c_map, col, row, box);
-        if (first_thread) tma_store_commit();  // a group per piece, if only an empty one
+        stage_sums<AB>(box, sums_of(piece), alpha);
+        store_box(c_map, box, g, row, col);  // fence, barrier, one thread starts the store
       }
     };
 
-    place.skip(turn * slices);  // of the tile that the other consumer multiplies first
+    const int c_stages = g.beta != 0.0f ? T::C_STAGES : 0;
+    place.skip(turn * (slices + c_stages));  // of the tile that the other consumer multiplies first
     for (int index = first_tile + turn * step; index < tiles; index += T::TURNS * step) {
       // A wait tells odd phases from even ones, no more: no consumer may run two phases ahead.
       if (T::TURNS > 1 && index > first_tile)
@@ -168,22 +202,23 @@ __global__ void __launch_bounds__(THREADS, 1)
         const int stage = place.stage * (T::STAGE_BYTES >> 4);  // in a descriptor
         const uint64_t a = first_a + stage, b = first_b + stage;
         wgmma_fence();  // this warp has done with the sums of the tile before
-#pragma unroll
-        for (int k_step = 0; k_step < BK / MMA_K; ++k_step)
-#pragma unroll
-          for (int i = 0; i < T::MMAS_M; ++i)
-            wgmma_m64k16<AB, B_MAJOR>(acc[i], a + k_step * NEXT_K16<Major::K> + i * NEXT_ROWS,
-                                      b + k_step * NEXT_K16<B_MAJOR>, slice > 0 || k_step > 0);
+        multiply_slice<AB, B_MAJOR>(acc, a, b, slice > 0);
         wgmma_commit();
         wgmma_wait<1>();  // the products of the slice before are done
         if (slice > 0) release(stage_before);
         stage_before = place.stage;
       }
-      if (T::TURNS > 1 && index + step < tiles)  // the other may multiply
-        named_barrier_arrive(MEETING + 1 - turn, CONSUMERS * WARPGROUP);
+      if (T::TURNS > 1 && index + step < tiles) {
+        // The other waits for later phases of the stages that C comes in: C has to be there.
+        RingPlace<STAGES> of_c = place;
+        for (int part = 0; part < c_stages; ++part, of_c.advance())
+          barrier_wait(&full[of_c.stage], of_c.parity);
+        named_barrier_arrive(MEETING + 1 - turn, CONSUMERS * WARPGROUP);  // the other may multiply
+      }
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
-      if (T::TURNS > 1) place.skip(slices);
+      if (g.beta != 0.0f) add_c();
+      if (T::TURNS > 1) place.skip(slices + c_stages);
 
       if constexpr (SPLIT > 1) {
         // The ring has served: it takes the sums of the pieces that the other block stores.
@@ -199,7 +234,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
             for (int quad = 0; quad < QUADS; ++quad)
               *left(piece, quad) = float4_at(sums_of(piece) + quad * 4);
-        cluster_sync();  // the other block's sums are there
+        cluster_sync();                                        // the other block's sums are there
+        const float factor = g.beta != 0.0f ? g.alpha : 1.0f;  // this block's sums have it already
 #pragma unroll
         for (int piece = 0; piece < T::PIECES; ++piece)
           if (piece / T::OWN == rank)
@@ -207,15 +243,13 @@ __global__ void __launch_bounds__(THREADS, 1)
             for (int quad = 0; quad < QUADS; ++quad) {
               const float4 other = load_float4_of(left(piece, quad), rank ^ 1);
               float* const sums = sums_of(piece) + quad * 4;
-              sums[0] += other.x, sums[1] += other.y, sums[2] += other.z, sums[3] += other.w;
+              sums[0] += factor * other.x, sums[1] += factor * other.y;
+              sums[2] += factor * other.z, sums[3] += factor * other.w;
             }
       }
 
       const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
-      if (g.beta == 0.0f)
-        store(tile, 0.0f);  // a literal: no branches, no loads of C
-      else
-        store(tile, g.beta);
+      store(tile, g.beta != 0.0f ? 1.0f : g.alpha);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }

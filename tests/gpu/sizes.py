@@ -140,17 +140,22 @@ def _longest(variant: Variant) -> list[Run]:
 def _refused_sizes(variant: Variant, fine: Size) -> Iterable[Case]:
     for at, dimension in enumerate("mnk"):
         multiple = variant.multiples[at]
-        if multiple > 2:  # one more than a multiple: the nearest that works is that multiple
+        if multiple <= 2:
+            continue
+        for more, nearest in ((1, 0), (multiple - 1, multiple)):  # beside this multiple, and beside the next
             wrong = [*fine]
-            wrong[at] += 1
-            words = f"{dimension} to be a multiple of {multiple}, not {wrong[at]}; the nearest that works is {fine[at]}"
+            wrong[at] += more
+            words = (
+                f"variant {variant.name} needs {dimension} to be a multiple of {multiple}, not {wrong[at]}; "
+                f"the nearest that works is {fine[at] + nearest}"
+            )
             yield Case(variant.name, _arguments((wrong[0], wrong[1], wrong[2])), words)
 
 
 def _refused_rows(variant: Variant, fine: Size) -> Iterable[Case]:
     for at, matrix in enumerate("abc"):
         option, width, multiple = f"--ld{matrix}", _widths(variant, fine)[at], variant.ld_multiples[at]
-        words = f"{option} {width - 1} is narrower than the matrix's {width} columns"
+        words = f"{option} {width - 1} is narrower than the matrix's {width} columns; use at least {width}"
         yield Case(variant.name, (*_arguments(fine), option, str(width - 1)), words)
         if multiple > 2 and width % multiple == 0:
             words = f"needs ld{matrix} to be a multiple of {multiple}, not {width + 1}"

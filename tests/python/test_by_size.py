@@ -21,9 +21,10 @@ WORST_MEAN_LOSS, LEAST_RATIO = 0.03, 0.85
 
 
 @cache
-def recorded():
-    """All timings of the step."""
-    return [json.loads(line) for line in RECORDS.read_text(encoding="utf-8").splitlines()]
+def recorded(beta=0.0):
+    """All timings of the step with this beta."""
+    rows = map(json.loads, RECORDS.read_text(encoding="utf-8").splitlines())
+    return [r for r in rows if r["beta"] == beta]
 
 
 @cache
@@ -95,3 +96,26 @@ def test_no_size_is_far_behind_the_best_library_call():
     assert set(HGEMM125.sizes) <= set(ratios)
     behind = {size: ratio for size, ratio in ratios.items() if ratio < LEAST_RATIO}
     assert not behind
+
+
+def test_with_the_old_c_the_mean_over_all_sizes_is_at_least_that_of_the_best_library_call():
+    ratios = {
+        (r["m"], r["n"], r["k"]): r["ratio"]
+        for r in recorded(0.5)
+        if r["default"] and r["baseline"] == BEST_LIBRARY and (r["m"], r["n"], r["k"]) in HGEMM125.sizes
+    }
+    assert len(ratios) >= 124
+    assert statistics.geometric_mean(ratios.values()) >= 1.0
+
+
+def test_few_rows_are_fastest_with_exchanged_operands():
+    """16 and 64 rows: the tile that has as many is the fastest of the step's, and close to the best library call."""
+    times, ratios = {}, {}
+    for r in recorded():
+        if r["m"] in (16, 64) and r["baseline"] == BEST_LIBRARY:
+            times.setdefault((r["m"], r["n"], r["k"]), {})[r["variant"]] = r["ms"]
+            ratios[r["m"], r["n"], r["k"], r["variant"]] = r["ratio"]
+    assert len(times) == 6
+    for (m, *size), of_size in times.items():
+        assert min({**of_size}, key=of_size.get) == f"rows_{m}"
+        assert ratios[m, *size, f"rows_{m}"] > 0.93

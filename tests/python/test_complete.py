@@ -21,7 +21,7 @@ def test_with_nothing_left_out_the_copy_counts_what_the_kernel_counts(step):
         elif record["variant"] == large or (record["default"] and not large):
             sizes.setdefault(size, {})["kernel"] = record["counts"]
     both = {size: counts for size, counts in sizes.items() if len(counts) == 2}
-    assert both, f"python tests/sim/counts.py build --update --only {step.name} records the variant complete"
+    assert both, f"python -m lab.counts build --update --only {step.name} records the variant complete"
     for size, counts in both.items():
         assert counts["copy"] == counts["kernel"], size
 

@@ -7,6 +7,8 @@ import resource
 import shutil
 import statistics
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,10 +37,16 @@ def run(program: Path, *arguments: object, **how) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment, **how)
 
 
-def variants(program: Path, folder: Path) -> list[dict]:
-    file = folder / "variants.jsonl"
-    assert run(program, "--list", "--json", file).returncode == 0
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+@cache
+def listed(program: Path) -> tuple[str, list[dict]]:
+    """What a step tells of its variants, as it prints and as it records it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "variants.jsonl"
+        done = run(program, "--list", "--json", file)
+        assert done.returncode == 0, done.stderr
+        return run(program, "--list").stdout, [
+            json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()
+        ]
 
 
 @pytest.fixture(params=LADDER, ids=lambda step: step.name)
@@ -85,7 +93,15 @@ def refused(program: Path, *arguments: object, **how) -> str:
         (["--size", "2147483648"], f"--size: '2147483648' {WHOLE}"),
         (["--size", "big"], f"--size: 'big' {WHOLE}"),
         (["--m", "64"], "--m, --n and --k go together; or use --size"),
-        (["--variant", "nope"], None),
+        (
+            ["--size", "64", "--lda", "63"],
+            "--lda 63 is narrower than the matrix's 64 columns; use at least 64",
+        ),
+        (
+            ["--size", "65536"],
+            "A would have 4294967296 elements; the kernels index with 32 bits, so at most 2147483647: "
+            "choose a smaller size",
+        ),
         (["--sweep", "cube"], "--sweep: 'cube' is not one of square, sgemm27, hgemm125, hgemm27" + HINT),
         (["--alpha", "nan"], "--alpha: 'nan' is not a finite number" + HINT),
         (["--rounds", "0"], "--rounds: '0' is not a whole number from 1 to 1000" + HINT),
@@ -109,58 +125,21 @@ def refused(program: Path, *arguments: object, **how) -> str:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_gets_one_line_and_exit_code_2(any_step, tmp_path, arguments, words):
-    said = refused(any_step, *arguments, cwd=tmp_path)
-    if words is None:
-        assert said.startswith("no variant is called nope; this step has: ")
-    else:
-        assert said == words
+    assert refused(any_step, *arguments, cwd=tmp_path) == words
     assert not list(tmp_path.iterdir()), "something was written"
 
 
-def test_unknown_variants_are_refused_with_the_names_of_the_others(step, tmp_path):
-    names = [variant["variant"] for variant in variants(step, tmp_path)]
-    assert refused(step, "--variant", "nope") == f"no variant is called nope; this step has: {' '.join(names)}"
+def test_an_unknown_variant_is_refused_with_the_names_of_the_others(any_step):
+    names = [variant["variant"] for variant in listed(any_step)[1]]
+    assert refused(any_step, "--variant", "nope") == f"no variant is called nope; this step has: {' '.join(names)}"
 
 
-def test_each_variant_refuses_what_it_cannot_do_and_names_the_nearest_size(step, tmp_path):
-    checked = 0
-    for variant in variants(step, tmp_path):
-        if variant.get("leaves_out"):  # refused in the simulator whatever the size
-            continue
-        works = [2 * edge for edge in variant["block"][:2]] + [8 * variant["block"][2]]
-        for at, dimension in enumerate("mnk"):
-            multiple = variant[f"multiple_{dimension}"]
-            if multiple <= 2:
-                continue
-            for off, nearest in ((1, works[at]), (multiple - 1, works[at] + multiple)):
-                size = list(works)
-                size[at] += off
-                said = refused(
-                    step, "--variant", variant["variant"], "--m", size[0], "--n", size[1], "--k", size[2], "--sim"
-                )
-                assert said == (
-                    f"variant {variant['variant']} needs {dimension} to be a multiple of {multiple}, "
-                    f"not {size[at]}; the nearest that works is {nearest}"
-                )
-                checked += 1
-    takes_any = all(v["multiple_m"] == v["multiple_n"] == v["multiple_k"] == 1 for v in variants(step, tmp_path))
-    assert checked or takes_any
-
-
-def test_leading_dimensions_narrower_than_a_matrix_are_refused(step, tmp_path):
-    default = variants(step, tmp_path)[0]
-    m, n = (2 * edge for edge in default["block"][:2])
-    k = 8 * default["block"][2]
-    for option, width in (("--lda", k), ("--ldb", k if default["layout"] == "TN" else n), ("--ldc", n)):
-        if width > 1:
-            said = refused(step, "--m", m, "--n", n, "--k", k, option, width - 1)
-            assert said == f"{option} {width - 1} is narrower than the matrix's {width} columns; use at least {width}"
-
-
-def test_matrices_beyond_32_bit_indices_are_refused(step):
-    said = refused(step, "--size", 65536)
-    assert said == (
-        "A would have 4294967296 elements; the kernels index with 32 bits, so at most 2147483647: choose a smaller size"
+def test_a_size_that_a_tile_does_not_divide_is_refused():
+    """How it is said; that each variant refuses what it has to, tests/gpu/sizes.py holds, in one process per step."""
+    program = executable(registry.find("03", LADDER))
+    default = listed(program)[1][0]["variant"]
+    assert refused(program, "--variant", default, "--m", 200, "--n", 256, "--k", 64) == (
+        f"variant {default} needs m to be a multiple of 32, not 200; the nearest that works is 192"
     )
 
 
@@ -213,10 +192,15 @@ def test_list_and_help_need_neither(alone):
 # ---- the list of variants
 
 
-def test_list_prints_what_the_json_says(step, tmp_path):
-    text = run(step, "--list").stdout
+KEYS = {"step", "variant", "default", "a", "acc", "c", "layout", "multiple_m", "multiple_n", "multiple_k", "covers"}
+
+
+def test_list_prints_and_records_each_variant(step):
+    text, variants = listed(step)
     assert text.splitlines()[0] == step.name
-    for variant in variants(step, tmp_path):
+    for variant in variants:
+        assert variant.keys() >= KEYS
+        assert variant["step"] == step.name
         assert re.search(
             rf"^  {variant['variant']} +{re.escape('*') if variant['default'] else ''}", text, re.MULTILINE
         )
@@ -224,13 +208,10 @@ def test_list_prints_what_the_json_says(step, tmp_path):
             assert f"covers {published}" in text
 
 
-def test_list_json_has_the_keys_that_others_read_and_merges(step, tmp_path):
-    keys = {"step", "variant", "default", "a", "acc", "c", "layout", "multiple_m", "multiple_n", "multiple_k", "covers"}
-    first, second = variants(step, tmp_path), variants(step, tmp_path)
-    assert first == second, "listing twice must not double the records"
-    for variant in first:
-        assert keys <= variant.keys()
-        assert variant["step"] == step.name
+def test_listing_twice_does_not_double_the_records(any_step, tmp_path):
+    for _ in range(2):
+        assert run(any_step, "--list", "--json", tmp_path / "variants.jsonl").returncode == 0
+    assert len((tmp_path / "variants.jsonl").read_text(encoding="utf-8").splitlines()) == len(listed(any_step)[1])
 
 
 # ---- in the simulator

@@ -1,7 +1,7 @@
 """Breaks the steps' kernels on purpose: the simulator has to catch each mistake by the check that is meant for it.
 
 Every mutant is a small change of one step's kernel.cu, or of a source in its folder also/, compiled like the step and
-run in the simulator: `python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught
+run in the simulator: `python -m tests.sim.mutants build`, and with `--only 10` those of one step. Prints what caught
 each. Mutants that need the same architecture are compiled together, as variants of one executable.
 """
 
@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from base.code import pattern, without_comments
+from base.paths import ROOT
+
 AT_A_TIME = 9  # mutants in one compilation: most of its time goes to headers, which they share
 STEPS = ROOT / "steps"
 EXPECTED = ROOT / "records" / "simulator"
@@ -66,7 +68,11 @@ DEEP = ("--m", "256", "--n", "256", "--k", "512")  # more slices than stages: ev
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: in which step, of what kind, which text it replaces, and what has to catch it."""
+    """One mistake: in which step, of what kind, which code it replaces, and what has to catch it.
+
+    The code is compared without comments, and however it is spaced. It stands once in its source; where it does not, it
+    is given with what is before or behind it, and what stands in «» is replaced.
+    """
 
     step: str
     kind: str
@@ -82,40 +88,49 @@ class Mutant:
         """The source that it changes."""
         return STEPS / self.step / f"{self.source}.cu"
 
-    def __str__(self) -> str:
-        return f"{self.step}: {self.kind}: {self.old.strip().splitlines()[0][:60]}"
+    def place(self, source: str) -> tuple[int, int]:
+        """Where it changes that source: begin and end. Raises LookupError where that is nowhere, or not one place."""
+        parts = [pattern(part) for part in re.split("[«»]", self.old)]
+        before, old, behind = parts if len(parts) == 3 else ("", *parts, "")
+        found = list(re.finditer(rf"{before}\s*({old})\s*{behind}", without_comments(source)))
+        if len(found) != 1:
+            raise LookupError(f"{self.step}/{self.source}.cu has {len(found)} places, not 1, with '{self.old}'")
+        return found[0].span(1)
 
+    def applied(self, source: str) -> str:
+        """The source with the mistake, without comments."""
+        begin, end = self.place(source)
+        code = without_comments(source)
+        return code[:begin] + self.new + code[end:]
 
-READ_BY_ALL = "__syncthreads();  // everyone has read the previous slice"
-COMPLETE = "__syncthreads();  // the slice is complete"
 
 MUTANTS = (
-    Mutant("03_smem_tiling", BARRIER, READ_BY_ALL, "//", RACE),
-    Mutant("03_smem_tiling", BARRIER, COMPLETE, "//", RACE),
-    Mutant("06_thread_tile_4x4", BARRIER, READ_BY_ALL, "//", RACE),
-    Mutant("08_conflict_free", BARRIER, COMPLETE, "//", RACE),
-    Mutant("09_double_buffer", BARRIER, "__syncthreads();  // the first slice is complete", "//", RACE),
-    Mutant("09_double_buffer", BARRIER, "__syncthreads();     // the next slice is complete", "//", RACE),
+    Mutant("03_smem_tiling", BARRIER, "«__syncthreads();» As[tile_row][tile_col] = a_copy;", "", RACE),
+    Mutant("03_smem_tiling", BARRIER, "= b_copy; «__syncthreads();»", "", RACE),
+    Mutant("06_thread_tile_4x4", BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE),
+    Mutant("08_conflict_free", BARRIER, "= b_copy; «__syncthreads();»", "", RACE),
+    Mutant("09_double_buffer", BARRIER, "store_slice(0); «__syncthreads();»", "", RACE),
+    Mutant("09_double_buffer", BARRIER, "store_slice(write); «__syncthreads();»", "", RACE),
     Mutant(
         "09_double_buffer",
         BARRIER,
-        "__syncthreads();  // everyone has read",
-        "//",
+        "«__syncthreads();» store_slice();",
+        "",
         RACE,
         "one_buffer_unroll8",
         source="also/one_buffer",
     ),
-    Mutant("10_cp_async", BARRIER, "__syncthreads();  // so have everyone's, and", "//", RACE),
-    Mutant("11_warp_tiling", BARRIER, "__syncthreads();  // so have everyone's, and", "//", RACE),
-    Mutant("13_half_double_buffer", BARRIER, "__syncthreads();     // so have everyone's, and", "//", RACE),
+    Mutant("10_cp_async", BARRIER, "__syncthreads();", "", RACE),
+    Mutant("11_warp_tiling", BARRIER, "«__syncthreads();» write = read;", "", RACE),
+    Mutant("13_half_double_buffer", BARRIER, "«__syncthreads();» if (left > 0) read ^= 1;", "", RACE),
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "", UNWAITED),
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
-    Mutant("10_cp_async", WAIT, "    cp_async_commit();", "", UNWAITED),
-    Mutant("11_warp_tiling", WAIT, "cp_async_wait<STAGES - 2>();  // this thread's copies of the next", "//", UNWAITED),
+    Mutant("10_cp_async", WAIT, "cp_async_commit();", "", UNWAITED),
+    Mutant("11_warp_tiling", WAIT, "if (k == BK - 1) { «cp_async_wait<STAGES - 2>();»", "", UNWAITED),
     Mutant(
-        "11_warp_tiling", WAIT, "cp_async_wait<STAGES - 2>();  // this thread's copies of the first", "//", UNWAITED
+        "11_warp_tiling", WAIT, "«cp_async_wait<STAGES - 2>();» __syncthreads(); load_fragments(0, 0);", "", UNWAITED
     ),
-    Mutant("13_half_double_buffer", WAIT, "cp_async_wait<0>();  // this thread's copies of the next", "//", UNWAITED),
+    Mutant("13_half_double_buffer", WAIT, "store_a(read ^ 1); «cp_async_wait<0>();»", "", UNWAITED),
     Mutant("01_naive", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
     Mutant("02_coalesced", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
     Mutant("03_smem_tiling", INDEX, "As[tile_row][k] *", "As[tile_row][k + 1] *", WRONG),
@@ -173,29 +188,31 @@ MUTANTS = (
     Mutant("09_double_buffer", SWAP, "write ^= 1;", "", RACE),
     Mutant("09_double_buffer", SWAP, "read = write;", "", RACE),
     Mutant("10_cp_async", SWAP, "read = read + 1 == STAGES ? 0 : read + 1;", "", RACE),
-    Mutant("10_cp_async", SWAP, "    write = read;\n", "", RACE),
-    Mutant("11_warp_tiling", SWAP, "        write = read;\n", "", RACE),
+    Mutant("10_cp_async", SWAP, "write = read;", "", RACE),
+    Mutant("11_warp_tiling", SWAP, "write = read;", "", RACE),
     Mutant("13_half_double_buffer", PAD, "row ^ (k / 8 * TURN)", "row", COUNTS, arguments=RECORDED),
     Mutant("13_half_double_buffer", SWAP, "if (left > 0) read ^= 1;", "", WRONG),
-    Mutant("15_wmma_tiled", BARRIER, "__syncthreads();  // the slice is complete", "//", RACE),
-    Mutant("16_wmma_async", BARRIER, "__syncthreads();     // so have everyone's", "//", RACE),
-    Mutant("16_wmma_async", BARRIER, "__syncthreads();  // everyone has read the last slice", "//", RACE),
-    Mutant("18_mma_naive", BARRIER, "__syncthreads();  // the slice is complete", "//", RACE),
-    Mutant("20_mma_warp_swizzle", BARRIER, "__syncthreads();  // the first slice is complete", "//", RACE),
-    Mutant("20_mma_warp_swizzle", BARRIER, "__syncthreads();  // so have everyone's", "//", RACE),
-    Mutant("21_mma_persistent", BARRIER, "__syncthreads();  // the first slice is complete", "//", RACE, "large"),
-    Mutant("21_mma_persistent", BARRIER, "__syncthreads();  // so have everyone's", "//", RACE, "large"),
-    Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();  // this thread's copies", "//", UNWAITED),
+    Mutant("15_wmma_tiled", BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE),
+    Mutant("16_wmma_async", BARRIER, "cp_async_wait<0>(); «__syncthreads();»", "", RACE),
+    Mutant("16_wmma_async", BARRIER, "«__syncthreads();» store_warp_tile(", "", RACE),
+    Mutant("18_mma_naive", BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE),
+    Mutant("20_mma_warp_swizzle", BARRIER, "«__syncthreads();» load_frags(0, 0);", "", RACE),
+    Mutant("20_mma_warp_swizzle", BARRIER, "«__syncthreads();» write = read;", "", RACE),
+    Mutant("21_mma_persistent", BARRIER, "«__syncthreads();» int read = 0", "", RACE, "large"),
+    Mutant("21_mma_persistent", BARRIER, "«__syncthreads();» write = read;", "", RACE, "large"),
+    Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();", "", UNWAITED),
     Mutant("17_wmma_stages", WAIT, "cp_async_wait<T::STAGES - 2>();", "cp_async_wait<T::STAGES - 1>();", UNWAITED),
     Mutant("19_mma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
     Mutant(
         "20_mma_warp_swizzle",
         WAIT,
-        "cp_async_wait<STAGES - 2>();  // this thread's",
-        "cp_async_wait<STAGES - 1>();  // this thread's",
+        "if (unit == T::UNITS - 1) { «cp_async_wait<STAGES - 2>();»",
+        "cp_async_wait<STAGES - 1>();",
         UNWAITED,
     ),
-    Mutant("21_mma_persistent", WAIT, "cp_async_wait<STAGES - 2>();  // this thread's", "//", UNWAITED, "large"),
+    Mutant(
+        "21_mma_persistent", WAIT, "if (unit == T::UNITS - 1) { «cp_async_wait<STAGES - 2>();»", "", UNWAITED, "large"
+    ),
     Mutant("14_wmma_naive", FRAGMENT, "a_frag, a, g.lda", "a_frag, a + g.lda, g.lda", OUTSIDE),
     Mutant("15_wmma_tiled", FRAGMENT, "As + (warp_row + i * MMA)", "As + (warp_row + i * MMA + 1)", WRONG),
     Mutant("17_wmma_stages", FRAGMENT, "As + i * MMA *", "As + i * (MMA + 1) *", WRONG),
@@ -241,11 +258,11 @@ MUTANTS = (
     Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
     Mutant("18_mma_naive", PAD, "PITCH = COLS + PAD", "PITCH = COLS", COUNTS, arguments=RECORDED),
     Mutant("20_mma_warp_swizzle", PAD, "(chunk ^ (row % 8))", "chunk", COUNTS, arguments=RECORDED),
-    Mutant("16_wmma_async", SWAP, "    read = T::SLICE - read;\n", "", RACE),
-    Mutant("17_wmma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
-    Mutant("19_mma_stages", SWAP, "    write = read;\n", "", RACE, arguments=DEEP),
-    Mutant("20_mma_warp_swizzle", SWAP, "        write = read;\n", "", RACE, arguments=DEEP),
-    Mutant("21_mma_persistent", SWAP, "          write = read;\n", "", RACE, "large", DEEP),
+    Mutant("16_wmma_async", SWAP, "read = T::SLICE - read;", "", RACE),
+    Mutant("17_wmma_stages", SWAP, "write = read;", "", RACE, arguments=DEEP),
+    Mutant("19_mma_stages", SWAP, "write = read;", "", RACE, arguments=DEEP),
+    Mutant("20_mma_warp_swizzle", SWAP, "write = read;", "", RACE, arguments=DEEP),
+    Mutant("21_mma_persistent", SWAP, "write = read;", "", RACE, "large", DEEP),
     Mutant("21_mma_persistent", INDEX, "tile_to_copy += gridDim.x;", "", WRONG, "small", TILES),
     Mutant(
         "21_mma_persistent",
@@ -257,30 +274,37 @@ MUTANTS = (
         TILES,
     ),
     Mutant("21_mma_persistent", INDEX, "load_frags(0, read);", "load_frags(0, 0);", WRONG, "small", TILES),
-    Mutant("22_tma", WAIT, "        wait_for(slice + 1);\n", "", UNWAITED, arguments=DEEP),
-    Mutant(
-        "22_tma", BARRIER, "__syncthreads();  // everyone has read the last of this slice", "//", RACE, arguments=DEEP
-    ),
+    Mutant("22_tma", WAIT, "wait_for(slice + 1);", "", UNWAITED, arguments=DEEP),
+    Mutant("22_tma", BARRIER, "«__syncthreads();» wait_for(slice + 1);", "", RACE, arguments=DEEP),
     Mutant("22_tma", BYTES, "&full[stage], STAGE_BYTES)", "&full[stage], STAGE_BYTES - A_BYTES)", TRANSACTIONS),
-    Mutant("23_wgmma", FENCE, "    wgmma_fence();", "    //", PRODUCT_FENCE, arguments=DEEP),
-    Mutant("23_wgmma", WAIT, "  wgmma_wait<0>();", "  //", PRODUCT, arguments=DEEP),
-    Mutant("23_wgmma", WAIT, "    wgmma_wait<1>();", "    //", UNWAITED, arguments=DEEP),
+    Mutant("23_wgmma", FENCE, "wgmma_fence();", "", PRODUCT_FENCE, arguments=DEEP),
+    Mutant("23_wgmma", WAIT, "wgmma_wait<0>();", "", PRODUCT, arguments=DEEP),
+    Mutant("23_wgmma", WAIT, "wgmma_wait<1>();", "", UNWAITED, arguments=DEEP),
     Mutant("24_warp_specialised", PHASE, "slice / STAGES % 2 ^ 1", "slice / STAGES % 2", PARITY, arguments=DEEP),
     Mutant(
         "24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP
     ),
-    Mutant("25_overlapped_store", FENCE, "        fence_for_async_reads();", "        //", PROXY),
+    Mutant("25_overlapped_store", FENCE, "fence_for_async_reads();", "", PROXY),
     Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT),
-    Mutant("26_clusters", FENCE, "          fence_for_async_reads();", "          //", PROXY),
+    Mutant("26_clusters", FENCE, "fence_for_async_reads();", "", PROXY),
     Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", RACE, arguments=DEEP),
-    Mutant("26_clusters", BARRIER, "  cluster_sync();  // the other block", "  //", EXITED),
-    Mutant("27_by_size", FENCE, "        fence_for_async_reads();", "        //", PROXY, "large"),
-    Mutant("27_by_size", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "large", RAGGED),
+    Mutant("26_clusters", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED),
+    Mutant("27_by_size", FENCE, "fence_for_async_reads();", "", PROXY, "stream_k", source="also/stream_k"),
+    Mutant(
+        "27_by_size",
+        GUARD,
+        "g.n % 8 != 0 && col + ROW > g.n;",
+        "false;",
+        WRONG,
+        "stream_k",
+        RAGGED,
+        "also/stream_k",
+    ),
     Mutant(
         "27_by_size",
         BARRIER,
-        "        named_barrier_sync(MEETING, CONSUMERS",
-        "        (void)(1, CONSUMERS",
+        "named_barrier_sync(MEETING, CONSUMERS",
+        "(void)(1, CONSUMERS",
         RACE,
         "split",
     ),
@@ -293,9 +317,9 @@ MUTANTS = (
         "turns",
         TURNS,
     ),
-    Mutant("27_by_size", PHASE, "      if (T::TURNS > 1) place.skip(slices);", "", UNWAITED, "turns", MORE_TURNS),
+    Mutant("27_by_size", PHASE, "if (T::TURNS > 1) place.skip(slices + c_stages);", "", UNWAITED, "turns", MORE_TURNS),
     Mutant("27_by_size", INDEX, "left(piece, quad), rank ^ 1)", "left(piece, quad), rank)", WRONG, "split"),
-    Mutant("27_by_size", BARRIER, "  if (SPLIT > 1) cluster_sync();  // the other block may", "  //", EXITED, "split"),
+    Mutant("27_by_size", BARRIER, "tma_store_wait_read<0>(); } «if (SPLIT > 1) cluster_sync();»", "", EXITED, "split"),
     Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
     Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
     Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
@@ -343,10 +367,10 @@ def together(mutants: Sequence[Mutant]) -> str:
     includes: dict[str, None] = {}
     parts, table = [], []
     for number, mutant in enumerate(mutants):
-        text = mutant.file.read_text(encoding="utf-8")
+        text = mutant.applied(mutant.file.read_text(encoding="utf-8"))
         includes.update(dict.fromkeys(re.findall(r"^#include .*$", text, re.MULTILINE)))
         bare = re.sub(r"^(?:#include |const Also added\().*$", "", text, flags=re.MULTILINE)
-        changed = only_variant(bare.replace(mutant.old, mutant.new), mutant.variant)
+        changed = only_variant(bare, mutant.variant)
         parts.append(f"namespace mutant_{number} {{\n{changed}\n}}")
         table.append(f'  add("mutant_{number}", mutant_{number}::variants());')
     add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
@@ -421,9 +445,14 @@ def _as_recorded(record: dict, mutant: Mutant) -> bool:
 
 def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[str], str]]:
     """What catches each of some mutants of one architecture, or why that is not known."""
-    absent = [mutant for mutant in mutants if mutant.old not in mutant.file.read_text(encoding="utf-8")]
-    found = [(mutant, set(), f"no '{mutant.old}' in the source") for mutant in absent]
-    mutants = [mutant for mutant in mutants if mutant not in absent]
+    found, there = [], []
+    for mutant in mutants:
+        try:
+            mutant.place(mutant.file.read_text(encoding="utf-8"))
+            there.append(mutant)
+        except LookupError as problem:
+            found.append((mutant, set(), str(problem)))
+    mutants = there
     with tempfile.TemporaryDirectory() as folder:
         try:
             executable = build.make(mutants, Path(folder)) if mutants else Path()

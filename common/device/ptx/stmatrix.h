@@ -13,3 +13,10 @@ __device__ __forceinline__ void stmatrix_x4(uint32_t shared_row, const uint32_t 
                "r"(registers[0]), "r"(registers[1]), "r"(registers[2]), "r"(registers[3])
                : "memory");
 }
+
+/// The same of the transposed matrices: lane l holds rows 2 * (l % 4) and the next of column l / 4.
+__device__ __forceinline__ void stmatrix_x4_trans(uint32_t shared_row, const uint32_t (&registers)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\n" ::"r"(shared_row),
+               "r"(registers[0]), "r"(registers[1]), "r"(registers[2]), "r"(registers[3])
+               : "memory");
+}

@@ -35,6 +35,11 @@ __device__ __forceinline__ void tma_load_multicast(void* shared, const CUtensorM
       : "memory");
 }
 
+/// Asks for the box at (x, y) to be brought to L2, for a tma_load that comes later. Nothing waits for it.
+__device__ __forceinline__ void tma_prefetch(const CUtensorMap& map, int x, int y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];\n" ::"l"(&map), "r"(x), "r"(y) : "memory");
+}
+
 /// Starts to store the box at (x, y) from shared memory. Rows outside the matrix are left out, and columns in chunks of
 /// 16 bytes: the matrix's columns should be a multiple of that, or the rest of the last chunk is written, too. Belongs
 /// to the group that this thread commits next.
@@ -56,5 +61,11 @@ __device__ __forceinline__ void tma_store_wait_read() {
 /// Makes what this thread has written to shared memory visible to TMA and wgmma, which read it by a path of their own
 /// (the async proxy).
 __device__ __forceinline__ void fence_for_async_reads() {
+  asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
+}
+
+/// Makes what this thread has read of shared memory be read before TMA writes there, once another thread is told to
+/// start that copy. An arrival at a barrier does not do it: it may overtake a load that is still under way.
+__device__ __forceinline__ void fence_before_async_writes() {
   asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/arithmetic/comparison.h"
+#include "core/base/host.h"
 #include "core/warp/forms.h"
 
 namespace sim {
@@ -27,7 +28,7 @@ T larger(T a, T b) {
 }
 
 /// The loop that a GEMM spends its time in: with the host's own fused multiply-add where it has one.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
+WITH_THE_HOSTS_VECTORS
 void fma_warp(f32* d, const f32* a, const f32* b, const f32* c) {
   const f32 nan = std::bit_cast<f32>(0x7fffffffu);
 #pragma GCC ivdep

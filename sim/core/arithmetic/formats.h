@@ -1,11 +1,11 @@
 /// The vectors in which tiles are widened and rounded, and the formats of their factors.
 #pragma once
 
+#include "core/base/host.h"
 #include "core/base/types.h"
 
 // Vectors are passed between functions that are inlined, so that how they would be passed does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
-#define WITH_THE_HOSTS_VECTORS [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 
 namespace sim::tensor {
 

@@ -1,6 +1,7 @@
 /// Control flow, barriers, and what the lanes of a warp tell each other (PTX ISA 9.7.9.6, 9.7.12, 9.7.13).
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "core/control/members.h"
 #include "core/machine/barrier.h"
@@ -82,8 +83,11 @@ void build_sleep(Builder& builder) {
   builder.source(builder.operands()[0], ptx::Width::b32);
 }
 
-/// Data are coherent anyway: a fence only orders, for the race detector.
+/// A fence orders: on the host for blocks that other cores run, and for the race detector.
 void fence(Warp& warp, const Instruction&) {
+#if !defined(__SANITIZE_THREAD__)  // it knows no fences; strong accesses acquire and release by themselves
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
   if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting());
 }
 

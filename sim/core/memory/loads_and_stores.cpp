@@ -1,5 +1,6 @@
 /// Loads, stores and address conversions (PTX ISA 9.7.9.8 to 9.7.9.13).
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "core/memory/lanes.h"
@@ -55,6 +56,41 @@ void store(Warp& warp, const Access& instruction) {
   });
 }
 
+/// Strong accesses are atomic on the host as well: another core may be running the block that writes what this one
+/// waits for, and what it wrote before has to be seen. Loads acquire and stores release, as the strongest of them do.
+template <class M, class R>
+void load_strong(Warp& warp, const Access& instruction) {
+  access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
+    for (uint32_t element = 0; element < instruction.count; ++element) {
+      R* const to = warp.lanes<R>(instruction.registers[element]);
+      for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
+        M& cell = *reinterpret_cast<M*>(bytes.at(lanes, lane) + element * sizeof(M));
+        to[lane] = static_cast<R>(std::atomic_ref<M>(cell).load(std::memory_order_acquire));
+      });
+    }
+  });
+}
+
+template <class M, class R>
+void store_strong(Warp& warp, const Access& instruction) {
+  access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
+    for (uint32_t element = 0; element < instruction.count; ++element) {
+      const R* const from = warp.lanes<const R>(instruction.registers[element]);
+      for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
+        M& cell = *reinterpret_cast<M*>(bytes.at(lanes, lane) + element * sizeof(M));
+        std::atomic_ref<M>(cell).store(static_cast<M>(from[lane]), std::memory_order_release);
+      });
+    }
+  });
+}
+
+/// The handler of a load or store of elements M from or to registers R.
+template <class M, class R>
+Handler handler(bool is_store, bool strong) {
+  if (strong) return is_store ? Handler{handle<store_strong<M, R>>} : Handler{handle<load_strong<M, R>>};
+  return is_store ? Handler{handle<store<M, R>>} : Handler{handle<load<M, R>>};
+}
+
 /// Parameters are the same for every lane: the usual load of one needs no addresses.
 template <class R>
 void load_parameter(Warp& warp, const Access& instruction) {
@@ -101,14 +137,15 @@ void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operan
 
   const auto pick = [&](auto memory) -> Handler {
     using M = decltype(memory);
+    const bool strong = made.order != Order::weak;
     switch (width) {
       case ptx::Width::b16:
-        if constexpr (sizeof(M) <= 2) return is_store ? handle<store<M, u16>> : handle<load<M, u16>>;
+        if constexpr (sizeof(M) <= 2) return handler<M, u16>(is_store, strong);
         break;
       case ptx::Width::b32:
-        if constexpr (sizeof(M) <= 4) return is_store ? handle<store<M, u32>> : handle<load<M, u32>>;
+        if constexpr (sizeof(M) <= 4) return handler<M, u32>(is_store, strong);
         break;
-      case ptx::Width::b64: return is_store ? handle<store<M, u64>> : handle<load<M, u64>>;
+      case ptx::Width::b64: return handler<M, u64>(is_store, strong);
       default: break;
     }
     builder.refuse("a register of the wrong width");

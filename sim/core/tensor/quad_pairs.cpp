@@ -12,6 +12,7 @@
 
 #include "core/arithmetic/floating.h"
 #include "core/arithmetic/half.h"
+#include "core/machine/block.h"
 #include "core/tensor/tensor.h"
 #include "core/warp/decode.h"
 #include "core/warp/forms.h"

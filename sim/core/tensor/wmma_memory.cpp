@@ -265,7 +265,13 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
       for (uint32_t i = 0; i < request.count; ++i) {
         auto* const to = warp.lanes<std::byte>(of_request[i]);
         if (request.has_lines)
-          for (uint32_t lane = 0; lane < warp_size; lane += 4) std::memcpy(to + 4 * lane, at(lane), 16);
+          for (uint32_t lane = 0; lane < warp_size; lane += 4) {
+            // Lanes that may not go on, beyond an array's end, are no longer in the mask.
+            if ((lanes.mask >> lane & 15) == 15)
+              std::memcpy(to + 4 * lane, at(lane), 16);
+            else
+              for_lanes(lanes.mask & 15u << lane, [&](uint32_t one) { std::memcpy(to + 4 * one, at(one), 4); });
+          }
         else if (request.bytes == 1)
           for_lanes(lanes.mask, [&](uint32_t lane) { to[4 * lane + request.byte] = *at(lane); });
         else if (request.width == 8)

@@ -32,6 +32,8 @@ constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int PIECES = 4, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, so many per consumer
+constexpr int AT_ONCE = 2;  // pieces per consumer of the old C that a stage of the ring holds
+constexpr int AHEAD = 8;    // slices before a tile's last, when L2 is asked for its old C
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
 constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
 static_assert(BK == ROW, "a row of A's box is a slice of K");
@@ -107,6 +109,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         if constexpr (!Parts::LOAD_A || !Parts::LOAD_B) --to_fill;
         char* const to = As + place.stage * STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
+        if (Parts::BETA && g.beta != 0.0f && k == max(0, slices - AHEAD) * BK)
+          for (int i = 0; i < CONSUMERS * PIECES; ++i)
+            tma_prefetch(c_map, tile.y * BN + i % PIECES * ROW, tile.x * BM + i / PIECES * MMA_M);
         // The consumers have read what this stage held.
         barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(landed, load_a * A_BYTES + load_b * B_BYTES);
@@ -116,6 +121,17 @@ __global__ void __launch_bounds__(THREADS, 1)
           for (int col = 0; col < BN; col += ROW)
             tma_load(to + A_BYTES + col * BK * 2, b_map, tile.y * BN + col, from, landed);
       }
+      if constexpr (Parts::BETA)  // the old C comes through the ring behind the slices
+        for (int piece = 0; piece < PIECES && g.beta != 0.0f; piece += AT_ONCE, place.advance()) {
+          char* const to = As + place.stage * STAGE_BYTES;
+          Barrier* const landed = &full[place.stage];
+          barrier_wait(&empty[place.stage], place.parity ^ 1);
+          barrier_arrive_expect(landed, CONSUMERS * AT_ONCE * PIECE_BYTES);
+#pragma unroll
+          for (int i = 0; i < CONSUMERS * AT_ONCE; ++i)
+            tma_load(to + i * PIECE_BYTES, c_map, tile.y * BN + (piece + i % AT_ONCE) * ROW,
+                     tile.x * BM + i / AT_ONCE * MMA_M, landed);
+        }
     }
   } else {
     take_registers<CONSUMER_REGISTERS>();
@@ -128,22 +144,32 @@ __global__ void __launch_bounds__(THREADS, 1)
     // Not known to be true when the kernel is compiled: the sums have to be computed.
     const bool stages_sums = Parts::STAGE_SUMS || g.m < 0, stores = Parts::STORE || g.m < 0;
     float acc[BN / 2];  // 64×BN of the warpgroup, 16×BN of a warp
-    const auto store = [&](int index, float beta) {
+    const auto add_c = [&] {
+#pragma unroll
+      for (int piece = 0; piece < PIECES; piece += AT_ONCE, place.advance()) {
+        barrier_wait(&full[place.stage], place.parity);
+        const char* const box = As + place.stage * STAGE_BYTES + warpgroup * AT_ONCE * PIECE_BYTES;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i)
+          add_old_c<AB>(acc + (piece + i) * ROW / 2, box + i * PIECE_BYTES, g.alpha, g.beta);
+        fence_before_async_writes();  // this lane has read what the engine will overwrite
+        __syncwarp();                 // all lanes have
+        release(place.stage);
+      }
+    };
+    const auto store = [&](int index, float alpha) {
       const int2 tile = tile_in_bands(index, tile_rows, tile_cols, band_rows);
-      const int row = tile.x * BM + warpgroup * MMA_M, warp_row = row + warp % 4 * 16;
 #pragma unroll
       for (int piece = 0; piece < PIECES; ++piece) {
-        const int col = tile.y * BN + piece * ROW;
         char* const box = Cs + piece * PIECE_BYTES;
         if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read this piece
         named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
-        if (stages_sums)
-          stage_sums<AB>(box, acc + piece * ROW / 2, g.alpha, beta,
-                         {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+        if (stages_sums) stage_sums<AB>(box, acc + piece * ROW / 2, alpha);
         fence_for_async_reads();                       // the engine will see what this thread wrote
         named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
         if (first_thread) {
-          if (stores) tma_store(c_map, col, row, box);
+          if (stores)
+            tma_store(c_map, tile.y * BN + piece * ROW, tile.x * BM + warpgroup * MMA_M, box);
           tma_store_commit();
         }
       }
@@ -177,10 +203,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (float& sum : acc) sum += 1.0f;  // other sums for each tile, to be converted anew
       release(stage_before);
 
-      if (!Parts::BETA || g.beta == 0.0f)
-        store(index, 0.0f);  // a literal: no branches, no loads of C
-      else
-        store(index, g.beta);
+      const bool adds_c = Parts::BETA && g.beta != 0.0f;
+      if (adds_c) add_c();
+      store(index, adds_c ? 1.0f : g.alpha);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }

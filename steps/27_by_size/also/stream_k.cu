@@ -63,6 +63,9 @@ struct Tile {
   static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
   static constexpr int SMEM_BYTES = RING_BYTES + CONSUMERS * ROOM * PIECE_BYTES;
   static constexpr int QUADS = MMAS_M * BN / 2 / 4;  // of four sums, per thread
+  // Stages that bring the old C, and pieces of it per consumer in one.
+  static constexpr int C_STAGES = 2, AT_ONCE = PIECES / C_STAGES;
+  static_assert(PIECES % C_STAGES == 0 && CONSUMERS * AT_ONCE * PIECE_BYTES <= STAGE_BYTES);
   static_assert(BM * BN <= MOST_SUMS);
 };
 
@@ -160,6 +163,21 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int col = 0; col < BN; col += ROW)
           tma_load(to + T::A_BYTES + col * BK * 2, b_map, tile.y * BN + col, k, landed);
       }
+      // The old C comes through the ring, for the block that finishes the tile.
+      const int c_stages = g.beta != 0.0f && part.first == 0 ? T::C_STAGES : 0;
+      for (int c_part = 0; c_part < c_stages; ++c_part, place.advance()) {
+        char* const to = As + place.stage * T::STAGE_BYTES;
+        Barrier* const landed = &full[place.stage];
+        barrier_wait(&empty[place.stage], place.parity ^ 1);
+        barrier_arrive_expect(landed, CONSUMERS * T::AT_ONCE * PIECE_BYTES);
+#pragma unroll
+        for (int i = 0; i < CONSUMERS * T::AT_ONCE; ++i) {
+          const int piece = c_part * T::AT_ONCE + i % T::AT_ONCE;
+          tma_load(to + i * PIECE_BYTES, c_map, tile.y * BN + piece % (BN / ROW) * ROW,
+                   (tile.x * CONSUMERS + i / T::AT_ONCE) * T::WM + piece / (BN / ROW) * MMA_M,
+                   landed);
+        }
+      }
     }
   } else {
     take_registers<CONSUMER_REGISTERS>();
@@ -173,16 +191,29 @@ __global__ void __launch_bounds__(THREADS, 1)
     const auto sums_of = [&](int piece) {  // 32 per thread
       return acc[piece / (BN / ROW)] + piece % (BN / ROW) * (ROW / 2);
     };
-    const auto store = [&](int2 tile, float beta) {
+    const auto add_c = [&] {
+#pragma unroll
+      for (int c_part = 0; c_part < T::C_STAGES; ++c_part, place.advance()) {
+        barrier_wait(&full[place.stage], place.parity);
+        const char* const boxes =
+            As + place.stage * T::STAGE_BYTES + warpgroup * T::AT_ONCE * PIECE_BYTES;
+#pragma unroll
+        for (int i = 0; i < T::AT_ONCE; ++i)
+          add_old_c<AB>(sums_of(c_part * T::AT_ONCE + i), boxes + i * PIECE_BYTES, g.alpha, g.beta);
+        fence_before_async_writes();  // this lane has read what the engine will overwrite
+        __syncwarp();                 // all lanes have
+        release(place.stage);
+      }
+    };
+    const auto store = [&](int2 tile, float alpha) {
 #pragma unroll
       for (int piece = 0; piece < T::PIECES; ++piece) {
         const int row = (tile.x * CONSUMERS + warpgroup) * T::WM + piece / (BN / ROW) * MMA_M;
-        const int warp_row = row + warp % 4 * 16, col = tile.y * BN + piece % (BN / ROW) * ROW;
+        const int col = tile.y * BN + piece % (BN / ROW) * ROW;
         char* const box = Cs + piece % T::ROOM * PIECE_BYTES;
         if (first_thread) tma_store_wait_read<T::ROOM - 1>();  // the engine has read this piece
         named_barrier_sync(1 + warpgroup, WARPGROUP);          // so the piece may be written
-        stage_sums<AB>(box, sums_of(piece), g.alpha, beta,
-                       {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+        stage_sums<AB>(box, sums_of(piece), alpha);
         fence_for_async_reads();                       // the engine will see what this thread wrote
         named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
         const bool clipped_in_a_chunk = g.n % 8 != 0 && col + ROW > g.n;
@@ -245,10 +276,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
       }
       const int2 tile = tile_in_bands(part.tile, tile_rows, tile_cols, band_rows);
-      if (g.beta == 0.0f)
-        store(tile, 0.0f);  // a literal: no branches, no loads of C
-      else
-        store(tile, g.beta);
+      if (g.beta != 0.0f) add_c();
+      store(tile, g.beta != 0.0f ? 1.0f : g.alpha);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }

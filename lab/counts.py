@@ -1,7 +1,7 @@
 """Counts every variant of every step in the simulator, and compares with what is recorded in records/simulator.
 
-    python tests/sim/counts.py build            compare
-    python tests/sim/counts.py build --update   record anew
+    python -m lab.counts build            compare
+    python -m lab.counts build --update   record anew
 
 A difference is a change of the kernel, of the compiler or of the simulator: look at it, then record anew. Instructions
 are compared only with the compiler that they were recorded with; what happens to memory, always.
@@ -15,14 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
 from base.build import variants
+from base.paths import DATA
 from records import read
 from records.files import Record, write
 
-RECORDED = ROOT / "records" / "simulator"
+RECORDED = DATA / "simulator"
 SIZES = (("--size", "256"), ("--m", "256", "--n", "512", "--k", "96"))
 SIZES_K = 96
 DEEPER = ("--m", "256", "--n", "512", "--k", "128")  # of the variants whose slices of K do not divide 96
