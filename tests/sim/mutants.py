@@ -322,6 +322,17 @@ MUTANTS = (
     Mutant("27_by_size", BARRIER, "tma_store_wait_read<0>(); } «if (SPLIT > 1) cluster_sync();»", "", EXITED, "split"),
     Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
     Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
+    Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
+    Mutant(
+        "31_eight_bits",
+        WAIT,
+        "Cs + piece * PIECE_BYTES",
+        "Cs + piece % 2 * PIECE_BYTES",
+        UNWAITED,
+        "promoted",
+        source="also/promoted",
+    ),
 )
 
 
