@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from records import REFERENCE_GPU, Record, Records, metrics
+from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, metrics
 
 from . import bounds_charts, count_charts, gpu_tables, latencies, traffic
 from .course import Course, Step
@@ -126,6 +126,13 @@ class _Teller:
             if bound is None:
                 raise UnknownFigure(f"step {step.number:02d} has no {quantity}")
             return bound, None
+        if quantity == "best":  # percent of the best library call
+            rows = [r for r in self.records.of_step(self.gpu, step.name) if r.get("baseline") == BEST_LIBRARY]
+            rows = [r for r in rows if not r.get("options") and r["m"] == r["n"] == r["k"] == size]
+            rows = [r for r in rows if (r["variant"] == variant if variant else r["default"])]
+            if not rows:
+                raise UnknownFigure(f"no best library call beside {step.name} {variant or ''} at {size}³")
+            return 100 * rows[0]["ratio"], 0
         record = self._timing(kind, step, variant, size)
         if kind == "cutlass" and quantity == "faster":
             return 100 * record["ratio"] - 100, 0
@@ -173,6 +180,7 @@ class _Teller:
             "share": lambda: (100 * record["ratio"], 0),
             "library": lambda: (record["baseline_tflops"], None),
             "of-peak": lambda: (100 * speed / self._peak(step), 0),
+            "error": lambda: (100 * record["error"], 2),  # percent: the norm of C's error by that of C
             "watts": lambda: (record["power_w"], 0),
             "mhz": lambda: (record["sm_mhz"], 0),
         }

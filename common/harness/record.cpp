@@ -74,7 +74,7 @@ ordered_json identity_record(const std::string& step, const Variant& variant, bo
                          {"n", shape.n},
                          {"k", shape.k},
                          {"a", name_of(variant.ab)},
-                         {"b", name_of(variant.ab)},
+                         {"b", name_of(variant.b)},
                          {"acc", name_of(variant.acc)},
                          {"c", name_of(variant.out)},
                          {"layout", variant.b_transposed ? "TN" : "NN"},
