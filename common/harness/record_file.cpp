@@ -37,6 +37,7 @@ constexpr std::array IDENTITY = {"step",
                                  "way",
                                  "product",
                                  "gpus",
+                                 "data",
                                  "chunks",
                                  "nccl_blocks"};
 
