@@ -1,7 +1,7 @@
 """`python -m lab.hit_rate 20`: how often the L2 cache had what was asked of it, at each block-swizzle stride.
 
 Starts the default variant once per size under Nsight Compute, a launch for each stride, and puts the share of sectors
-found in L2 among the records of plots/data/<gpu>/profile.jsonl, for the chart of TFLOPS over the stride. The cache is
+found in L2 among the records of records/<gpu>/profile.jsonl, for the chart of TFLOPS over the stride. The cache is
 emptied before every launch, as ncu does unless told otherwise.
 """
 
@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 from lab import profile_records
-from lab.ncu import L2_HITS, Failed, launches, profiled
-from lab.record_files import Record
+from lab.ncu import Failed, launches, profiled
+from records import Record
+from records.metrics import L2_HITS
 
 STRIDES = (512, 1024, 2048, 4096, 8192)
 

@@ -1,7 +1,7 @@
 """Counts the instructions of each kernel's inner loop: `python -m lab.instruction_mix [STEP …]`.
 
 From each built step it takes the PTX and, for one architecture, the SASS; a step built without machine code for it is
-compiled by ptxas first. Writes plots/data/instruction_mix/<step>.jsonl. Needs cuobjdump and ptxas of the CUDA Toolkit.
+compiled by ptxas first. Writes records/instruction_mix/<step>.jsonl. Needs cuobjdump and ptxas of the CUDA Toolkit.
 """
 
 import argparse
@@ -13,12 +13,13 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab import disassembly, record_files
-from lab.record_files import Record
-from lab.variant_kernels import launched, step_fingerprint
-from tools import build, process, registry
-from tools.errors import UserError
-from tools.paths import BUILD, DATA, ROOT
+from base import build, process, registry
+from base.errors import UserError
+from base.paths import BUILD, DATA, ROOT
+from lab import disassembly
+from lab.variant_kernels import launched
+from records import Record, files
+from records.sources import step_fingerprint
 
 # By hand, for the default variants: FMAs and shared loads a thread makes per k, and the depth of its slice.
 BY_HAND = {
@@ -145,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
         ladder = registry.steps()
         for step in [registry.find(name, ladder) for name in asked.steps] or ladder:
             records = measure(step, asked.build.resolve(), asked.arch)
-            record_files.write(asked.out / f"{step.name}.jsonl", records)
+            files.write(asked.out / f"{step.name}.jsonl", records)
             print(f"{step.name}: {len(records)} records", flush=True)
     except UserError as error:
         print(error, file=sys.stderr)

@@ -1,27 +1,22 @@
 """`python -m lab.l2_traffic 25 26`: what a step's blocks received by TMA, and what crossed from L2 for that.
 
 Starts the default variant (or --variant) once per size under Nsight Compute and puts what it counted among the records of
-plots/data/<gpu>/profile.jsonl, for the table of step 26. Needs a GPU with a request coalescer in front of L2 (H100, H200).
+records/<gpu>/profile.jsonl, for the table of step 26. Needs a GPU with a request coalescer in front of L2 (H100, H200).
 """
 
 import sys
 from pathlib import Path
 
 from lab import profile_records
-from lab.ncu import COALESCER_RATIO, COALESCER_SECTORS, DRAM_READ, TMA_RECEIVED, launches, profiled
-from lab.record_files import Record
-
-MULTICAST = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_multicast.sum"  # of the bytes, those shared
-# The coalescer's ratio without multicast, and by multicast:
-MERGED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.ratio"
-SHARED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.ratio"
-METRICS = (TMA_RECEIVED, MULTICAST, COALESCER_SECTORS, COALESCER_RATIO, MERGED, SHARED, DRAM_READ)
+from lab.ncu import launches, profiled
+from records import Record
+from records.metrics import L2_TRAFFIC
 
 
 def records(output: str, step: str) -> list[Record]:
     """One record per metric and launch, from what a step and ncu printed; the launches are of square products."""
     found = []
-    for match, launch in launches(output, METRICS, step):
+    for match, launch in launches(output, L2_TRAFFIC, step):
         of = {"step": step, "variant": match["variant"], **dict.fromkeys("mnk", int(match["m"]))}
         found += [
             {**of, "metric": metric, "value": int(value) if value.is_integer() else value}
@@ -34,7 +29,7 @@ def counted(step: Path, size: int, variant: str | None, ncu: str, limit: float) 
     """What is counted of one launch. The caches stay as they are: in a long series they are warm as well."""
     warm = ("--cache-control", "none")
     work = ["--size", size, *(["--variant", variant] if variant else [])]
-    return records(profiled(step, profile_records.KERNELS, work, ncu, METRICS, limit, warm), step.name)
+    return records(profiled(step, profile_records.KERNELS, work, ncu, L2_TRAFFIC, limit, warm), step.name)
 
 
 def main() -> int:

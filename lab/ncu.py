@@ -7,14 +7,6 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-# Metrics that more than one of our programs asks for.
-L2_HITS = "lts__t_sector_hit_rate.pct"
-TMA_RECEIVED = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum"  # bytes, in all SMs
-COALESCER_SECTORS = "lrc__lrc2xbar_sectors_op_read.sum"  # that crossed from L2
-COALESCER_RATIO = "lrc__average_xbar2gpc_sectors_op_read.ratio"  # sectors delivered per sector that crossed
-DRAM_READ = "dram__bytes_read.sum"
-SECTOR_BYTES = 32
-
 ONE_LAUNCH = ("--fingerprint", "--verify", "off")
 LIMIT_SECONDS = 300.0  # of one start of a program
 PRINTED = re.compile(

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import record_files
+from base import registry
+from base.errors import UserError
+from base.paths import BUILD, DATA, shown
 from lab.ncu import Failed
-from lab.record_files import Record
-from tools import registry
-from tools.errors import UserError
-from tools.paths import BUILD, DATA, shown
+from records import Record, files
 
 SIZES = (4096, 8192, 16384)
 KERNELS = ("gemm_kernel",)
@@ -22,7 +21,7 @@ def arguments(description: str, steps: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="+", help=f"numbers or names of steps {steps}")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="square sizes (default 4096 8192 16384)")
-    parser.add_argument("--gpu", default="h200", help="the GPU's folder in plots/data/ (default h200)")
+    parser.add_argument("--gpu", default="h200", help="the GPU's folder in records/ (default h200)")
     parser.add_argument("--data", type=Path, default=DATA, help="where the GPUs' folders are")
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command line program")
     parser.add_argument("--limit", type=float, default=120.0, help="most seconds of one start (default 120)")
@@ -37,7 +36,7 @@ def record(name: str, asked: argparse.Namespace, counted: Callable[[Path, int], 
         for step in [registry.find(given, ladder) for given in asked.steps]:
             for size in asked.sizes:
                 found = counted(BUILD / "steps" / step.name, size)
-                record_files.put(file, found)
+                files.put(file, found)
                 for one in found:
                     print(json.dumps(one), flush=True)
     except (Failed, UserError) as problem:

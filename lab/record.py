@@ -12,15 +12,15 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lab import record_files, recorded_set
+from base import build, gpu, process, registry
+from base.environment import Environment, ensure_build
+from base.errors import Failure, UserError
+from base.paths import BUILD, DATA, ROOT, shown
+from base.progress import Bar, Meter, meter, say
+from lab import recorded_set
 from lab.recorded_set import Task
-from lab.variant_kernels import fingerprint
-from tools import build, gpu, process, registry
-from tools.environment import Environment, ensure_build
-from tools.errors import Failure, UserError
-from tools.measured import read
-from tools.paths import BUILD, DATA, ROOT, shown
-from tools.progress import Bar, Meter, meter, say
+from records import files, read
+from records.sources import fingerprint
 
 PARTIAL = BUILD / "recording"  # each run's own records, until it has ended
 SOURCES = {".cu", ".h", ".cpp"}
@@ -49,7 +49,7 @@ def plan(arguments: argparse.Namespace) -> Plan | None:
         source = Path(arguments.merge).absolute()
         if not source.is_dir():
             raise UserError(f"--merge {shown(source)}: there is no such folder")
-        say(f"{record_files.merge(source, data)} records of {shown(source)} are now in {shown(data)}")
+        say(f"{files.merge(source, data)} records of {shown(source)} are now in {shown(data)}")
         return None
     ladder = registry.steps()
     chosen = registry.find_many(arguments.steps, ladder) if arguments.steps else ladder
@@ -228,7 +228,7 @@ class Recording:
         if task.part == "sweep":
             records = [one for one in records if not (one["m"] == one["n"] == one["k"] in recorded_set.SIZES)]
         if records:
-            record_files.put(self.chosen.folder / task.file, records)
+            files.put(self.chosen.folder / task.file, records)
         file.unlink(missing_ok=True)
 
     def stop(self) -> None:

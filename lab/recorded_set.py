@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tools.registry import Step
+from base.registry import Step
 
 # Longest first: so they are shared out.
 PARTS = ("sweep", "variants", "strides", "bottlenecks", "power", "limits", "sizes")

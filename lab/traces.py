@@ -1,6 +1,6 @@
 """Records what the simulator traces of the steps: `python -m lab.traces`. The pictures of the chapters are drawn from it.
 
-    python -m lab.traces              trace the steps that are drawn, and write plots/data/simulator/traces
+    python -m lab.traces              trace the steps that are drawn, and write records/simulator/traces
     python -m lab.traces --only 08    those whose name begins so
     python -m lab.traces --check      compare with what is recorded, write nothing; exit code 1 where something differs
 
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import build, registry
-from tools.errors import UserError
-from tools.paths import BUILD, DATA, ROOT, SIMULATOR, shown
+from base import build, registry
+from base.errors import UserError
+from base.paths import BUILD, DATA, ROOT, SIMULATOR, shown
 
 FOLDER = DATA / "simulator" / "traces"
 PATTERNS = "bank_patterns"  # of lab/micro

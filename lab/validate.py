@@ -14,10 +14,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.ncu import LIMIT_SECONDS, PRINTED, TMA_RECEIVED, Failed, known_metrics, launches, profiled, run
+from base import registry
+from base.paths import BUILD, ROOT, shown
+from lab.ncu import LIMIT_SECONDS, PRINTED, Failed, known_metrics, launches, profiled, run
 from lab.variant_kernels import products_of
-from tools import registry
-from tools.paths import BUILD, ROOT, shown
+from records.metrics import TMA_RECEIVED
 
 SIZES = (256, 512)
 EQUAL_SHARE = 0.95

@@ -1,16 +1,15 @@
 """Tells which compiled kernel a variant launches: the simulator is asked, which launches it."""
 
-import hashlib
 import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tools import process
-from tools.errors import UserError
-from tools.measured import read
-from tools.registry import Step
+from base import process
+from base.errors import UserError
+from base.registry import Step
+from records import read
 
 KERNEL = re.compile(r"__global__[^;{]*?\b(\w+_kernel)\(")
 _PREPARES = ("round_kernel",)  # the operands, before the product; every other kernel of a step computes one
@@ -45,14 +44,3 @@ def product(symbols: Iterable[str]) -> str:
     if len(found) != 1:
         raise UserError(f"a variant launches {len(found)} products: {', '.join(symbols)}")
     return found[0]
-
-
-def step_fingerprint(step: Step) -> str:
-    """The fingerprint of all of a step's sources together."""
-    return fingerprint("\n".join(source.read_text(encoding="utf-8") for source in step.sources))
-
-
-def fingerprint(source: str) -> str:
-    """A short hash of a step's source without comments and white space: changes when its code does."""
-    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.S)
-    return hashlib.sha256("".join(code.split()).encode()).hexdigest()[:12]

@@ -5,10 +5,10 @@ The charts and tables and docs/ladder.md read the record, so that they need no b
 
 import sys
 
-from lab.record_files import Record, write
-from tools import build, registry
-from tools.errors import UserError
-from tools.paths import DATA, shown
+from base import build, registry
+from base.errors import UserError
+from base.paths import DATA, shown
+from records.files import Record, write
 
 FILE = DATA / "variants.jsonl"
 

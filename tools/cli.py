@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from base import languages, registry
+from base.errors import Failure, UserError
 from lab import recorded_set
-from tools import languages, registry
-from tools.errors import Failure, UserError
-from tools.paths import PLOT
+from records import moved
 
 INTERRUPTED = 130
 BAD_INPUT = 2
@@ -61,7 +61,7 @@ def parser() -> Parser:
     run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--json FILE] [--zh] [--no-setup] [the step's options]"
     run.add_argument("--ladder", metavar="NAME", help="only this part of the ladder: fp32, fp16, wmma, mma, hopper")
     run.add_argument("--sim", action="store_true", help="run in the simulator, also where there is a GPU")
-    run.add_argument("--json", metavar="FILE", help="where the records go, instead of plots/data/")
+    run.add_argument("--json", metavar="FILE", help="where the records go, instead of records/")
     run.add_argument("--zh", action="store_true", help=IN_CHINESE + "; what a step itself prints is English")
 
     test = add(_test, "build everything and run every test")
@@ -73,12 +73,12 @@ def parser() -> Parser:
     diff.add_argument("old", metavar="OLD", help="the step to start from")
     diff.add_argument("new", metavar="NEW", help="the step to compare with it")
     diff.add_argument("--whole", action="store_true", help="show the lines that are the same, too")
-    diff.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
+    diff.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of records/")
     diff.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     listing = add(_list, "the ladder: number, idea, types, GPU needed, figures", set_up=False)
     listing.add_argument("--ladder", metavar="NAME", help="only this part of the ladder")
-    listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of plots/data/")
+    listing.add_argument("--gpu", metavar="NAME", help="whose figures to show: a folder of records/")
     listing.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     practice = add(_practice, "write a step yourself: the next task, a hint, or the verdict on what you wrote")
@@ -105,6 +105,11 @@ def parser() -> Parser:
         passes_on="Other options are passed on: python plots/plot.py --help shows them.",
     )
     add(
+        _text,
+        "count words, rows of tables and figures of each page; fails where a page is too long",
+        passes_on="Other options are passed on: python -m plots.text --help shows them.",
+    )
+    add(
         _validate,
         "compare the simulator's counts with a GPU's counters",
         passes_on="Steps and other options are passed on: python -m lab.validate --help shows them.",
@@ -118,7 +123,7 @@ def parser() -> Parser:
     record.add_argument("--devices", metavar="LIST", help="share the runs out over these GPUs: 0,1,2,3 or all")
     record.add_argument("--min-time", type=float, metavar="S", help="seconds of each side of a round")
     record.add_argument("--rounds", type=int, metavar="N", help="rounds of kernel and baselines in turn")
-    record.add_argument("--data", metavar="FOLDER", help="where the records go, instead of plots/data/")
+    record.add_argument("--data", metavar="FOLDER", help="where the records go, instead of records/")
     record.add_argument("--time-limit", type=float, metavar="S", help="end after S seconds at the latest")
     record.add_argument("--again", action="store_true", help="measure also what is measured already")
     record.add_argument("--dry-run", action="store_true", help="show what would be run, and stop")
@@ -147,6 +152,7 @@ def main(arguments: list[str]) -> int:
     """Runs one command. Returns its exit code: 0 fine, 1 something failed, 2 bad input, 130 stopped by Ctrl-C."""
     try:
         parsed = parse(arguments)
+        moved.bring_over()
         parsed.start(parsed, not parsed.no_setup, arguments)
     except UserError as error:
         print(f"gemm: {error}", file=sys.stderr)
@@ -171,7 +177,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from tools import environment, run
+    from base import environment
+    from tools import run
 
     chosen = run.plan(parsed)
     environment.ensure_python(setup, arguments, ("matplotlib",) if chosen.whole_ladder else ())
@@ -179,7 +186,8 @@ def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
 
 
 def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from tools import environment, suites
+    from base import environment
+    from tools import suites
 
     environment.ensure_python(setup, arguments, ("pytest",))
     if parsed.sanitize is None:
@@ -206,7 +214,8 @@ def _list(parsed: argparse.Namespace, *_: object) -> None:
 
 
 def _practice(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from tools import environment, practice
+    from base import environment
+    from tools import practice
 
     chosen = practice.plan(parsed)
     if practice.needs_build(chosen):
@@ -215,7 +224,8 @@ def _practice(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> 
 
 
 def _profile(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from tools import environment, profile
+    from base import environment
+    from tools import profile
 
     chosen = profile.plan(parsed)
     environment.ensure_python(setup, arguments)
@@ -223,7 +233,11 @@ def _profile(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> N
 
 
 def _plot(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    _start(setup, arguments, ("matplotlib",), [PLOT, *parsed.rest])
+    _start(setup, arguments, ("matplotlib",), ["-m", "plots.draw", *parsed.rest])
+
+
+def _text(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    _start(setup, arguments, (), ["-m", "plots.text", *parsed.rest])
 
 
 def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
@@ -232,7 +246,7 @@ def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> 
 
 def _start(setup: bool, arguments: list[str], modules: tuple[str, ...], script: list) -> None:
     """Starts a Python program of the course's own."""
-    from tools import environment, process
+    from base import environment, process
 
     environment.ensure_python(setup, arguments, modules)
     code = process.run([sys.executable, *script])
@@ -241,8 +255,8 @@ def _start(setup: bool, arguments: list[str], modules: tuple[str, ...], script: 
 
 
 def _record(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    from base import environment
     from lab import record
-    from tools import environment
 
     chosen = record.plan(parsed)
     if chosen is not None:
@@ -251,8 +265,8 @@ def _record(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> No
 
 
 def _format(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from lab import format
-    from tools import environment
+    from base import environment
+    from tools import format
 
     environment.ensure_python(setup, arguments)
     format.run(parsed.check)

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from base.errors import UserError
+from base.languages import CHINESE, ENGLISH, said
+from base.progress import say
+from base.registry import Step
 from tools import measured
-from tools.errors import UserError
-from tools.languages import CHINESE, ENGLISH, said
-from tools.progress import say
-from tools.registry import Step
 from tools.text_table import cut
 
 CONTEXT = 3  # unchanged lines shown around a change

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from base.languages import CHINESE, ENGLISH, said
+from base.progress import say
+from base.registry import Step
+from records import BEST_LIBRARY
 from tools import measured
-from tools.languages import CHINESE, ENGLISH, said
-from tools.measured import plot_records
-from tools.progress import say
-from tools.registry import Step
 from tools.text_table import GAP, aligned, widths_of
 
 HEADS = {
@@ -28,7 +28,7 @@ def print_table(steps: Sequence[Step], asked_gpu: str | None, spoken: str = ENGL
             at = said(spoken, f" at {record['m']}", f"（{record['m']}）")
             size = "" if record["m"] == measured.FIGURE_SIZE else at
             ratio = f"{100 * record['ratio']:.1f} %" if record.get("ratio") else "–"
-            best_call = records.default_at(folder, step.name, record["m"], baseline=plot_records.BEST_LIBRARY)
+            best_call = records.default_at(folder, step.name, record["m"], baseline=BEST_LIBRARY)
             of_best = f"{100 * best_call['ratio']:.1f} %" if best_call else ""
             figures = (f"{tflops:.2f}{size}", ratio, of_best, f"×{tflops / before:.2f}" if before else "")
             best[step.ladder] = max(before or 0.0, tflops)

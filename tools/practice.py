@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tools import build, diff, gpu, measured, practice_grade, practice_run, practice_tasks, process, registry
-from tools.environment import Environment, ensure_build
-from tools.errors import Failure, UserError
-from tools.languages import language, listed
-from tools.paths import PRACTICE, shown
+from base import build, gpu, process, registry
+from base.environment import Environment, ensure_build
+from base.errors import Failure, UserError
+from base.languages import language, listed
+from base.paths import PRACTICE, shown
+from base.progress import say as print_line
+from records import read
+from tools import diff, measured, practice_grade, practice_run, practice_tasks
 from tools.practice_goals import SIZE, Goal
 from tools.practice_grade import Verdict
 from tools.practice_tasks import Task
 from tools.practice_words import say
-from tools.progress import say as print_line
 from tools.text_table import aligned
 
 PROGRESS = PRACTICE / "progress.json"
@@ -170,7 +172,7 @@ def _on_gpu(task: Task, executable: Any, verdict: Verdict, environment: Environm
     if code != 0 or not file.is_file():
         problem = (words.splitlines() or [f"exit code {code}"])[-1]
         return Verdict(False, say(spoken, "failed", size=f"{GPU_SIZE} ({here.name})", problem=problem))
-    (record,) = measured.read(file)
+    (record,) = read(file)
     print_line(say(spoken, "on gpu", gpu=here.name, tflops=record["tflops"]))
     records = measured.load()
     for step in filter(None, (task.before, task.step)):

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import measured
-from tools.errors import UserError
-from tools.paths import BUILD, DATA
+from base.errors import UserError
+from base.paths import BUILD, DATA
+from base.registry import Step
+from records import read
 from tools.practice_tasks import Size, Task, launched
-from tools.registry import Step
 
 SIZE: Size = (256, 256, 256)  # at which the counts are compared
 TO_SPARE = 0.1  # of the step's value
-FACTS_FILE = DATA / "practice.jsonl"  # written by python -m lab.practice_facts
+FACTS_FILE = DATA / "practice.jsonl"  # written by python -m tools.practice_record
 
 Counts = Mapping[str, Any]
 
@@ -72,7 +72,7 @@ QUANTITIES = {
     "global_store_sectors": Quantity(_named("global store sectors", "全局写扇区"), _sum("global_store_sectors")),
     "shared_load_requests": Quantity(_named("shared load requests", "共享内存读请求"), _sum("shared_load_requests")),
     "shared_load_wavefronts": Quantity(
-        _named("shared load wavefronts", "共享内存读波前"), _sum("shared_load_wavefronts")
+        _named("shared load wavefronts", "共享内存读 wavefront"), _sum("shared_load_wavefronts")
     ),
     "shared_load_conflicts": Quantity(
         _named("bank conflicts of shared loads", "共享内存读的 bank 冲突"), _sum("shared_load_conflicts")
@@ -136,7 +136,7 @@ def quantity(name: str) -> Quantity:
 def recorded_counts(step: Step, size: Size = SIZE) -> dict[str, Any] | None:
     """What is recorded of the variant that a step's default launches at 4096; None where nothing is."""
     variant = launched(step)
-    for record in measured.read(DATA / "simulator" / f"{step.name}.jsonl"):
+    for record in read(DATA / "simulator" / f"{step.name}.jsonl"):
         wanted = record["variant"] == variant if variant else record["default"]
         if wanted and (record["m"], record["n"], record["k"]) == size:
             return record
@@ -145,7 +145,7 @@ def recorded_counts(step: Step, size: Size = SIZE) -> dict[str, Any] | None:
 
 def recorded_facts(task: Task, step: Step) -> dict[str, int]:
     """The recorded facts of a step, observed as the task's kernel is."""
-    for record in measured.read(FACTS_FILE):
+    for record in read(FACTS_FILE):
         if record["task"] == task.step.name and record["step"] == step.name:
             return record["facts"]
     return {}
@@ -164,7 +164,9 @@ def judged(task: Task, counted: dict[str, Any], facts: dict[str, int], source: P
         if one.count is None:
             values = [recorded_facts(task, step).get(name) for step in steps]
             if values[-1] is None or name not in facts:
-                raise UserError(f"the fact '{name}' of {task.step.name} is not recorded: python -m lab.practice_facts")
+                raise UserError(
+                    f"the fact '{name}' of {task.step.name} is not recorded: python -m tools.practice_record"
+                )
             found.append(Goal(one, facts[name], values[0] if task.before else None, values[-1]))
             continue
         values = [record and one.count(record["counts"]) for record in recorded]

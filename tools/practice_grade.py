@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools import build, practice_facts, practice_goals
-from tools.environment import Environment
-from tools.errors import UserError
-from tools.languages import listed
-from tools.paths import ROOT
+from base import build
+from base.environment import Environment
+from base.errors import UserError
+from base.languages import listed
+from base.paths import ROOT
+from tools import practice_facts, practice_goals
 from tools.practice_goals import SIZE, Goal
 from tools.practice_run import Outcome, simulated
 from tools.practice_tasks import Size, Task

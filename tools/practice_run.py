@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import build, process
-from tools.environment import Environment
-from tools.errors import UserError
-from tools.paths import BUILD, SIMULATOR, shown
+from base import build, process
+from base.environment import Environment
+from base.errors import UserError
+from base.paths import BUILD, SIMULATOR, shown
+from base.registry import Step
 from tools.practice_tasks import Task
-from tools.registry import Step
 
 MOST_INSTRUCTIONS = 1 << 20  # of a warp: 25 times what any step takes at these sizes
 MOST_SECONDS = 10  # of a launch; the simulator foretells it, and gives up after half a second

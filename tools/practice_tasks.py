@@ -11,10 +11,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.errors import UserError
-from tools.languages import CHINESE, ENGLISH
-from tools.paths import DATA, PRACTICE, shown
-from tools.registry import Step
+from base.errors import UserError
+from base.languages import CHINESE, ENGLISH
+from base.paths import DATA, PRACTICE, shown
+from base.registry import Step
 from tools.text_table import columns, is_wide
 
 FILE = "practice.toml"
@@ -67,7 +67,7 @@ class Task:
 
 
 def launched(step: Step) -> str:
-    """Which variant a step's default launches at 4096, where plots/data/steps.json tells; "" where it is itself."""
+    """Which variant a step's default launches at 4096, where records/steps.json tells; "" where it is itself."""
     file = DATA / "steps.json"
     told = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return told.get(step.name, {}).get("at_4096", "")

@@ -1,6 +1,6 @@
 """What `./gemm practice` says, in both languages."""
 
-from tools.languages import CHINESE
+from base.languages import CHINESE
 
 WORDS = {
     "laid out": (

@@ -6,17 +6,19 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from base import build, gpu, process, registry
+from base.environment import ensure_build
+from base.errors import Failure, UserError
+from base.languages import language
+from base.paths import BUILD, shown
+from base.progress import say as print_line
+from base.registry import Step
 from lab import ncu, validate
 from lab.variant_kernels import products_of
-from tools import build, gpu, measured, process, profile_ncu, registry
-from tools.environment import ensure_build
-from tools.errors import Failure, UserError
-from tools.languages import language
-from tools.paths import BUILD, shown
+from records import read
+from tools import measured, profile_ncu
 from tools.profile_page import Counts, Profile, page
 from tools.profile_words import say
-from tools.progress import say as print_line
-from tools.registry import Step
 
 SIZE = measured.FIGURE_SIZE
 SIMULATED_SIZE = 512  # what is compared with the simulator, which counts it in seconds
@@ -107,7 +109,7 @@ def _timed(chosen: Plan) -> dict:
             raise UserError(text.partition(": ")[2] or text)
         if code != 0 or not file.is_file():
             raise Failure(f"{chosen.step.name} failed: {(text.splitlines() or [f'exit code {code}'])[-1]}")
-        return measured.read(file)[-1]
+        return read(file)[-1]
 
 
 def _compared(chosen: Plan, counted: dict, metrics: list[str]) -> tuple[list[Counts], str]:

@@ -9,22 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from base import cuda, process
+from base.errors import Failure, UserError
+from base.paths import shown
 from lab import ncu as lab_ncu
 from lab.validate import METRICS
-from tools import cuda, process
-from tools.errors import Failure, UserError
-from tools.paths import shown
+from records import metrics
 
 DURATION = "gpu__time_duration.sum"  # ns
 BUSY = ".avg.pct_of_peak_sustained_elapsed"
 TENSOR_PIPE, FMA_PIPE = f"sm__pipe_tensor_cycles_active{BUSY}", f"sm__pipe_fma_cycles_active{BUSY}"
 ISSUE_SLOTS = f"smsp__issue_active{BUSY}"
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
-L1_HITS, L2_HITS = "l1tex__t_sector_hit_rate.pct", lab_ncu.L2_HITS
+L1_HITS, L2_HITS = "l1tex__t_sector_hit_rate.pct", metrics.L2_HITS
 L1_BYTES, L2_BYTES = "l1tex__t_bytes.sum", "lts__t_bytes.sum"
 SM_RECEIVED, SM_SENT = "l1tex__m_xbar2l1tex_read_bytes.sum", "l1tex__m_l1tex2xbar_write_bytes.sum"
-COALESCER_SECTORS, COALESCER_RATIO = lab_ncu.COALESCER_SECTORS, lab_ncu.COALESCER_RATIO
-DRAM_READ, DRAM_WRITTEN = lab_ncu.DRAM_READ, "dram__bytes_write.sum"
+COALESCER_SECTORS, COALESCER_RATIO = metrics.COALESCER_SECTORS, metrics.COALESCER_RATIO
+DRAM_READ, DRAM_WRITTEN = metrics.DRAM_READ, "dram__bytes_write.sum"
 FIGURES = (DURATION, TENSOR_PIPE, FMA_PIPE, ISSUE_SLOTS, WARPS, L1_HITS, L2_HITS, L1_BYTES, L2_BYTES)
 FIGURES += (SM_RECEIVED, SM_SENT, COALESCER_SECTORS, COALESCER_RATIO, DRAM_READ, DRAM_WRITTEN)
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active")

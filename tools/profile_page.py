@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.ncu import SECTOR_BYTES
+from base.paths import shown
+from records.metrics import SECTOR_BYTES
 from tools import profile_ncu as ncu
-from tools.paths import shown
 from tools.profile_words import resources, say, waits_for
 from tools.text_table import GAP, aligned
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tools.languages import CHINESE, listed
+from base.languages import CHINESE, listed
 
 WORDS = {
     "profiling": (
@@ -17,15 +17,15 @@ WORDS = {
     "power": ("power in the timed run", "计时运行的功率"),
     "watts": ("{watts:.0f} W at {mhz} MHz", "{watts:.0f} W，频率 {mhz} MHz"),
     "use": ("In use, % of the launch's cycles", "利用率，占本次启动周期的百分比"),
-    "tensor": ("tensor pipe", "Tensor 管线"),
-    "fma": ("FMA pipe", "FMA 管线"),
+    "tensor": ("tensor pipe", "Tensor pipe"),
+    "fma": ("FMA pipe", "FMA pipe"),
     "issue": ("issue slots", "发射槽"),
     "percent": ("{value:.1f} %", "{value:.1f} %"),
     "occupancy": ("Occupancy", "占用率"),
     "registers": ("registers per thread", "每线程寄存器"),
     "blocks": ("blocks per SM", "每个 SM 的线程块"),
     "limited": ("{blocks}, limited by {resources}", "{blocks}，受限于{resources}"),
-    "waves": ("waves of blocks", "线程块的波数"),
+    "waves": ("waves of blocks", "线程块的 wave 数"),
     "warps": ("warps resident, % of what an SM holds", "驻留的 warp，占 SM 上限的百分比"),
     "stalls": ("Why warps wait: the three largest stall reasons", "warp 为什么等待：最大的三个停顿原因"),
     "stall": ("{value:.2f} warps per issue, {share:.0f} %", "每次发射 {value:.2f} 个 warp，{share:.0f} %"),
@@ -34,7 +34,7 @@ WORDS = {
     "L1": ("requested of L1", "向 L1 请求"),
     "received": ("received by the SMs", "SM 收到"),
     "sent": ("sent by the SMs", "SM 发出"),
-    "coalescer": ("read across the request coalescer", "经过请求合并单元的读"),
+    "coalescer": ("read across the request coalescer", "经过 LRC 的读"),
     "L2": ("requested of L2", "向 L2 请求"),
     "dram read": ("read from DRAM", "从 DRAM 读"),
     "dram written": ("written to DRAM", "写到 DRAM"),
@@ -75,7 +75,7 @@ REASONS = {
     "imc_miss": ("a constant that missed its cache", "未命中缓存的常量"),
     "lg_throttle": ("room in the queue of global and local accesses", "全局与局部访存队列的空位"),
     "long_scoreboard": ("data from global or local memory", "来自全局或局部内存的数据"),
-    "math_pipe_throttle": ("a pipe that is busy with arithmetic", "被运算占满的管线"),
+    "math_pipe_throttle": ("a pipe that is busy with arithmetic", "被运算占满的 pipe"),
     "membar": ("a memory fence", "内存 fence"),
     "mio_throttle": ("room in the queue of shared-memory accesses", "共享内存访问队列的空位"),
     "misc": ("other reasons", "其他原因"),

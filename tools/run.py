@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from tools import build, gpu, listing, measured, process, registry, simulated
-from tools.environment import Environment, ensure_build
-from tools.errors import Failure, UserError
-from tools.languages import ENGLISH, language, listed, said
-from tools.paths import BUILD, CHARTS, DATA, PLOT, shown
-from tools.progress import Bar, Meter, meter, say
-from tools.registry import Step
+from base import build, gpu, process, registry
+from base.environment import Environment, ensure_build
+from base.errors import Failure, UserError
+from base.languages import ENGLISH, language, listed, said
+from base.paths import BUILD, CHARTS, DATA, shown
+from base.progress import Bar, Meter, meter, say
+from base.registry import Step
+from tools import listing, measured, simulated
 
 REFUSED = 2
 VERDICT = "in the simulator:"  # in the line that says whether a simulated result is right
@@ -93,7 +94,7 @@ def run(chosen: Plan, setup: bool) -> None:
         if isinstance(chosen.here, gpu.Gpu) and not chosen.simulate:
             listing.print_table(chosen.steps, chosen.here.folder, chosen.spoken)
         say(said(chosen.spoken, "Drawing the charts", "正在画图表"))
-        drawn = process.run([sys.executable, PLOT, *_beside(chosen)])
+        drawn = process.run([sys.executable, "-m", "plots.draw", *_beside(chosen)])
         code = code or drawn
         if drawn == 0:
             charts, data = f"{shown(CHARTS)}/", f"{shown(DATA)}/"

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools import measured
-from tools.languages import CHINESE, ENGLISH, said
+from base.languages import CHINESE, ENGLISH, said
+from base.paths import BUILD, shown
+from base.registry import Step
+from records import read
 from tools.listing import table
-from tools.paths import BUILD, shown
-from tools.registry import Step
 
 FOLDER = BUILD / "simulated"
 SIZE = "m × n × k"
@@ -23,7 +23,7 @@ HEADINGS = {
         "conflicts",
         "barriers",
     ),
-    CHINESE: ("步骤", SIZE, "FMA 占比", "指令", "全局内存扇区", "共享内存波前", "冲突", "屏障"),
+    CHINESE: ("步骤", SIZE, "FMA 占比", "指令", "全局内存扇区", "共享内存 wavefront", "冲突", "屏障"),
 }
 WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts", "cp_async_shared_wavefronts")
 
@@ -48,15 +48,13 @@ def prepare(steps: Sequence[Step]) -> None:
 
 def summary(files: Sequence[tuple[Step, Path]], spoken: str = ENGLISH) -> list[str]:
     """One line for each step: its counts per FMA, so that steps at different sizes can be compared."""
-    counted = [
-        one for step, file in files for one in measured.read(file) if one["step"] == step.name and "counts" in one
-    ]
+    counted = [one for step, file in files for one in read(file) if one["step"] == step.name and "counts" in one]
     if not counted:
         return []
     explained = said(
         spoken,
         f"Instructions, sectors and wavefronts: of warps, per FMA. Every line's counts: {shown(FOLDER)}",
-        f"指令、扇区和波前以 warp 计，均为每条 FMA 的数量。每一行源代码的计数：{shown(FOLDER)}",
+        f"指令、扇区和 wavefront 以 warp 计，均为每条 FMA 的数量。每一行源代码的计数：{shown(FOLDER)}",
     )
     heading = HEADINGS[spoken]
     return [*table([heading, *map(_row, counted)], right=range(2, len(heading))), explained]

@@ -4,11 +4,11 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from tools import build, gpu, process
-from tools.environment import ensure_build
-from tools.errors import Failure
-from tools.paths import BUILD, ROOT
-from tools.progress import say
+from base import build, gpu, process
+from base.environment import ensure_build
+from base.errors import Failure
+from base.paths import BUILD, ROOT
+from base.progress import say
 
 LOGS = BUILD / "meson-logs"
 SANITIZE = ROOT / "tests" / "gpu" / "sanitize.py"

@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/gpus_json.h"  // made by Meson of plots/data/gpus.json
+#include "common/harness/gpus_json.h"  // made by Meson of records/gpus.json
 #include "common/harness/shared_library.h"
 
 namespace {

@@ -16,7 +16,7 @@ struct Gpu {
   std::size_t l2_bytes;
   int capability;  // its compute capability: 90 for 9.0
 
-  /// Theoretical peak in TFLOPS of the units that the variant runs on, as plots/data/gpus.json has it for the charts.
+  /// Theoretical peak in TFLOPS of the units that the variant runs on, as records/gpus.json has it for the charts.
   /// 0 for a GPU or a type that it does not have.
   double peak_tflops(const Variant& variant) const;
 };

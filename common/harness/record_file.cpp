@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <array>
 #include <fstream>
 
 #include "common/device/check.h"
 #include "common/harness/record.h"
+#include "common/harness/schema_json.h"  // made by Meson of records/schema.json
 #include "common/harness/whole_file.h"
 
 namespace {
@@ -13,37 +13,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* OPTION = "--json";  // that names such files
 
-// Two records with the same values of these are of the same measurement.
-constexpr std::array IDENTITY = {"step",
-                                 "variant",
-                                 "m",
-                                 "n",
-                                 "k",
-                                 "lda",
-                                 "ldb",
-                                 "ldc",
-                                 "a",
-                                 "acc",
-                                 "c",
-                                 "layout",
-                                 "alpha",
-                                 "beta",
-                                 "baseline",
-                                 "options",
-                                 "limit",
-                                 "metric",
-                                 "swizzle_stride",
-                                 "latency",
-                                 "way",
-                                 "product",
-                                 "gpus",
-                                 "data",
-                                 "chunks",
-                                 "nccl_blocks"};
+// Two records with the same values of its `identity` are of the same measurement.
+const ordered_json& schema() {
+  static const ordered_json read = ordered_json::parse(SCHEMA_JSON);
+  return read;
+}
 
 bool same_measurement(const ordered_json& x, const ordered_json& y) {
-  return std::all_of(IDENTITY.begin(), IDENTITY.end(),
-                     [&](const char* key) { return x.value(key, ordered_json()) == y.value(key, ordered_json()); });
+  const ordered_json& identity = schema().at("identity");
+  return std::all_of(identity.begin(), identity.end(), [&](const std::string& key) {
+    return x.value(key, ordered_json()) == y.value(key, ordered_json());
+  });
 }
 
 }  // namespace

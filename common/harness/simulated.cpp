@@ -17,7 +17,7 @@
 namespace simulated {
 namespace {
 
-// A function of the simulator's own interface (sim/gemm_sim.h), or null where the runtime is the real one.
+// A function of the simulator's own interface (sim/session/gemm_sim.h), or null where the runtime is the real one.
 template <class Function>
 Function* find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "common/harness/record.h"
+#include "common/harness/schema_json.h"
 #include "tests/cpp/host_gemm.h"
 
 namespace {
@@ -79,6 +80,16 @@ TEST(Record, HasTheKeysThatChartsRelyOnInOrder) {
                                                                   "commit",
                                                                   "date"}));
 }
+
+/// The fields that records/schema.json asks of a kind of record and this one lacks.
+std::vector<std::string> lacking(const ordered_json& record, const std::string& kind) {
+  std::vector<std::string> found;
+  for (const auto& [key, type] : ordered_json::parse(SCHEMA_JSON).at("kinds").at(kind).items())
+    if (!record.contains(key) || (type == "positive" && !record[key].is_number())) found.push_back(key);
+  return found;
+}
+
+TEST(Record, HasWhatTheSchemaAsksFor) { EXPECT_EQ(lacking(some_record(true), "timing"), std::vector<std::string>()); }
 
 TEST(Record, OfAVariantThatLeavesOutWorkSaysWhatAndHasNoError) {
   const Variant variant = right_variant().leaves_out("the copy of B");

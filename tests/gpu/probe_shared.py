@@ -1,6 +1,6 @@
 """Asks a GPU how many passes accesses to shared memory take, beside what the simulator's rule predicts.
 
-    python3 tests/gpu/probe_shared.py build --ncu ncu --out tests/sim/shared_h200.csv
+    python3 tests/gpu/probe_shared.py build --ncu ncu --out sim/recordings/shared_h200.csv
 
 One warp makes one access a launch (probe_shared.cu), under Nsight Compute. Writes a row for each pattern: prediction,
 measurement, whether they agree. What is to be settled: stores of 8 to 128 bits, whether the parts of a load merge for

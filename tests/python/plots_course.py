@@ -64,7 +64,7 @@ def make(root: Path, charts=("fp32-ladder", "fp32-bank-conflicts")) -> Path:
     (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
     (root / "steps" / "09_double_buffer").mkdir()
     (root / "steps" / "09_double_buffer" / "kernel.cu").write_text("// a kernel\n", encoding="utf-8")
-    data = root / "plots" / "data"
+    data = root / "records"
     covered = {"step": "09_double_buffer", "variant": "plain", "covers": ["LeetCUDA dbuf", "fynv g"]}
     write(data / "variants.jsonl", [covered])
     for step in STEPS:
@@ -106,7 +106,7 @@ def add_tensor_cores(root: Path, charts=()) -> Path:
     registry = root / "steps" / "meson.build"
     lines = [f"  {{'name': '{s}', 'arch': '80', 'ladder': 'mma', 'types': 'f16 bf16'}},\n" for s in TENSOR_STEPS]
     registry.write_text(registry.read_text(encoding="utf-8").replace("]\n", "".join(lines) + "]\n"), encoding="utf-8")
-    data = root / "plots" / "data"
+    data = root / "records"
     for step, speed in TENSOR_STEPS.items():
         rows = [r for size in (4096, 8192) for r in beside_both(step, speed, (size, size, size))]
         if step == LAST:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from base import gpu, registry
+from base.errors import UserError
+from base.paths import ROOT
+from base.registry import Step
 from lab import record, recorded_set
-from tools import cli, gpu, registry, run
-from tools.errors import UserError
-from tools.paths import ROOT
-from tools.registry import Step
+from tools import cli, run
 
 DETECTION = re.compile(r"^ptx_arch = .*?^(?=summary)", re.MULTILINE | re.DOTALL)
 

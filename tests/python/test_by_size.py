@@ -2,23 +2,20 @@
 
 import json
 import statistics
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib")
+from plots.figures import by_size
+from plots.sweep_charts import HGEMM125
+from records import BEST_LIBRARY
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
 
-from gemm_plots.figures import by_size  # noqa: E402
-from gemm_plots.records import BEST_LIBRARY  # noqa: E402
-from gemm_plots.sweep_charts import HGEMM125  # noqa: E402
 
-RECORDS = ROOT / "plots" / "data" / "h200" / f"{by_size.STEP}.jsonl"
-COUNTS = ROOT / "plots" / "data" / "simulator" / f"{by_size.STEP}.jsonl"
+RECORDS = ROOT / "records" / "h200" / f"{by_size.STEP}.jsonl"
+COUNTS = ROOT / "records" / "simulator" / f"{by_size.STEP}.jsonl"
 CHOICES = {choice.name.lower(): choice for choice in by_size.of_the_kernel()}
 WORST_MEAN_LOSS, LEAST_RATIO = 0.03, 0.85
 

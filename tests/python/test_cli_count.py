@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools import build, gpu, suites, venv
-from tools.errors import Failure
+from base import build, gpu, venv
+from base.errors import Failure
+from tools import suites
 
 FAKE_GTEST = """\
 import sys

@@ -2,8 +2,9 @@
 
 import re
 
-from tools import diff, registry
-from tools.languages import CHINESE
+from base import registry
+from base.languages import CHINESE
+from tools import diff
 from tools.text_table import columns
 
 OLD = ["int a;", "for (int k = 0; k < K; ++k) {", "  acc += A[k] * B[k];", "}", "same", "gone"]

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from tools import gpu, listing, measured
-from tools.errors import UserError
-from tools.languages import CHINESE
-from tools.registry import Step
+from base import gpu
+from base.errors import UserError
+from base.languages import CHINESE
+from base.registry import Step
+from tools import listing, measured
 from tools.text_table import columns
 
 STEPS = [

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tools.paths import ROOT
+from base.paths import ROOT
 
 
 def gemm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -61,8 +61,7 @@ def test_no_nvcc_and_no_setup(tmp_path):
         f"""
         import sys
         from pathlib import Path
-        sys.path.insert(0, {str(ROOT)!r})
-        from tools import cuda, packages
+        from base import cuda, packages
         from tools.cli import main
         cuda.USUAL_PLACE = Path({str(tmp_path)!r})
         packages.missing = lambda: []
@@ -71,7 +70,9 @@ def test_no_nvcc_and_no_setup(tmp_path):
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_PATH", "CUDA_HOME")}
     environment["PATH"] = str(tmp_path)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment, check=False
+    )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "there is no nvcc" in done.stderr and "CUDA Toolkit 13" in done.stderr
 
@@ -81,7 +82,6 @@ def test_a_corrupt_record_is_named_by_file_and_line(tmp_path):
         f"""
         import sys
         from pathlib import Path
-        sys.path.insert(0, {str(ROOT)!r})
         from tools import measured
         from tools.cli import main
         measured.DATA = Path({str(tmp_path)!r})
@@ -90,18 +90,18 @@ def test_a_corrupt_record_is_named_by_file_and_line(tmp_path):
     )
     (tmp_path / "h200").mkdir()
     (tmp_path / "h200" / "01_naive.jsonl").write_text('\n{"step": "01_naive", "vari\n')
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "01_naive.jsonl:2" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_ctrl_c_leaves_cleanly():
     code = textwrap.dedent(
-        f"""
+        """
         import signal, sys
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with Ctrl-C ignored
-        sys.path.insert(0, {str(ROOT)!r})
-        from tools import cli, process
+        from base import process
+        from tools import cli
         def _list(*_):
             print("started", flush=True)
             process.run([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -111,6 +111,7 @@ def test_ctrl_c_leaves_cleanly():
     )
     with subprocess.Popen(
         [sys.executable, "-c", code],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -141,8 +142,10 @@ def test_no_command_prints_the_help_and_is_an_error():
 
 def test_a_reader_that_goes_away_is_no_error():
     """As in `./gemm list | head -1`."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.cli import main; sys.exit(main(['list']))"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    code = "import sys; from tools.cli import main; sys.exit(main(['list']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.close()
         errors = process.stderr.read()
     assert b"Traceback" not in errors

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import record, record_files, recorded_set
-from tools import build, cli, gpu, measured, paths, process, registry, run, simulated
-from tools.errors import Failure, UserError
-from tools.paths import ROOT
+from base import build, gpu, process, registry
+from base.errors import Failure, UserError
+from base.paths import ROOT
+from lab import record, recorded_set
+from records import files, read, schema
+from tools import cli, measured, run, simulated
 
 # A step in place of a compiled one. In a shell, because a Python takes twenty times as long to start.
 STEP = """\
@@ -80,9 +82,9 @@ def course(tmp_path, monkeypatch):
     start_program = process.run
 
     def start_or_draw(command, *others):
-        if paths.PLOT not in command:
+        if "plots.draw" not in command:
             return start_program(command, *others)
-        drawn.append(command[2:])
+        drawn.append(command[3:])
         return 0
 
     monkeypatch.setattr(process, "run", start_or_draw)
@@ -172,7 +174,7 @@ def test_a_file_of_one_s_own(course, tmp_path):
 def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
     start("01", "--sim")
     assert "01_naive --sim" in capfd.readouterr().out
-    assert course.built == [["steps/01_naive", "sim/libcudart.so.13"]]
+    assert course.built == [["steps/01_naive", "subprojects/sim/libcudart.so.13"]]
     assert not list(course.data.rglob("*.jsonl"))
     start("01", "--sim", "--json", str(tmp_path / "counts.jsonl"))
     assert (tmp_path / "counts.jsonl").exists()
@@ -424,8 +426,8 @@ def test_records_are_merged_by_what_they_measure(tmp_path):
     (target / "h200" / "01_naive.jsonl").write_text(line(1024, 1.0) + line(2048, 2.0))
     (source / "h200" / "01_naive.jsonl").write_text(line(2048, 3.0) + line(4096, 4.0) + line(1024, 5.0, beta=1.0))
     (source / "h200" / "02_coalesced.jsonl").write_text(line(1024, 6.0))
-    assert record_files.merge(source, target) == 4
-    merged = measured.read(target / "h200" / "01_naive.jsonl")
+    assert files.merge(source, target) == 4
+    merged = read(target / "h200" / "01_naive.jsonl")
     assert [(one["m"], one["tflops"]) for one in merged] == [(1024, 1.0), (2048, 3.0), (4096, 4.0), (1024, 5.0)]
     assert (target / "h200" / "02_coalesced.jsonl").exists()
     assert not list(target.rglob("*.part*"))
@@ -437,18 +439,12 @@ def test_a_corrupt_record_stops_a_merge_before_anything_is_written(tmp_path):
     (source / "01_naive.jsonl").write_text(line(1024, 1.0))
     (source / "02_coalesced.jsonl").write_text(line(1024, 1.0) + "{broken\n")
     with pytest.raises(UserError, match=r"02_coalesced.jsonl:2: corrupt record"):
-        record_files.merge(source, target)
+        files.merge(source, target)
     assert not target.exists()
 
 
 def test_no_two_recorded_measurements_are_the_same():
     """Otherwise one would replace the other when records are merged."""
-    for file in (ROOT / "plots" / "data").rglob("*.jsonl"):
-        found = [record for record in record_files.read(file) if "gpu" in record]
-        assert len({record_files.identity(record) for record in found}) == len(found), file
-
-
-def test_what_makes_two_records_the_same_is_what_the_harness_says():
-    source = "".join(file.read_text() for file in (ROOT / "common" / "harness").glob("*.cpp"))
-    listed = source.split("IDENTITY = {", 1)[1].split("}", 1)[0]
-    assert tuple(word.strip().strip('"') for word in listed.split(",")) == record_files.IDENTITY
+    for file in (ROOT / "records").rglob("*.jsonl"):
+        found = [record for record in read(file) if "gpu" in record]
+        assert len({schema.identity(record) for record in found}) == len(found), file

@@ -1,11 +1,12 @@
 """The set-up of ./gemm: which compiler it takes, which packages it misses, what it does where it may not install."""
 
 import importlib.metadata
+import re
 
 import pytest
 
-from tools import cuda, packages, process, venv
-from tools.errors import UserError
+from base import cuda, packages, process, venv
+from base.errors import UserError
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
@@ -40,8 +41,22 @@ def test_nvcc_on_path(bare, monkeypatch):
     found = cuda.find()
     assert isinstance(found, cuda.Toolkit)
     assert (found.nvcc, found.root, found.version) == (nvcc, bare / "toolkit", "13.0")
-    assert found.environment()["NVCC"] == str(nvcc)
+    assert found.environment()["PATH"].startswith(f"{nvcc.parent}:")
     assert "LD_LIBRARY_PATH" not in found.environment()
+
+
+def test_a_script_that_starts_a_compiler_elsewhere(bare, monkeypatch):
+    nvcc = fake_nvcc(bare / "toolkit")
+    with nvcc.open("a") as script:
+        script.write(f"echo '#$ TOP={bare}/toolkit/bin/..'\n")
+    script = bare / "bin" / "nvcc"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {nvcc} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    assert cuda.find().root == bare / "toolkit"
+    nvcc.unlink()
+    assert cuda.find() == f"{script} does not start"
 
 
 def test_cuda_path_comes_before_the_usual_place(bare, monkeypatch):
@@ -129,12 +144,16 @@ def test_pins_are_installed_once(tmp_path, monkeypatch):
     codes = [1, 0, 0]
     monkeypatch.setattr(process, "run", lambda *_: codes.pop(0))
     with pytest.raises(UserError, match=r"pip could not install requirements\.txt"):
-        venv.install(pins, "Installing")
-    venv.install(pins, "Installing")
-    venv.install(pins, "Installing")
+        venv.install(pins, "Installing", 0)
+    venv.install(pins, "Installing", 0)
+    venv.install(pins, "Installing", 0)
     assert codes == [0], "once, after the time that failed"
     pins.write_text("meson==2.0\n")
-    venv.install(pins, "Installing")
+    with pytest.raises(
+        UserError, match=r"the disk has .* GB free, and \.venv takes 1000000\.0 GB more: make room first"
+    ):
+        venv.install(pins, "Installing", 1e6)
+    venv.install(pins, "Installing", 0)
     assert not codes
 
 
@@ -147,17 +166,18 @@ def test_a_python_that_cannot_make_a_venv_says_what_to_install(tmp_path, monkeyp
         venv.ensure()
 
 
-def test_every_pin_is_exact():
-    for requirements in (venv.REQUIREMENTS, venv.CUDA_REQUIREMENTS):
-        lines = [line.split("#")[0].strip() for line in requirements.read_text().splitlines()]
-        assert all("==" in line for line in lines if line)
+@pytest.mark.parametrize("pins", [venv.REQUIREMENTS, venv.CUDA_REQUIREMENTS], ids=lambda file: file.name)
+def test_every_pin_is_exact_and_has_hashes(pins):
+    """And what was asked for is what was pinned: requirements.in is the file that people edit."""
+    entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", pins.read_text(), flags=re.MULTILINE).strip())
+    assert all(re.match(r"[a-z0-9-]+==[\w.]+( ; .+)? \\\n +--hash=sha256:", entry) for entry in entries)
+    asked = re.findall(r"^([\w-]+==[\w.]+)", pins.with_suffix(".in").read_text(), re.MULTILINE)
+    assert asked and set(asked) <= {entry.split()[0] for entry in entries}
 
 
 def test_our_own_tools_are_the_pinned_ones():
     """Charts and formats are compared with what the pinned versions make."""
     if not venv.running_inside():
         pytest.skip("this is not the .venv that ./gemm makes")
-    for line in venv.REQUIREMENTS.read_text().splitlines():
-        if "==" in line:
-            name, version = line.split("#")[0].strip().lower().split("==")
-            assert importlib.metadata.version(name) == version
+    pinned = re.findall(r"^([\w-]+)==([\w.]+) \\$", venv.REQUIREMENTS.read_text(), re.MULTILINE)
+    assert pinned and all(importlib.metadata.version(name) == version for name, version in pinned)

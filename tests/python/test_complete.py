@@ -4,15 +4,16 @@ import json
 
 import pytest
 
-from tools import measured, registry
-from tools.paths import DATA
+from base import registry
+from base.paths import DATA
+from records import read
 
 WITH_WORK_LEFT_OUT = [step for step in registry.steps() if "without" in step.also]
 
 
 @pytest.mark.parametrize("step", WITH_WORK_LEFT_OUT, ids=lambda step: step.name)
 def test_with_nothing_left_out_the_copy_counts_what_the_kernel_counts(step):
-    records = measured.read(DATA / "simulator" / f"{step.name}.jsonl")
+    records = read(DATA / "simulator" / f"{step.name}.jsonl")
     large = json.loads((DATA / "steps.json").read_text(encoding="utf-8")).get(step.name, {}).get("at_4096")
     sizes = {}
     for record in records:

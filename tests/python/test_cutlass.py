@@ -4,17 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import plots_course
 import pytest
 
-pytest.importorskip("matplotlib")
+import records
+from plots import catalogue, style, tables
+from plots.course import Course
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "plots"), str(HERE)]
 
-import plots_course  # noqa: E402
-from gemm_plots import catalogue, records, style, tables  # noqa: E402
-from gemm_plots.course import Course  # noqa: E402
 
 # ---- the option
 
@@ -90,13 +89,13 @@ def course(tmp_path):
     """A course whose last step was timed beside CUTLASS as well: two sizes of the default, one of another variant."""
     root = plots_course.make(tmp_path)
     beside = {"baseline": "cutlass", "baseline_tflops": 40.0, "baseline_kernel": CHOSEN, "date": "2026-11-22"}
-    rows = records.read_lines(root / "plots" / "data" / "h200" / f"{LAST}.jsonl", root)
+    rows = records.read(root / "records" / "h200" / f"{LAST}.jsonl", root)
     ratios = {"ratio": 1.3, "ratio_p20": 1.294, "ratio_p80": 1.31}
     rows += [plots_course.timing(LAST, 52.0, (s, s, s), **beside, **ratios) for s in (8192, 4096)]
     rows.append(plots_course.timing(LAST, 44.0, variant="other", default=False, **beside, ratio=1.1))
-    plots_course.write(root / "plots" / "data" / "h200" / f"{LAST}.jsonl", rows)
+    plots_course.write(root / "records" / "h200" / f"{LAST}.jsonl", rows)
     style.apply()
-    return Course(root, root / "plots" / "data"), records.load(root / "plots" / "data", root)
+    return Course(root, root / "records"), records.load(root / "records", root)
 
 
 def test_the_table_has_every_timing_with_the_share_of_the_library_beside_it(course):
@@ -125,7 +124,7 @@ def test_the_ladders_have_it_as_a_line_and_the_steps_have_no_column_for_it(cours
 
 def test_without_a_timing_beside_it_nothing_speaks_of_it(tmp_path):
     root = plots_course.make(tmp_path)
-    course, recorded = Course(root, root / "plots" / "data"), records.load(root / "plots" / "data", root)
+    course, recorded = Course(root, root / "records"), records.load(root / "records", root)
     style.apply()
     assert "CUTLASS" not in style.to_svg(catalogue.find(course, recorded, "fp32-ladder")("en"))
     with pytest.raises(style.Missing, match="no timing beside CUTLASS"):

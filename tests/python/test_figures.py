@@ -1,7 +1,6 @@
 """The pictures: the geometry they show is the kernels', every text is legible, and each is on some page."""
 
 import re
-import sys
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -9,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from plots import markers
+from plots.figures import gallery, geometry, layout, serpentine, traces
+from plots.figures.svg import Canvas
+from plots.figures.text import LANGUAGES, is_wide
 
-from gemm_plots import markers  # noqa: E402
-from gemm_plots.figures import gallery, geometry, layout, serpentine, traces  # noqa: E402
-from gemm_plots.figures.svg import Canvas  # noqa: E402
-from gemm_plots.figures.text import LANGUAGES, is_wide  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
+
 
 KERNELS = {kernel.name: kernel for kernel in geometry.kernels()}
 DRAWINGS = dict(gallery.drawings())

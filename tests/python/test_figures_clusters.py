@@ -2,15 +2,14 @@
 
 import itertools
 import json
-import sys
 from pathlib import Path
 
+from plots.figures import cluster_ring, clusters
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
 
-from gemm_plots.figures import cluster_ring, clusters  # noqa: E402
 
-COUNTS = ROOT / "plots" / "data" / "simulator" / f"{clusters.STEP}.jsonl"
+COUNTS = ROOT / "records" / "simulator" / f"{clusters.STEP}.jsonl"
 
 
 def test_the_bytes_of_a_slice_are_those_that_were_counted():

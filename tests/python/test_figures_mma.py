@@ -1,14 +1,12 @@
 """The pictures of steps 18 to 21: fragments, wavefronts of matrices and copies, bands."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from plots.figures import mma, stages, traces
 
-from gemm_plots.figures import mma, stages, traces  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_lane_5_holds_what_the_isa_says():

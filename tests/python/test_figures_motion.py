@@ -1,19 +1,18 @@
 """The pictures that move: the still one is whole, reduced motion is respected, there is no script."""
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from plots.figures import gallery, motion, overlap, timelines
+from plots.figures.svg import Canvas
+from plots.figures.text import LANGUAGES
 
-from gemm_plots.figures import gallery, motion, overlap, timelines  # noqa: E402
-from gemm_plots.figures.svg import Canvas  # noqa: E402
-from gemm_plots.figures.text import LANGUAGES  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
+
 
 DRAWINGS = dict(gallery.drawings())
 TIME_LINES = [

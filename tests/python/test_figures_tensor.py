@@ -1,7 +1,8 @@
 """The layouts that the pictures of tensor cores and of the swizzle show: each element once, and no bank conflict."""
 
 import pytest
-from gemm_plots.figures import hopper, swizzle, traces
+
+from plots.figures import hopper, swizzle, traces
 
 LAYOUTS = [
     *(("18_mma_naive", name) for name in ("ldmatrix", "ldmatrix.trans")),

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from lab import format as formatting
-from tools.paths import ROOT
+from base.paths import ROOT
+from tools import format as formatting
 
 
 @pytest.mark.parametrize("command", formatting.commands(check=True), ids=["format", "lint", "c++"])

@@ -1,19 +1,15 @@
 """No term is used before it is explained, and none has two names in Chinese: every page against docs/glossary.toml."""
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tools import registry
-from tools.paths import ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import glossary, markers
-from gemm_plots.figures.text import LANGUAGES
+from base import registry
+from base.paths import ROOT
+from plots import glossary, markers
+from plots.figures.text import LANGUAGES
 
 TERMS = glossary.load(ROOT)
 PAGES = list(markers.files(ROOT))
@@ -107,7 +103,7 @@ def test_chinese_words_in_the_sources_are_the_glossarys():
     sources = [
         *(ROOT / "plots").rglob("*.py"),
         *(ROOT / "tools").rglob("*.py"),
-        *(ROOT / "plots" / "data").glob("*.json"),
+        *(ROOT / "records").glob("*.json"),
     ]
     texts = {path: path.read_text(encoding="utf-8") for path in sources}
     wrong = {path.name: found for path, text in texts.items() if (found := rejected(text, chinese_only=True))}

@@ -2,8 +2,9 @@
 
 import pytest
 
-from lab import hit_rate, record_files
-from lab.ncu import L2_HITS
+from lab import hit_rate
+from records import files, read
+from records.metrics import L2_HITS
 
 LINES = "".join(f"20_mma swizzle, m 64 n 64 k 64: C 00000000000000f{i}\n" for i in range(2))
 TABLE = f'"ID","Kernel Name","{L2_HITS}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
@@ -39,7 +40,7 @@ def test_the_command_keeps_what_was_counted_and_says_what_failed(tmp_path, monke
     words = ["hit_rate", "20", "--sizes", "64", "--gpu", "a100", "--data", str(tmp_path), "--strides", "512", "1024"]
     monkeypatch.setattr("sys.argv", [*words, "--ncu", program(tmp_path, LINES + TABLE)])
     assert hit_rate.main() == 0
-    found = record_files.read(tmp_path / "a100" / "profile.jsonl")
+    found = read(tmp_path / "a100" / "profile.jsonl")
     assert [(r["step"], r["value"]) for r in found] == [("20_mma_warp_swizzle", 61.24), ("20_mma_warp_swizzle", 70.5)]
     capsys.readouterr()
     monkeypatch.setattr("sys.argv", [*words, "--ncu", str(tmp_path / "none")])
@@ -50,6 +51,6 @@ def test_the_command_keeps_what_was_counted_and_says_what_failed(tmp_path, monke
 def test_records_replace_those_of_the_same_stride(tmp_path):
     file = tmp_path / "h200" / "profile.jsonl"
     record = {"step": "20_mma", "variant": "swizzle", "m": 64, "n": 64, "k": 64, "metric": "x", "swizzle_stride": 512}
-    record_files.put(file, [{**record, "value": 1}, {**record, "value": 2, "swizzle_stride": 1024}])
-    record_files.put(file, [{**record, "value": 3}])
-    assert [(r["swizzle_stride"], r["value"]) for r in record_files.read(file)] == [(512, 3), (1024, 2)]
+    files.put(file, [{**record, "value": 1}, {**record, "value": 2, "swizzle_stride": 1024}])
+    files.put(file, [{**record, "value": 3}])
+    assert [(r["swizzle_stride"], r["value"]) for r in read(file)] == [(512, 3), (1024, 2)]

@@ -5,10 +5,11 @@ import re
 
 import pytest
 
+from base import registry
+from base.errors import UserError
 from lab import disassembly, instruction_mix
-from lab.variant_kernels import KERNEL, fingerprint, launched, product, products_of
-from tools import registry
-from tools.errors import UserError
+from lab.variant_kernels import KERNEL, launched, product, products_of
+from records.sources import fingerprint
 
 PTX = """
 .version 9.0

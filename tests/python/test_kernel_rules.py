@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from base.registry import steps
 from tools.diff import changed, code_lines
-from tools.registry import steps
 
 LADDER = steps()
 WIDEST = 100  # columns

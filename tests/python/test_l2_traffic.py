@@ -1,18 +1,14 @@
 """What crossed between L2 and the SMs, on output as ncu writes it, and its table."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from lab import l2_traffic
 from lab.ncu import Failed
-from tools.paths import ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import traffic
-from gemm_plots.records import Records
+from plots import traffic
+from records import Records
+from records.metrics import L2_TRAFFIC
 
 COUNTS = ("12,884,901,888", "0", "218,069,500", "1.85", "1.85", "0", "1,224,448,768")
 
@@ -21,7 +17,7 @@ def output(launches: int) -> str:
     """What a step prints for two launches, and ncu's table of some."""
     printed = "".join(f"25_store bf16, m {m} n {m} k {m}: C 00000000000000ff\n" for m in (64, 128))
     row = ",".join(f'"{cell}"' for cell in ("0", *COUNTS))
-    head = ",".join(f'"{cell}"' for cell in ("ID", *l2_traffic.METRICS))
+    head = ",".join(f'"{cell}"' for cell in ("ID", *L2_TRAFFIC))
     return printed + head + "\n" + ",".join(['""'] * 8) + "\n" + f"{row}\n" * launches
 
 
@@ -29,7 +25,7 @@ def test_each_launch_has_a_record_per_metric():
     found = l2_traffic.records(output(2), "25_store")
     assert [(r["m"], r["n"], r["k"]) for r in found] == [(64, 64, 64)] * 7 + [(128, 128, 128)] * 7
     assert {r["metric"]: r["value"] for r in found[:7]} == {
-        metric: float(count.replace(",", "")) for metric, count in zip(l2_traffic.METRICS, COUNTS, strict=True)
+        metric: float(count.replace(",", "")) for metric, count in zip(L2_TRAFFIC, COUNTS, strict=True)
     }
     assert {(r["step"], r["variant"]) for r in found} == {("25_store", "bf16")}
 

@@ -1,11 +1,11 @@
 """Which published kernels the variants cover: the executables say it, a record keeps it, the ladder's page shows it."""
 
 import pytest
-from gemm_plots import records
 
+import records
+from base import registry
+from base.paths import BUILD, DATA, ROOT
 from lab import variants
-from tools import registry
-from tools.paths import BUILD, DATA, ROOT
 
 LADDER = registry.steps()
 RECORDED = records.load(DATA, ROOT)

@@ -1,17 +1,14 @@
 """What docs/other-gpus writes by hand of the H100 beside the H200, against the records of both."""
 
 import re
-import sys
 from types import SimpleNamespace
 
 import pytest
 
-from tools.paths import DATA, ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import gpu_tables, panels, records
-from gemm_plots.course import Course
+import records
+from base.paths import DATA, ROOT
+from plots import gpu_tables, panels
+from plots.course import Course
 
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 COURSE = Course(ROOT, DATA)

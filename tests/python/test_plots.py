@@ -1,37 +1,20 @@
 """plots/plot.py: charts and tables from a small record set; what is missing, stale or corrupt is told."""
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 
+import plots_course
 import pytest
+from plots_course import LAST
 
-pytest.importorskip("matplotlib")
+import records
+from plots import bottleneck_charts, catalogue, draw, error_charts, markers, panels, style, swizzle_charts, tables
+from plots.course import Course
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(HERE)]
 
-import plots_course  # noqa: E402
-from gemm_plots import (  # noqa: E402
-    bottleneck_charts,
-    catalogue,
-    error_charts,
-    markers,
-    panels,
-    records,
-    style,
-    swizzle_charts,
-    tables,
-)
-from gemm_plots.course import Course  # noqa: E402
-from plots_course import LAST  # noqa: E402
-
-_spec = importlib.util.spec_from_file_location("plot_script", ROOT / "plots" / "plot.py")
-plot = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(plot)
 
 FP32 = ("ladder", "sizes", "roofline", "bank-conflicts", "instructions", "sweep27")
 EVERY_CHART = (
@@ -63,7 +46,7 @@ def drawn(tmp_path_factory):
 
 
 def run(root, *arguments):
-    return plot.main(["--root", str(root), *arguments])
+    return draw.main(["--root", str(root), *arguments])
 
 
 def charts(root):
@@ -168,7 +151,7 @@ def test_tables_have_a_column_for_each_baseline(drawn):
 def test_counts_are_of_the_tile_that_4096_takes(tensor_course):
     """A default that chooses by size runs a small tile where the simulator counts; chart and table show the other."""
     facts = {LAST: {"at_4096": "fp32"}}
-    (tensor_course / "plots" / "data" / "steps.json").write_text(json.dumps(facts), encoding="utf-8")
+    (tensor_course / "records" / "steps.json").write_text(json.dumps(facts), encoding="utf-8")
     plots_course.page(tensor_course, "MORE", charts=["mma-bank-conflicts"])
     assert run(tensor_course) == 0
     assert "0.057  (53%)" in chart(tensor_course, "mma-bank-conflicts")
@@ -198,7 +181,7 @@ def test_check_tells_what_is_stale(course, capsys):
     capsys.readouterr()
     assert run(course, "--check") == 0
     assert "stale" not in capsys.readouterr().out
-    plots_course.write(course / "plots" / "data" / "h200" / "01_naive.jsonl", [plots_course.timing("01_naive", 0.6)])
+    plots_course.write(course / "records" / "h200" / "01_naive.jsonl", [plots_course.timing("01_naive", 0.6)])
     assert run(course, "--check") == 1
     out = capsys.readouterr().out
     assert "stale: plots/charts/fp32-ladder.svg" in out and "stale: README.md" in out
@@ -207,7 +190,7 @@ def test_check_tells_what_is_stale(course, capsys):
 
 def test_a_chart_without_records_is_removed(course, capsys):
     run(course)
-    for path in (course / "plots" / "data" / "simulator").glob("*.jsonl"):
+    for path in (course / "records" / "simulator").glob("*.jsonl"):
         path.unlink()
     capsys.readouterr()
     assert run(course, "--check") == 1
@@ -235,10 +218,10 @@ def test_a_page_that_shows_what_there_is_not_is_named_by_file_and_line(course, c
 
 
 def test_a_step_without_any_record_breaks_nothing(tensor_course):
-    for path in (tensor_course / "plots" / "data").rglob("*mma*.jsonl"):
+    for path in (tensor_course / "records").rglob("*mma*.jsonl"):
         path.unlink()
     for name in ("limits", "profile"):
-        (tensor_course / "plots" / "data" / "h200" / f"{name}.jsonl").unlink()
+        (tensor_course / "records" / "h200" / f"{name}.jsonl").unlink()
     plots_course.page(tensor_course, "MORE", charts=["all-ladders", f"{LAST}-sizes", f"{LAST}-swizzle"])
     assert run(tensor_course) == 0
     assert run(tensor_course, "--check") == 0
@@ -248,7 +231,7 @@ def test_a_step_without_any_record_breaks_nothing(tensor_course):
 
 def test_another_gpu_is_shown_beside_the_first(course, capsys):
     rows = [{**plots_course.timing("09_double_buffer", 60.0), "gpu": "NVIDIA GeForce RTX 4090"}]
-    plots_course.write(course / "plots" / "data" / "rtx4090" / "09_double_buffer.jsonl", rows)
+    plots_course.write(course / "records" / "rtx4090" / "09_double_buffer.jsonl", rows)
     assert run(course) == 0
     assert "RTX 4090" not in charts(course)["fp32-ladder.svg"] + page(course), "nobody asked for it"
     assert run(course, "--beside", "rtx4090") == 0
@@ -261,21 +244,21 @@ def test_another_gpu_is_shown_beside_the_first(course, capsys):
 
 def test_an_instruction_mix_of_an_older_kernel_is_told(tensor_course, capsys):
     row = {**plots_course.mix("09_double_buffer", 1, 2), "source": "0123456789ab"}
-    plots_course.write(tensor_course / "plots" / "data" / "instruction_mix" / "09_double_buffer.jsonl", [row])
+    plots_course.write(tensor_course / "records" / "instruction_mix" / "09_double_buffer.jsonl", [row])
     assert run(tensor_course) == 0
     assert "the instruction mix is of an older 09_double_buffer" in capsys.readouterr().out
 
 
 def test_only_the_default_without_options_stands_for_a_step(tensor_course):
     """With alpha = 1 and beta = 0, and no swizzle stride given."""
-    data = tensor_course / "plots" / "data" / "h200"
+    data = tensor_course / "records" / "h200"
     rows = [plots_course.timing("01_naive", 0.5), plots_course.timing("01_naive", 9.0, beta=0.5)]
     rows += [plots_course.timing("01_naive", 8.0, variant="x", default=False)]
     plots_course.write(data / "01_naive.jsonl", rows)
     rows = plots_course.beside_both(LAST, 123.0, options={"swizzle_stride": 512})
     rows += plots_course.beside_both(LAST, 124.0, (16384, 16384, 16384), options={"swizzle_stride": 512})
     plots_course.write(data / f"{LAST}.jsonl", rows)
-    found = records.load(tensor_course / "plots" / "data", tensor_course)
+    found = records.load(tensor_course / "records", tensor_course)
     assert found.default_at("h200", "01_naive", 4096)["tflops"] == 0.5
     assert found.default_at("h200", LAST, 4096) is None
     assert found.square_sizes("h200", [LAST]) == []
@@ -290,7 +273,7 @@ def test_only_the_default_without_options_stands_for_a_step(tensor_course):
         ("01_naive", '{"step": "s", "variant": "v", "m": 0, "n": 1, "k": 1, "tflops": 1}', "field 'm' is below 1"),
         ("01_naive", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": NaN}', "no positive number"),
         ("01_naive", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "tflops": "1"}', "no positive number"),
-        ("01_naive", '{"step": "s", "variant": "v", "m": true, "n": 1, "k": 1, "tflops": 1}', "field 'm' is no int"),
+        ("01_naive", '{"step": "s", "variant": "v", "m": true, "n": 1, "k": 1, "tflops": 1}', "field 'm' is no count"),
         ("limits", '{"limit": "mma", "a": "f16", "acc": "f16"}', "no field 'tflops'"),
         ("limits", '{"limit": "mma", "a": "f16", "acc": "f16", "tflops": -1}', "no positive number"),
         ("profile", '{"step": "s", "variant": "v", "m": 1, "n": 1, "k": 1, "metric": "x", "value": "1"}', "no number"),
@@ -299,7 +282,7 @@ def test_only_the_default_without_options_stands_for_a_step(tensor_course):
     ],
 )  # fmt: skip
 def test_a_corrupt_record_is_named_by_file_and_line(course, capsys, file, line, why):
-    path = (course / "plots" / "data" / "h200" / f"{file}.jsonl").resolve()
+    path = (course / "records" / "h200" / f"{file}.jsonl").resolve()
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     path.parent.mkdir(exist_ok=True)
     path.write_text(before + line + "\n", encoding="utf-8")
@@ -333,8 +316,8 @@ def test_no_folder_of_records(tmp_path, capsys):
 
 def test_a_profile_may_hold_zero(tensor_course):
     row = {"step": LAST, "variant": "plain", "m": 8192, "n": 8192, "k": 8192, "metric": "conflicts", "value": 0}
-    plots_course.write(tensor_course / "plots" / "data" / "h200" / "profile.jsonl", [row])
-    assert records.load(tensor_course / "plots" / "data", tensor_course).profiles["h200"] == [row]
+    plots_course.write(tensor_course / "records" / "h200" / "profile.jsonl", [row])
+    assert records.load(tensor_course / "records", tensor_course).profiles["h200"] == [row]
 
 
 @pytest.mark.parametrize(
@@ -386,7 +369,7 @@ def test_work_left_out_names_the_kernel_that_it_is_left_out_of():
 
 def test_gains_in_turn_are_quotients_of_the_ratios(tensor_course):
     """The kernel that leaves work out was timed at a lower clock: the library beside it was 2 % slower, too."""
-    data = tensor_course / "plots" / "data"
+    data = tensor_course / "records"
     found = records.load(data, tensor_course)
     course = Course(tensor_course, data)
     with pytest.raises(style.Missing, match="in turn with a library"):
@@ -403,7 +386,7 @@ def test_gains_in_turn_are_quotients_of_the_ratios(tensor_course):
 
 def test_an_error_over_k_needs_the_same_m_and_n(tensor_course):
     """The default and the variant with FP32 sums, at three K or more of one M and N."""
-    found = records.load(tensor_course / "plots" / "data", tensor_course)
+    found = records.load(tensor_course / "records", tensor_course)
     size, pairs = error_charts.over_k(found, "h200", LAST)
     assert size == (2048, 2048) and list(pairs) == [512, 2048, 8192]
     assert [r["acc"] for r in pairs[512]] == ["f16", "f32"]
@@ -436,4 +419,4 @@ def test_each_kind_of_chart_is_on_some_page():
 
 
 def test_the_repositorys_charts_and_tables_are_fresh(capsys):
-    assert plot.main(["--check"]) == 0, capsys.readouterr().out
+    assert draw.main(["--check"]) == 0, capsys.readouterr().out

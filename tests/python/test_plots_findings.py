@@ -1,15 +1,9 @@
 """The titles of charts state what the records say, and no difference within the spread of their rounds."""
 
-import sys
-
 import pytest
 
-from tools.paths import ROOT
-from tools.registry import Step
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import findings
+from base.registry import Step
+from plots import findings
 
 STEP = Step("19_mma_stages", "80", "mma", "f16")
 

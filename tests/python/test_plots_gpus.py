@@ -8,15 +8,13 @@ from unittest.mock import MagicMock
 import plots_course
 import pytest
 
-from tools.paths import ROOT
+import records
+from base.paths import ROOT
+from plots import energy_charts, gpu_tables, latencies, tables
+from plots.course import Course
+from plots.style import Missing
 
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import energy_charts, gpu_tables, latencies, records, tables
-from gemm_plots.course import Course
-from gemm_plots.style import Missing
-
-COURSE = Course(ROOT, ROOT / "plots" / "data")
+COURSE = Course(ROOT, ROOT / "records")
 STEP = "11_warp_tiling"
 
 

@@ -1,21 +1,18 @@
 """The ladder that is measured against the best library call: its charts, its tables, its sweep, in both languages."""
 
 import json
-import sys
 from pathlib import Path
 
+import plots_course
 import pytest
 
-pytest.importorskip("matplotlib")
+import records
+from base.registry import Step
+from plots import catalogue, step_charts, stream_k, style, sweep_charts, tables
+from plots.course import Course
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[1] / "plots"), str(HERE)]
 
-import plots_course  # noqa: E402
-from gemm_plots import catalogue, records, step_charts, stream_k, style, sweep_charts, tables  # noqa: E402
-from gemm_plots.course import Course  # noqa: E402
-
-from tools.registry import Step  # noqa: E402
 
 SPEEDS = {"22_tma": 420.0, "23_wgmma": 660.0}
 CALLS = {"cublas": 650.0, "cublaslt": 640.0, "best_library": 650.0}
@@ -41,7 +38,7 @@ def hopper(tmp_path_factory):
         for name, arch in zip(SPEEDS, ("90", "90a"), strict=True)
     ]
     (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
-    data = root / "plots" / "data"
+    data = root / "records"
     for step, speed in SPEEDS.items():
         rows = [row for size in (4096, 8192) for row in beside_all(step, speed, (size, size, size))]
         rows += beside_all(step, speed - 10, variant="tn", default=False, layout="TN")

@@ -1,7 +1,6 @@
 """Every chart at 380 px, the width of a phone: letters of at least 7 px, dark enough, none outside the chart or over another."""
 
 import re
-import sys
 from itertools import combinations, product
 from math import cos, degrees, radians, sin
 from pathlib import Path
@@ -9,13 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from plots import layout, style
+from plots.figures.svg import TextBox
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "plots")]
 
-pytest.importorskip("matplotlib")
-
-from gemm_plots import layout, style  # noqa: E402
-from gemm_plots.figures.svg import TextBox  # noqa: E402
 
 PHONE = 380  # px
 LEAST = 7.0  # px of the smallest letters there

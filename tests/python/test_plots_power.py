@@ -1,19 +1,17 @@
 """The charts and tables of energy: from made-up loops whose cost per KB is known, in both languages."""
 
 import json
-import sys
 from pathlib import Path
 
+import plots_course
 import pytest
 
-pytest.importorskip("matplotlib")
+import records
+from plots import catalogue, energy, style, tables
+from plots.course import Course
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[1] / "plots"), str(HERE)]
 
-import plots_course  # noqa: E402
-from gemm_plots import catalogue, energy, records, style, tables  # noqa: E402
-from gemm_plots.course import Course  # noqa: E402
 
 WATTS = 690.0
 PRODUCTS, PER_KB, PER_KB_OF_MEMORY = 3.4, 0.014, 0.09  # µJ per 128×256×64, and per KB that a block reads
@@ -59,7 +57,7 @@ def power(tmp_path_factory):
     (root / "steps").mkdir()
     lines = [f"  {{'name': '{s}', 'arch': '90a', 'ladder': 'hopper', 'types': 'bf16 f16'}},\n" for s in STEPS]
     (root / "steps" / "meson.build").write_text("step_list = [\n" + "".join(lines) + "]\n", encoding="utf-8")
-    data, types = root / "plots" / "data", {"a": "bf16", "b": "bf16", "acc": "f32", "c": "bf16"}
+    data, types = root / "records", {"a": "bf16", "b": "bf16", "acc": "f32", "c": "bf16"}
     for step, speed in STEPS.items():
         library = {"baseline": "best_library", "baseline_tflops": 670.0, "ratio": speed / 670}
         rows = [
@@ -167,8 +165,8 @@ def test_without_records_the_chart_is_missing(power, name):
 @pytest.mark.parametrize("field", ["power_w", "options"])
 def test_a_loop_without_what_the_charts_need_is_refused(tmp_path, field):
     broken = {key: value for key, value in LOOPS[0].items() if key != field}
-    file = tmp_path / "plots" / "data" / "h200" / "main_loop.jsonl"
+    file = tmp_path / "records" / "h200" / "main_loop.jsonl"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(broken) + "\n", encoding="utf-8")
     with pytest.raises(records.RecordError, match=rf"main_loop.jsonl:1: .*no field '{field}'"):
-        records.load(tmp_path / "plots" / "data", tmp_path)
+        records.load(tmp_path / "records", tmp_path)

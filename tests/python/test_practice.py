@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from tools import cuda, practice_facts, practice_goals, practice_grade, practice_tasks
-from tools.environment import Environment
-from tools.errors import UserError
-from tools.languages import CHINESE, ENGLISH
-from tools.paths import BUILD, ROOT, SIMULATOR
+from base import cuda
+from base.environment import Environment
+from base.errors import UserError
+from base.languages import CHINESE, ENGLISH
+from base.paths import BUILD, ROOT, SIMULATOR
+from base.registry import steps
+from tools import practice_facts, practice_goals, practice_grade, practice_tasks
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
-from tools.registry import steps
 from tools.text_table import columns
 
 TASKS = practice_tasks.tasks(steps())
@@ -73,7 +74,7 @@ def test_the_steps_own_kernel_reaches_every_goal(task):
     assert verdict.done, verdict.line
     for name, goal in zip(task.goals, verdict.goals, strict=True):
         if goal.quantity.count is None:
-            assert goal.yours == goal.wanted, f"{name} is not as recorded: python -m lab.practice_facts"
+            assert goal.yours == goal.wanted, f"{name} is not as recorded: python -m tools.practice_record"
 
 
 def test_the_step_before_is_graded_and_told_what_it_misses():

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from test_practice import NAMED
 
+from base.paths import ROOT
 from tools import cli, practice, practice_tasks
-from tools.paths import ROOT
 
 
 @dataclass(frozen=True)
@@ -152,11 +152,10 @@ def test_without_a_compiler_the_readers_file_stays(tmp_path):
     file.parent.mkdir()
     file.write_text("mine", encoding="utf-8")
     code = textwrap.dedent(
-        f"""
+        """
         import sys
         from pathlib import Path
-        sys.path.insert(0, {str(ROOT)!r})
-        from tools import cuda, packages
+        from base import cuda, packages
         from tools.cli import main
         cuda.USUAL_PLACE = Path("/nowhere")
         packages.missing = lambda: []
@@ -165,6 +164,8 @@ def test_without_a_compiler_the_readers_file_stays(tmp_path):
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_PATH", "CUDA_HOME")}
     environment |= {"PATH": str(tmp_path), "GEMM_PRACTICE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment, check=False
+    )
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "there is no nvcc" in done.stderr
     assert file.read_text(encoding="utf-8") == "mine"

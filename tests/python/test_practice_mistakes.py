@@ -9,10 +9,10 @@ import re
 import pytest
 from test_practice import NAMED, environment
 
+from base.errors import UserError
+from base.languages import CHINESE, ENGLISH
+from base.paths import BUILD, SIMULATOR
 from tools import practice_grade, practice_run
-from tools.errors import UserError
-from tools.languages import CHINESE, ENGLISH
-from tools.paths import BUILD, SIMULATOR
 from tools.practice_tasks import Task
 
 TASK = NAMED[3]

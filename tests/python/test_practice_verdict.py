@@ -5,8 +5,9 @@ import json
 import pytest
 from test_practice import NAMED, environment, graded
 
-from tools import gpu, practice, practice_grade, practice_run, practice_tasks
-from tools.languages import ENGLISH
+from base import gpu
+from base.languages import ENGLISH
+from tools import practice, practice_grade, practice_run, practice_tasks
 from tools.practice_grade import Verdict
 
 TASK = NAMED[8]

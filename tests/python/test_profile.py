@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from base import gpu, registry
+from base.errors import Failure, UserError
+from base.languages import CHINESE, ENGLISH
+from base.paths import DATA, ROOT
 from lab import validate
-from tools import cli, gpu, measured, profile, profile_ncu, profile_page, registry
-from tools.errors import Failure, UserError
-from tools.languages import CHINESE, ENGLISH
-from tools.paths import DATA, ROOT
+from records import read
+from tools import cli, profile, profile_ncu, profile_page
 from tools.profile_words import REASONS, WORDS
 
 KEPT = Path(__file__).parent / "ncu"
@@ -150,7 +152,7 @@ def test_the_kept_pages_are_those_of_the_records():
     shared = {r["counter"]: float(r["measured"]) for r in rows if r["counter"] in counts}
     assert len(shared) >= 5 and shared == {name: counts[name] for name in shared}
     figures = profile_ncu.values(kept("26_clusters_4096.txt"))
-    records = measured.read(DATA / "h200" / "profile.jsonl")
+    records = read(DATA / "h200" / "profile.jsonl")
     # The launch is from before the clusters were ordered: it is recorded as `as_dealt`, which is that kernel.
     records = [r for r in records if (r["step"], r["variant"], r["m"]) == ("26_clusters", "as_dealt", 4096)]
     traffic = {r["metric"]: r["value"] for r in records if r["metric"] in figures}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import registry
-from tools.errors import UserError
-from tools.paths import REGISTRY, ROOT, STEPS
+from base import registry
+from base.errors import UserError
+from base.paths import REGISTRY, ROOT, STEPS
 
 LADDER = registry.steps()
 HEADINGS = {
@@ -55,6 +55,8 @@ def shape_of(page: Path) -> dict[str, object]:
             line.count("|") for line in prose.splitlines() if re.fullmatch(r"\|?[\s:|-]*-{3}[\s:|-]*\|?", line)
         ],
         "generated tables": re.findall(r"<!-- table:(\S+) -->", prose),
+        "figures by key": sorted(re.findall(r"<!-- figure:(.+?) -->", prose)),
+        "loops": re.findall(r"(?m)^<!-- loop:(\S+)", prose),
         "pictures": [
             Path(target).name.replace(".zh-CN.", ".") for target in re.findall(r"!\[[^]]*\]\(([^)\s]+)", prose)
         ],
@@ -77,7 +79,14 @@ def test_a_step_has_its_files(step):
     assert step.kernel.is_file()
     for readme in HEADINGS:
         assert (step.folder / readme).is_file(), f"{step.name} has no {readme}"
-    others = {path.name for path in step.folder.iterdir()} - {"kernel.cu", "practice.toml", *HEADINGS, "also"}
+    others = {path.name for path in step.folder.iterdir()} - {
+        "kernel.cu",
+        "practice.toml",
+        "data.md",
+        "data.zh-CN.md",
+        *HEADINGS,
+        "also",
+    }
     assert not others, f"{step.name} holds something that belongs elsewhere: {others}"
 
 
@@ -87,7 +96,7 @@ def test_a_chapter_has_its_headings_in_order(step, language):
     text = without_code((step.folder / language).read_text(encoding="utf-8"))
     found = re.findall(r"^## (.+?)\s*$", text, re.MULTILINE)
     wanted = HEADINGS[language]
-    if not (ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl").exists():
+    if not (ROOT / "records" / "simulator" / f"{step.name}.jsonl").exists():
         wanted = [heading for heading in wanted if heading not in SIMULATOR_HEADINGS]
         found = [heading for heading in found if heading not in SIMULATOR_HEADINGS]
     assert found == wanted
@@ -174,7 +183,7 @@ def test_what_is_said_of_a_step_is_said_of_one_that_exists():
     unknown = [
         f"{named(path)}: {name}"
         for path in our_sources()
-        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("tools", "lab", "plots")
+        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("base", "records", "lab", "plots", "tools")
         for name in re.findall(r"""["'](\d\d_[a-z][a-z0-9_]+)["']""", path.read_text(encoding="utf-8"))
         if name not in names
     ]

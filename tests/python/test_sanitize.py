@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tools.paths import ROOT
+from base.paths import ROOT
 
 STEP = """\
 #!/usr/bin/env python3

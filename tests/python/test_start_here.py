@@ -1,19 +1,16 @@
 """What start-here works out by hand, against the records and the chapters that the figures come from."""
 
 import re
-import sys
 
 import pytest
 
-from tools import registry
-from tools.paths import DATA, ROOT
-
-sys.path.insert(0, str(ROOT / "plots"))
-
-from gemm_plots import bounds_charts, count_charts, latencies, records
-from gemm_plots.course import Course
-from gemm_plots.figures import waves
-from gemm_plots.figures.text import LANGUAGES
+import records
+from base import registry
+from base.paths import DATA, ROOT
+from plots import bounds_charts, count_charts, latencies
+from plots.course import Course
+from plots.figures import waves
+from plots.figures.text import LANGUAGES
 
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)
@@ -88,7 +85,7 @@ def test_wavefronts_on_hopper_are_those_of_the_simulator(step):
     ("language", "told"),
     [
         ("en", ("1 wavefront per 4096 FLOP", "it needs 1.375", "of step 26 needs 0.958")),
-        ("zh-CN", ("每 4096 FLOP 1 个波前", "加上 TMA 的写入是 1.375", "256×192 是 0.958")),
+        ("zh-CN", ("每 4096 FLOP 1 个 wavefront", "加上 TMA 的写入是 1.375", "256×192 是 0.958")),
     ],
 )
 def test_the_page_has_the_wavefronts_that_the_chart_of_hopper_draws(language, told):

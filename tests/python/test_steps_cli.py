@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import registry
-from tools.paths import BUILD, SIMULATOR
+from base import registry
+from base.paths import BUILD, SIMULATOR
 
 LADDER = registry.steps()
 BAD_INPUT = 2

@@ -1,19 +1,16 @@
 """python/examples/parallel_products.py: NumPy's arrays, and threads in place of GPUs."""
 
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import parallel_products as products
 import pytest
 
-np = pytest.importorskip("numpy")
-
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "python" / "examples"))
 
-import parallel_products as products  # noqa: E402
 
 M, N, K = 48, 24, 36
 PATIENCE = 20  # seconds until a thread that waits for ever is given up

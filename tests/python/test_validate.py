@@ -211,7 +211,7 @@ def test_the_recorded_table_is_what_the_simulator_counts_today():
     assert f"**{len(rows)} 行中有 {len(equal)} 行相等**" in chinese
     compared = 0
     for step in compared_steps:
-        file = validate.ROOT / "plots" / "data" / "simulator" / f"{step.name}.jsonl"
+        file = validate.ROOT / "records" / "simulator" / f"{step.name}.jsonl"
         records = [validate.json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         counted = {(r["variant"], str(r["m"])): r["counts"] for r in reversed(records) if r["m"] == r["n"] == r["k"]}
         for row in (row for row in rows if row["step"] == step.name):

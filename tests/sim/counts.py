@@ -1,4 +1,4 @@
-"""Counts every variant of every step in the simulator, and compares with what is recorded in plots/data/simulator.
+"""Counts every variant of every step in the simulator, and compares with what is recorded in records/simulator.
 
     python tests/sim/counts.py build            compare
     python tests/sim/counts.py build --update   record anew
@@ -18,11 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from lab.record_files import Record, write
-from tools.build import variants
-from tools.measured import read
+from base.build import variants
+from records import read
+from records.files import Record, write
 
-RECORDED = ROOT / "plots" / "data" / "simulator"
+RECORDED = ROOT / "records" / "simulator"
 SIZES = (("--size", "256"), ("--m", "256", "--n", "512", "--k", "96"))
 SIZES_K = 96
 DEEPER = ("--m", "256", "--n", "512", "--k", "128")  # of the variants whose slices of K do not divide 96

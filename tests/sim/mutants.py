@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 AT_A_TIME = 9  # mutants in one compilation: most of its time goes to headers, which they share
 STEPS = ROOT / "steps"
-EXPECTED = ROOT / "plots" / "data" / "simulator"
+EXPECTED = ROOT / "records" / "simulator"
 
 BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT, FENCE, PHASE, BYTES = (
     "barrier removed",

@@ -1,0 +1,177 @@
+"""Charts of kernels that leave work out on purpose, beside the full kernel: what each piece of work costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from records import COMPLETE, Record, Records
+
+from . import findings, layout, panels, style
+from .course import Course, Step
+from .layout import Panel, Texts
+from .step_charts import kind
+from .style import Missing, say
+
+# What is left out, by the variant's name: English, Chinese. A variant of another name is shown as its record says.
+WORDS = {
+    "no_copy_a": ("the copy of A", "A 的拷贝"),
+    "no_copy_b": ("the copy of B", "B 的拷贝"),
+    "no_copies": ("both copies", "A 和 B 的拷贝"),
+    "no_load_a": ("the loads of A", "A 的加载"),
+    "no_load_b": ("the loads of B", "B 的加载"),
+    "no_loads": ("both loads", "A 和 B 的加载"),
+    "no_misses": ("misses in L2", "L2 未命中"),
+    "no_store_conflicts": ("the store conflicts", "写入时的 bank 冲突"),
+    "no_load_and_mma": ("fragment loads and mma", "fragment 加载与 mma"),
+    "no_mma": ("the products", "计算"),
+    "no_movmatrix": ("movmatrix", "movmatrix"),
+    "no_store": ("the store of C", "C 的写回"),
+    "no_staging": ("sums to shared memory", "累加结果写进共享内存"),
+    "no_tma_store": ("TMA's stores of C", "TMA 对 C 的写回"),
+    "no_beta": ("the case beta ≠ 0", "beta ≠ 0 的情形"),
+}
+
+
+_LEFT = 1.5  # inches for the words
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One kernel that leaves work out, and the full one at the same size."""
+
+    record: Record
+    full: Record
+
+    @property
+    def gain(self) -> float:
+        """Its speed relative to the full kernel."""
+        return self.record["tflops"] / self.full["tflops"]
+
+    @property
+    def in_turn(self) -> bool:
+        """Was each of the two timed in turn with the same library?"""
+        return all("ratio" in r for r in (self.record, self.full)) and self.record["baseline"] == self.full["baseline"]
+
+    @property
+    def gain_in_turn(self) -> float:
+        """The same by the ratios to the library in turn: a clock that fell or rose for both of them cancels."""
+        return self.record["ratio"] / self.full["ratio"]
+
+    def words(self, language: str) -> str:
+        """What it leaves out, and of which variant where that is not the default."""
+        english, chinese = WORDS.get(self.record["variant"], (self.record["leaves_out"],) * 2)
+        if not self.full.get("default") and self.full["variant"] != COMPLETE:
+            english, chinese = f"{english} ({self.full['variant']})", f"{chinese}（{self.full['variant']}）"
+        return say(language, english, chinese)
+
+
+def full_kernel(records: Records, gpu: str, record: Record) -> Record | None:
+    """The kernel that a record leaves work out of: `complete`, else a variant named after that work, else the default.
+
+    `complete` is the default once more, built and timed as those that leave work out. A step that has it leaves out
+    everything from it, whatever else is named like the work (`branchy_store` is not what `no_store` lacks).
+    """
+    work = record["variant"].removeprefix("no_")
+    size = (record["m"], record["n"], record["k"])
+    rows = [r for r in records.of_step(gpu, record["step"]) if (r["m"], r["n"], r["k"]) == size]
+    rows = [r for r in rows if not r.get("options") and kind(r) == kind(record)]
+    named = [r for r in rows if r["variant"].endswith(work)]
+    complete = [r for r in rows if r["variant"] == COMPLETE]
+    return next(iter([*complete, *named, *(r for r in rows if r.get("default"))]), None)
+
+
+def left_out(records: Records, gpu: str, step: str) -> dict[int, list[LeftOut]]:
+    """By square size, the kernels that leave work out, in the order of WORDS, each with its full kernel."""
+    order = list(WORDS)
+    found: dict[int, list[LeftOut]] = {}
+    for record in records.bottlenecks.get(gpu, []):
+        if record["step"] == step and record["m"] == record["n"] == record["k"]:
+            full = full_kernel(records, gpu, record)
+            if full:
+                found.setdefault(record["m"], []).append(LeftOut(record, full))
+    for rows in found.values():
+        rows.sort(key=lambda r: order.index(r.record["variant"]) if r.record["variant"] in order else len(order))
+    return dict(sorted(found.items()))
+
+
+def published(course: Course, step: str) -> dict[str, tuple[float, float]]:
+    """What the A100 notes published of their kernel, by variant: per cent of peak, in full and with work left out."""
+    facts = course.published().get("bottlenecks", {}).get("steps", {}).get(step, {})
+    return {name: (facts["full"], value) for name, value in facts.get("left_out", {}).items()}
+
+
+def chart(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """Speed relative to the full kernel, a bar per size and piece of work left out; the published gains as marks."""
+    gpu = next((g for g in records.gpus([step.name]) if left_out(records, g, step.name)), None)
+    if gpu is None:
+        raise Missing(f"no kernel of {step.name} that leaves work out was timed")
+    by_size = left_out(records, gpu, step.name)
+    marks = {name: value / full for name, (full, value) in published(course, step.name).items()}
+    names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
+    words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
+    colours = [style.BLUE, style.GREEN, style.GREY, style.PLUM]
+    bars = {n: [(i, r.gain, r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
+                r.record["variant"] == n] for n in names}  # fmt: skip
+    thick, between = 0.19, 0.14
+    height = 0.1 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
+    entries = []
+    for index, (size, rows) in enumerate(by_size.items()):
+        full = style.number(next((r for r in rows if r.full.get("default")), rows[0]).full["tflops"])
+        text = say(language, f"{size}³ (full: {full} TFLOPS)", f"{size}³（完整：{full} TFLOPS）")
+        entries.append(("box", colours[index % len(colours)], text))
+    if any(name in names for name in marks):
+        source = course.published()["bottlenecks"]["source"]
+        entries.append(("box", style.AMBER, source["zh-CN" if language == "zh-CN" else "en"]))
+    where = records.gpu_name(gpu)
+    texts = Texts(
+        findings.left_out(step, [(r.words(language), r.gain) for rows in by_size.values() for r in rows], language),
+        say(
+            language,
+            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
+            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
+        ),
+        entries,
+        panels.conditions(records, gpu, language),
+    )
+    drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, 0.15)
+    longest = max([1.0, *marks.values(), *(r.gain for rows in by_size.values() for r in rows)])
+    y, middles = 0.0, []
+    for name in names:
+        first = y
+        for index, gain, tflops in bars[name]:
+            ax.barh(y, gain, thick * 0.88, color=colours[index % len(colours)], zorder=2)
+            _gain(ax, gain, y, f"×{gain:.2f} · {style.number(tflops)}")
+            y += thick
+        if name in marks:
+            ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)
+            _gain(ax, marks[name], y, f"×{marks[name]:.2f}")
+            y += thick
+        middles.append((first + y - thick) / 2)
+        y += between
+    ax.axvline(1, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
+    ax.set_xlim(0, longest * 1.25)
+    ax.set_ylim(y - between, -0.2)
+    ax.set_yticks([])
+    for name, middle in zip(names, middles, strict=True):
+        label = "\n".join(layout.wrap(words[name], _LEFT - 0.2, style.SMALL))
+        style.lines_of_text(ax, label, (0, middle), ax.get_yaxis_transform(), -7, ha="right")
+    ax.grid(axis="x")
+    ax.set_xlabel(say(language, "speed relative to the full kernel", "相对完整 kernel 的速度"))
+    return drawn
+
+
+def _gain(ax: Axes, gain: float, y: float, text: str) -> None:
+    """The figure after a bar's end, on a plate where the line of the full kernel runs."""
+    ax.annotate(
+        text,
+        (gain, y),
+        (5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=style.SMALL,
+        zorder=6,
+        bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.3, "alpha": 0.85},
+    )

@@ -1,0 +1,213 @@
+"""Charts of docs/power: energy per FLOP along the ladders, the main loop's limits, and what a KB costs in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from records import ALONE_SIZE, BASELINES, BEST_LIBRARY, Record, Records
+
+from . import energy, layout, panels, style
+from .course import Course, Step
+from .layout import Panel, Texts
+from .style import Missing, say
+
+SIZES = (8192, 16384)  # of the bars beside the main loop's limits
+LADDER = "hopper"
+PAIR = 2
+_COLUMNS = (1.19, 1.3, 1.42)  # right edges of the figures beside the energies, in widths of the axes
+
+
+def per_flop(course: Course, records: Records, language: str) -> Figure:
+    """Picojoules per FLOP of every step's default, by ladder, beside those of the instruction alone."""
+    gpu, groups = _measured(course, records)
+    every = [energy.per_flop(record) for _, rows in groups for _, record in rows]
+    texts = Texts(
+        say(language, f"From {style.number(max(every))} to {style.number(min(every))} pJ per FLOP · {records.gpu_name(gpu)}",
+            f"每 FLOP 从 {style.number(max(every))} pJ 降到 {style.number(min(every))} pJ · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            f"watts ÷ TFLOPS of each step's default at {ALONE_SIZE}³, run alone for longer than the second that power is averaged over",
+            f"每一步的默认变体在 {ALONE_SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
+        ),
+        [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))],
+    )  # fmt: skip
+    rows_in_all = sum(len(rows) + 1.3 for _, rows in groups)
+    drawn, (ax,) = layout.page(texts, [Panel(0.22 * rows_in_all, above=0.25)], layout.NAMES, 1.45)
+    for column, head in zip(_COLUMNS, ("pJ/FLOP", "W", "MHz"), strict=True):
+        ax.text(
+            column,
+            1.005,
+            head,
+            ha="right",
+            va="bottom",
+            fontsize=style.SMALL,
+            color=style.MUTED,
+            transform=ax.transAxes,
+        )
+    y, places, names = 0.0, [], []
+    for name, rows in groups:
+        style.group_name(ax, y, course.ladder_name(name, language))
+        limit = _limit(records, gpu, *rows[-1])
+        if limit:
+            ax.plot([energy.per_flop(limit)] * 2, [y + 0.55, y + len(rows) + 0.45], color=style.RED, lw=1.8,
+                    ls=panels.DOTTED, zorder=1.5)  # fmt: skip
+        for step, record in rows:
+            y += 1
+            value = energy.per_flop(record)
+            ax.plot(value, y, "o", color=style.BLUE, ms=6.5, mec="white", mew=0.8, zorder=4)
+            told = (style.number(value), f"{record['power_w']:.0f}", f"{record.get('sm_mhz', 0):.0f}")
+            for column, figure in zip(_COLUMNS, told, strict=True):
+                ax.text(
+                    column, y, figure, ha="right", va="center", fontsize=style.SMALL, transform=ax.get_yaxis_transform()
+                )
+            places.append(y)
+            names.append(step.short)
+        y += 1.3
+    panels.log_axis(ax, min(every) / 1.6, max(every) * 1.6)
+    ax.set_xlabel(say(language, "pJ per FLOP (logarithmic)", "每 FLOP 的能量，pJ（对数坐标）"))
+    panels.named_rows(ax, names, places, 0.7)
+    return drawn
+
+
+def _measured(course: Course, records: Records) -> tuple[str, list[tuple[str, list[tuple[Step, Record]]]]]:
+    """The GPU with most steps that were run alone, and by ladder these steps with their records."""
+    gpu = records.most(records.alone)
+    found = {r["step"]: r for r in records.alone.get(gpu, []) if r.get("default") and r["m"] == ALONE_SIZE}
+    groups = [(name, [(s, found[s.name]) for s in course.ladder(name) if s.name in found]) for name in course.ladders]
+    groups = [(name, rows) for name, rows in groups if rows]
+    if gpu is None or not groups:
+        raise Missing(f"no step was run alone at {ALONE_SIZE}: ./gemm record --only power")
+    return gpu, groups
+
+
+def _limit(records: Records, gpu: str, step: Step, record: Record) -> Record | None:
+    """What the instruction alone reached in the types of a record, if its power is known."""
+    found = records.limit(gpu, record.get("a", ""), record.get("acc", ""), step.instruction)
+    return found if found and found.get("power_w") else None
+
+
+def limits(course: Course, records: Records, language: str) -> Figure:
+    """The steps of the Hopper ladder and the best library call as bars, what a main loop can reach as lines."""
+    steps = course.ladder(LADDER)
+    gpu = next((g for g in records.gpus([s.name for s in steps]) if records.main_loops.get(g)), None)
+    if gpu is None:
+        raise Missing("no main loop was measured where the steps were: build/lab/main_loop/main_loop")
+    lines = _lines(records.main_loops[gpu], language)
+    groups = {size: _bars_at(records, gpu, steps, size, language) for size in SIZES}
+    whole = energy.pick(records.main_loops[gpu], energy.FITTED_TILE, 1)
+    if whole is None or not any(groups.values()):
+        raise Missing(f"no timing of the {LADDER} ladder at {SIZES}, or no loop of a whole main loop")
+    end = style.number(whole["tflops"])
+    texts = Texts(
+        say(language, f"A main loop of 128×256 ends at {end} TFLOPS · {records.gpu_name(gpu)}",
+            f"128×256 的主循环止于 {end} TFLOPS · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            "lines: loops with a GEMM's copies out of L2 and nothing else; brackets: share of the best library call",
+            "竖线：只有从 L2 拷贝与乘法、没有其他工作的循环；括号内为相对最快的库调用的比例",
+        ),
+    )  # fmt: skip
+    inches, top = layout.WIDTH - layout.NAMES - 0.3, 1.04 * max(line.tflops for line in lines)
+    rows = sum(len(bars) + 1 for bars in groups.values())
+    panel = Panel(0.26 * rows, panels.room_above(lines, top, inches))
+    drawn, (ax,) = layout.page(texts, [panel], layout.NAMES, 0.3)
+    y, places, names = 0, [], []
+    for size, bars in groups.items():
+        style.group_name(ax, y, f"{size}³")
+        for name, record, colour in bars:
+            y += 1
+            panels.timed_bar(ax, y, record, colour, top, style.INK if colour == style.AMBER else "white")
+            places.append(y)
+            names.append(name)
+        y += 1
+    panels.vertical_references(ax, lines, top, inches)
+    ax.set_xlim(0, top)
+    panels.named_rows(ax, names, places)
+    ax.set_xlabel("TFLOPS")
+    return drawn
+
+
+def _bars_at(
+    records: Records, gpu: str, steps: Sequence[Step], size: int, language: str
+) -> list[tuple[str, Record, str]]:
+    """The steps and the best library call at one size: name, timing and colour."""
+    found = [(step.short, records.default_beside(gpu, step.name, size, BEST_LIBRARY)) for step in steps]
+    bars = [(name, record, style.BLUE) for name, record in found if record]
+    library = records.baseline_at(gpu, [step.name for step in steps], size, baseline=BEST_LIBRARY)
+    return bars + ([(BASELINES[BEST_LIBRARY](language), {"tflops": library}, style.AMBER)] if library else [])
+
+
+def _lines(loops: list[Record], language: str) -> list[panels.Reference]:
+    """What main loops reach: wgmma alone, the two tiles, the larger one shared by pairs."""
+    wanted = (
+        (("128x256", 1, False), say(language, "wgmma alone", "只有 wgmma"), style.INK, panels.DOTTED),
+        (("128x256", 1), "128×256", style.RED, panels.DASHED),
+        (("256x192", 1), "256×192", style.PLUM, panels.DASH_DOT),
+        (("256x192", PAIR), say(language, "256×192, pairs", "256×192，成对"), style.GREEN, panels.DASHED),
+    )
+    found = [(energy.pick(loops, *which), *look) for which, *look in wanted]
+    return [panels.Reference(name, r["tflops"], colour, dashes) for r, name, colour, dashes in found if r]
+
+
+def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
+    """Microjoules per 128×256×64 of products over the KB that they take from L2, and the line that fits them."""
+    gpu = records.most(records.main_loops)
+    model = energy.fit(records.main_loops.get(gpu, []))
+    if gpu is None or model is None:
+        raise Missing("no main loops that determine what a KB costs: build/lab/main_loop/main_loop")
+    loops = [r for r in energy.of_bf16(records.main_loops[gpu]) if not energy.waits(r, records.main_loops[gpu])]
+    nano, kinds = 1000 * model.per_kb, dict(_kind(loop, language) for loop in loops)
+    texts = Texts(
+        say(language, f"A KB from L2 costs {nano:.1f} nJ · {records.gpu_name(gpu)}",
+            f"来自 L2 的每 KB 耗能 {nano:.1f} nJ · {records.gpu_name(gpu)}"),
+        say(
+            language,
+            "watts ÷ TFLOPS of each loop that does not wait, beside it its TFLOPS; line: the fit to 128×256",
+            "不等待数据的各循环：瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合",
+        ),
+        [("box", colour, kind) for kind, (colour, _) in kinds.items()],
+    )  # fmt: skip
+    drawn, (ax,) = layout.page(texts, [Panel(3.3)], layout.SPEEDS, 0.15)
+    end = 1.06 * max(map(energy.kilobytes, loops))
+    ax.plot([0, end], [model.products, model.products + end * model.per_kb], color=style.INK, lw=1.6, zorder=2)
+    for loop in loops:
+        _, (colour, marker) = _kind(loop, language)
+        x = energy.kilobytes(loop)
+        ax.plot(x, energy.per_unit(loop), marker, color=colour, ms=8, mec="white", mew=0.8, zorder=4)
+        below = [loop["options"][key] for key in ("tile", "cluster", "dram_kb")] == [
+            energy.FITTED_TILE,
+            1,
+            0,
+        ]  # of the line's own points; the others' names stand above
+        ax.annotate(
+            style.number(loop["tflops"]),
+            (x, energy.per_unit(loop)),
+            (0, -16 if below else 9),
+            textcoords="offset points",
+            ha="center",
+            fontsize=style.SMALL,
+            zorder=5,
+        )
+    ax.margins(y=0.12)  # for the figures beside the points
+    ax.set_xlim(-0.03 * end, end)
+    ax.set_xlabel(
+        say(language, "KB that a block reads per 128×256×64 of products", "每 128×256×64 的乘法，线程块读取的 KB")
+    )
+    ax.set_ylabel(say(language, "µJ per 128×256×64", "每 128×256×64 的能量，µJ"))
+    ax.grid(True)
+    return drawn
+
+
+def _kind(loop: Record, language: str) -> tuple[str, tuple[str, str]]:
+    """What sort of loop it is, in words, with its colour and marker."""
+    told = loop["options"]
+    tile = told["tile"].replace("x", "×")
+    if told["dram_kb"]:
+        return say(language, "some or all from memory", "部分或全部来自显存"), (style.RED, "D")
+    if told["cluster"] == PAIR:
+        return say(language, f"{tile}, pairs", f"{tile}，成对"), (
+            (style.PLUM, "s") if told["tile"] == energy.FITTED_TILE else (style.GREEN, "s")
+        )
+    return tile, ((style.BLUE, "o") if told["tile"] == energy.FITTED_TILE else (style.AMBER, "o"))

@@ -1,0 +1,189 @@
+"""The titles of charts: what each shows, worked out from the records that it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from records import BASELINES, Record, Records
+
+from . import panels, style
+from .course import Course, Step
+from .style import say
+
+Error = Mapping[int, float]
+
+
+def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
+    """A step's speed beside that of the step before, at the least and the largest size that both were timed at."""
+    before = course.before(step)
+    timed = {s: records.default_at(gpu, step.name, s) for s in records.square_sizes(gpu, [step.name])}
+    if before is None:
+        baseline, size = course.yardstick(step.ladder), max(timed)
+        record = records.default_beside(gpu, step.name, size, baseline)
+        library = BASELINES[baseline](language)
+        if not record or record.get("baseline") != baseline:
+            return step.short
+        share = f"{record['ratio']:.0%}"
+        return say(language, f"{step.short}: {share} of {library} at {size}³",
+                   f"{step.short}：{size}³ 时是{style.spaced(library)}的 {share}")  # fmt: skip
+    ratios = {
+        size: record["tflops"] / other["tflops"]
+        for size, record in timed.items()
+        if record and (other := records.default_at(gpu, before.name, size))
+    }
+    if not ratios:
+        return step.short
+    told = [f"×{ratios[size]:.2f}" for size in (min(ratios), max(ratios))]
+    return say(
+        language,
+        f"{step.short} beside step {before.number:02d}: {told[0]} at {min(ratios)}³, {told[1]} at {max(ratios)}³",
+        f"{step.short} 与步骤 {before.number:02d} 之比：{min(ratios)}³ {told[0]}，{max(ratios)}³ {told[1]}",
+    )
+
+
+def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], language: str) -> str:
+    """Whether a variant of the default's types and layout is faster than it by more than their rounds spread."""
+    default = next((r for r in rows if r.get("default")), None)
+    if default is None:
+        return say(language, f"Variants of {step.short}", f"{step.short} 的各变体")
+    if len(alike) == 1:
+        return say(language, f"{step.short}: its types and layouts", f"{step.short} 的各种类型与布局")
+    best = max(alike, key=lambda r: r["tflops"])
+    if best is default:
+        return say(language, f"{step.short}: none of the default's types and layout is faster",
+                   f"{step.short}：同类型、同布局中，默认变体最快")  # fmt: skip
+    if not panels.apart(best, default):
+        return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
+                   f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
+    more = _faster(best, default)
+    return say(language, f"{step.short}: {best['variant']} is {more} % faster than the default",
+               f"{step.short}：{best['variant']} 比默认变体快 {more}%")  # fmt: skip
+
+
+def conflicts_of_ladder(name: str, rows: Sequence[tuple[Step, float]], language: str) -> str:
+    """Where a ladder's bank conflicts are the most, and what its last step has."""
+    worst, most = max(rows, key=lambda row: row[1])
+    last, left = rows[-1]
+    many, few = (style.number(value) if value else "0" for value in (most, left))
+    return say(
+        language,
+        f"{name}: bank conflicts per 1000 multiply-adds: {many} in step {worst.number:02d}, {few} in step {last.number:02d}",
+        f"{name}：每 1000 次乘加的 bank 冲突：步骤 {worst.number:02d} {many}，步骤 {last.number:02d} {few}",
+    )
+
+
+def instructions(name: str, totals: Sequence[tuple[Step, float]], per: str, language: str) -> str:
+    """How many instructions a ladder's first and last step need."""
+    (first, many), (last, few) = totals[0], totals[-1]
+    return say(
+        language,
+        f"{name}: {many:.2f} instructions {per} in step {first.number:02d}, {few:.2f} in step {last.number:02d}",
+        f"{name}：{per} 对应的指令，步骤 {first.number:02d} {many:.2f} 条，步骤 {last.number:02d} {few:.2f} 条",
+    )
+
+
+def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
+    """Which piece of work the kernel gains most without."""
+    what, gain = max(gains, key=lambda one: one[1])
+    gap = " " if what[0].isascii() else ""
+    return say(
+        language, f"{step.short}: ×{gain:.2f} without {what}", f"{step.short}：省去{gap}{what}，速度 ×{gain:.2f}"
+    )
+
+
+def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
+    """A kernel's speed beside a library: the mean over the sizes of a sweep."""
+    return say(language, f"{name}: ×{mean:.3f} beside {library}, mean of {count} sizes",
+               f"{name}：与{style.spaced(library)}之比为 {mean:.3f}（{count} 种尺寸的平均）")  # fmt: skip
+
+
+def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str) -> str:
+    """How much the stride matters at the largest size: between the slowest and the fastest one."""
+    size = max(timed)
+    given = sorted((r for stride, r in timed[size].items() if stride), key=lambda r: r["tflops"])
+    worst, best = given[0], given[-1]
+    if not panels.apart(best, worst):
+        return say(language, f"{step.short}: at {size}³ no stride differs by more than the spread",
+                   f"{step.short}：{size}³ 时各步长的差别不超出波动范围")  # fmt: skip
+    more = _faster(best, worst)
+    return say(language, f"{step.short}: at {size}³ the best stride is {more} % faster than the worst",
+               f"{step.short}：{size}³ 时最好的步长比最差的快 {more}%")  # fmt: skip
+
+
+def stages(step: Step, families: Mapping[str, Mapping[tuple[int, int], Record]], language: str) -> str:
+    """Whether the number of stages of the fastest cell is ahead of all others by more than the rounds spread."""
+    cells = [(record, depth) for grid in families.values() for (depth, _), record in grid.items()]
+    cells.sort(key=lambda cell: cell[0]["tflops"])
+    best, depth = cells[-1]
+    other = next((record for record, stages in reversed(cells) if stages != depth), best)
+    if not panels.apart(best, other):
+        return say(language, f"{step.short}: stages matter less than the spread",
+                   f"{step.short}：stage 数的影响小于波动范围")  # fmt: skip
+    more = _faster(best, other)
+    return say(language, f"{step.short}: {depth} stages are the fastest, by {more} %",
+               f"{step.short}：{depth} 个 stage 最快，领先 {more}%")  # fmt: skip
+
+
+def ladder(name: str, records: Sequence[Record], library: str, language: str) -> str:
+    """From what share of the library a ladder rises to what."""
+    shares = [record["ratio"] for record in records if record.get("ratio")]
+    if len(shares) < 2:
+        return say(language, f"The {name} ladder", f"{name} 阶梯")
+    return say(
+        language,
+        f"{name}: from {shares[0]:.0%} to {max(shares):.0%} of {library} in {len(records)} steps",
+        f"{name}：{len(records)} 步，从{style.spaced(library)}的 {shares[0]:.0%} 到 {max(shares):.0%}",
+    )
+
+
+def fastest(name: str, at: Mapping[int, tuple[Step, float]], language: str) -> str:
+    """Which step is the fastest, at the least and at the largest size; by size the fastest one."""
+    (small, _), (large, _) = at[min(at)], at[max(at)]
+    if small == large:
+        return say(language, f"{name}: step {large.number:02d} is the fastest from {min(at)}³ to {max(at)}³",
+                   f"{name}：从 {min(at)}³ 到 {max(at)}³，步骤 {large.number:02d} 都是最快的")  # fmt: skip
+    return say(
+        language,
+        f"{name}: step {small.number:02d} is the fastest at {min(at)}³, step {large.number:02d} at {max(at)}³",
+        f"{name}：{min(at)}³ 时最快的是步骤 {small.number:02d}，{max(at)}³ 时是步骤 {large.number:02d}",
+    )
+
+
+def all_ladders(speeds: Sequence[float], size: int, language: str) -> str:
+    """The slowest and the fastest step of the course."""
+    low, high = style.number(min(speeds)), style.number(max(speeds))
+    return say(language, f"From {low} to {high} TFLOPS at {size}³", f"{size}³：从 {low} 到 {high} TFLOPS")
+
+
+def intensity(name: str, points: Sequence[tuple[float, float, Step]], language: str) -> str:
+    """How FLOP per byte grow along a ladder."""
+    (low, _, first), (high, _, last) = points[0], points[-1]
+    low, high = style.number(low), style.number(high)
+    return say(
+        language,
+        f"{name}: from {low} FLOP per byte in step {first.number:02d} to {high} in step {last.number:02d}",
+        f"{name}：每字节的 FLOP，步骤 {first.number:02d} 是 {low}，步骤 {last.number:02d} 是 {high}",
+    )
+
+
+def accumulators(narrow: Error, wide: Error, language: str) -> str:
+    """How much larger the error of FP16 sums is than that of FP32 sums, at the largest K that both have."""
+    k = max(narrow.keys() & wide.keys())
+    times = f"{narrow[k] / wide[k]:.0f}"
+    return say(language, f"FP16 sums err {times} times as much as FP32 sums at K = {k}",
+               f"K = {k} 时，FP16 累加的误差是 FP32 累加的 {times} 倍")  # fmt: skip
+
+
+def shares(rows: Sequence[tuple[Step, float]], language: str) -> str:
+    """The least and the largest share of FMAs or mma."""
+    (low, least), (high, most) = min(rows, key=lambda row: row[1]), max(rows, key=lambda row: row[1])
+    return say(
+        language,
+        f"FMAs or mma are {least:.0%} of the inner loop in step {low.number:02d}, {most:.0%} in step {high.number:02d}",
+        f"内层循环里 FMA 或 mma 的比例：步骤 {low.number:02d} 是 {least:.0%}，步骤 {high.number:02d} 是 {most:.0%}",
+    )
+
+
+def _faster(one: Record, other: Record) -> str:
+    """By how many per cent one timing is faster than another."""
+    return f"{100 * (one['tflops'] / other['tflops'] - 1):.0f}"

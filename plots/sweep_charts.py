@@ -1,0 +1,132 @@
+"""Charts of the sweeps over sizes: heat maps of the ratio to a baseline, all in one scale of colours."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from records import BASELINES, BEST_LIBRARY, CUBLAS, Record, Records
+
+from . import findings, layout, style
+from .course import Course, Step
+from .layout import Panel, Texts
+from .style import Missing, say
+
+Size = tuple[int, int, int]
+_ROOMY = 0.75  # inches of a cell that holds two figures
+_ENOUGH = 0.7  # of a sweep's sizes have to be recorded; another sweep may hold some of them
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """M and N each from one list, K from another: as `--sweep` runs them."""
+
+    name: str
+    m_n: tuple[int, ...]
+    k: tuple[int, ...]
+
+    @property
+    def sizes(self) -> list[Size]:
+        """Every size, by K, then M, then N."""
+        return [(m, n, k) for k in self.k for m in self.m_n for n in self.m_n]
+
+
+SGEMM27 = Sweep("sweep27", (4096, 8192, 16384), (2048, 4096, 8192))
+HGEMM125 = Sweep("hgemm125", (1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192))
+HGEMM27 = Sweep("hgemm27", (1024, 2048, 4096), (256, 512, 1024))
+
+
+def sweep_rows(records: Records, gpu: str, step: str, sweep: Sweep, baseline: str = CUBLAS) -> dict[Size, Record]:
+    """The default variant's records of a sweep beside a baseline; none where most of its sizes were not run."""
+    rows = {size: records.default_at(gpu, step, *size, baseline=baseline) for size in sweep.sizes}
+    found = {size: r for size, r in rows.items() if r and r.get("ratio")}
+    return found if len(found) >= _ENOUGH * len(rows) else {}
+
+
+def geometric_mean(rows: Iterable[Record]) -> float:
+    """Geometric mean of the ratios."""
+    return statistics.geometric_mean(r["ratio"] for r in rows)
+
+
+def sgemm27(course: Course, records: Records, name: str, language: str) -> Figure:
+    """The 27 sizes: a panel per step of a ladder that was swept."""
+    steps = course.ladder(name)
+    for gpu in records.gpus([s.name for s in steps]):
+        swept = {s.short: r for s in steps if (r := sweep_rows(records, gpu, s.name, SGEMM27))}
+        if swept:
+            last, rows = list(swept.items())[-1]
+            mean, library = geometric_mean(rows.values()), BASELINES[CUBLAS](language)
+            title = findings.beside(last, mean, len(rows), library, language)
+            return _heat_maps(swept, SGEMM27, title, records.gpu_name(gpu), language)
+    raise Missing(f"no sweep of a step of the {name} ladder over the 27 sizes")
+
+
+def hgemm125(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """The 125 sizes: a panel per baseline, or that of the best library call alone."""
+    for gpu in records.gpus([step.name]):
+        swept = {b: rows for b in BASELINES if (rows := sweep_rows(records, gpu, step.name, HGEMM125, b))}
+        if BEST_LIBRARY in swept:
+            swept = {BEST_LIBRARY: swept[BEST_LIBRARY]}
+        if swept:
+            last, rows = list(swept.items())[-1]
+            mean, library = geometric_mean(rows.values()), BASELINES[last](language)
+            title = findings.beside(step.short, mean, len(rows), library, language)
+            named = {f"÷ {BASELINES[b](language)}": rows for b, rows in swept.items()}
+            return _heat_maps(named, HGEMM125, title, records.gpu_name(gpu), language)
+    raise Missing(f"no sweep of {step.name} over the 125 sizes")
+
+
+def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str, where: str, language: str) -> Figure:
+    """The ratio to a baseline, a row per M × N, a column per K; `swept` side by side, with TFLOPS where there is room."""
+    pairs = [(m, n) for m in sweep.m_n for n in sweep.m_n]
+    left, right, gap = 1.2, 0.12, 0.12
+    columns = len(sweep.k)
+    cell = (layout.WIDTH - left - right - gap * (len(swept) - 1)) / (columns * len(swept))
+    roomy = cell > _ROOMY
+    low, high = (f"{math.exp(sign * style.RATIO_REACH):.1f}" for sign in (-1, 1))
+    what, inside = (
+        say(language, "speed relative to the library", "相对库函数的速度"),
+        say(language, ", and TFLOPS", "，以及 TFLOPS"),
+    )
+    texts = Texts(
+        title,
+        say(
+            language,
+            f"{where}; in each cell: {what}{inside if roomy else ''}; above: the geometric mean",
+            f"{where}；每格：{what}{inside if roomy else ''}；上方为几何平均",
+        ),
+        foot=say(
+            language,
+            f"blue: faster than the library; orange: slower; white at 1, full colour at {low} and {high}",
+            f"蓝色：快于库函数；橙色：慢于库函数；1 处为白色，{low} 与 {high} 处颜色最深",
+        ),
+    )
+    drawn, (ax,) = layout.page(texts, [Panel(0.25 * len(pairs), above=0.62, below=0.1)], left, right)
+    step = columns + gap / cell  # from one panel to the next, in cells
+    for number, (name, rows) in enumerate(swept.items()):
+        cells = {
+            (y, x): (r["ratio"], f"{r['ratio']:.3f}", style.number(r["tflops"]) if roomy else "")
+            for y, (m, n) in enumerate(pairs)
+            for x, k in enumerate(sweep.k)
+            if (r := rows.get((m, n, k)))
+        }
+        style.cells(ax, len(pairs), columns, cells, style.ratio_colour, start=number * step)
+        mean = f"{geometric_mean(rows.values()):.3f}"
+        for line, up in ((name, 28), (say(language, f"mean {mean}", f"平均 {mean}"), 17)):
+            ax.annotate(line, (number * step, 0), (0, up), textcoords="offset points", fontsize=style.SMALL,
+                        fontweight="bold")  # fmt: skip
+    ax.set_xlim(0, step * (len(swept) - 1) + columns)
+    for edge in range(len(sweep.m_n), len(pairs), len(sweep.m_n)):
+        ax.axhline(edge, color=style.INK, lw=1.1, zorder=4)
+    ticks = [(number * step + x + 0.5, k) for number in range(len(swept)) for x, k in enumerate(sweep.k)]
+    ax.set_xticks([x for x, _ in ticks], [f"K = {k}" if roomy else str(k) for _, k in ticks])
+    ax.xaxis.tick_top()
+    ax.set_yticks([y + 0.5 for y in range(len(pairs))], [f"{m} × {n}" for m, n in pairs])
+    corner = "M × N" if roomy else "M × N, K"
+    ax.annotate(corner, (0, 1), (-8, 6), xycoords="axes fraction", textcoords="offset points", ha="right",
+                fontsize=style.SMALL, color=style.INK)  # fmt: skip
+    return drawn

@@ -1,0 +1,15 @@
+"""Names of Nsight Compute's metrics as they stand in the records: what is asked of it, and what charts look for."""
+
+L2_HITS = "lts__t_sector_hit_rate.pct"
+TMA_RECEIVED = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum"  # bytes, in all SMs
+MULTICAST = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_multicast.sum"  # of the bytes, those shared
+COALESCER_SECTORS = "lrc__lrc2xbar_sectors_op_read.sum"  # that crossed from L2
+COALESCER_RATIO = "lrc__average_xbar2gpc_sectors_op_read.ratio"  # sectors delivered per sector that crossed
+# The coalescer's ratio without multicast, and by multicast:
+MERGED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.ratio"
+SHARED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.ratio"
+DRAM_READ = "dram__bytes_read.sum"
+SECTOR_BYTES = 32
+
+# What python -m lab.l2_traffic records of each launch
+L2_TRAFFIC = (TMA_RECEIVED, MULTICAST, COALESCER_SECTORS, COALESCER_RATIO, MERGED, SHARED, DRAM_READ)

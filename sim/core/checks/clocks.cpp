@@ -1,0 +1,177 @@
+#include "core/checks/clocks.h"
+
+#include <algorithm>
+
+namespace sim {
+
+uint32_t LaneStamps::of(uint32_t agent, uint32_t lane) const {
+  for (const Entry& entry : entries_) {
+    if (entry.agent == agent && entry.lane == lane) return entry.stamp;
+  }
+  return 0;
+}
+
+void LaneStamps::raise(uint32_t agent, uint32_t lane, uint32_t stamp) {
+  for (Entry& entry : entries_) {
+    if (entry.agent != agent || entry.lane != lane) continue;
+    entry.stamp = std::max(entry.stamp, stamp);
+    return;
+  }
+  entries_.push_back({agent, lane, stamp});
+}
+
+void LaneStamps::join(const LaneStamps& other) {
+  for (const Entry& entry : other.entries_) raise(entry.agent, entry.lane, entry.stamp);
+}
+
+bool Clocks::start(uint32_t blocks, uint32_t warps_per_block) {
+  const bool from_zero = start_ == 0 || now_ > 0x7fffffff;
+  if (from_zero) now_ = 1;
+  start_ = now_ + 1;
+  now_ = start_ + 1;
+  last_meeting_ = start_;
+  warps_per_block_ = warps_per_block;
+  agents_ = blocks * warps_per_block;
+  only_stamps_ = true;
+  flags_.clear();
+  of_.resize(agents_);
+  for (WarpClock& clock : of_) {
+    clock.known.clear();
+    clock.known.seen.assign(agents_, start_);
+    clock.lanes_met = clock.clear = start_;
+    clock.has_fenced = clock.has_observed = false;
+  }
+  return from_zero;
+}
+
+uint32_t Clocks::act(uint32_t agent, SyncClock& into) {
+  SyncClock::raise(into.seen, agent, now_);
+  return now_++;
+}
+
+void Clocks::release(uint32_t warp, SyncClock& into, uint32_t lanes) {
+  into.join(of_[warp].known);
+  if (lanes == all_lanes) {
+    into.seen[warp] = now_;
+  } else {
+    only_stamps_ = false;
+    into.seen[warp] = std::max(into.seen[warp], of_[warp].lanes_met);
+    into.lanes_seen.raise(warp, LaneStamps::any, now_);
+    for_lanes(lanes, [&](uint32_t lane) { into.lanes_seen.raise(warp, lane, now_); });
+  }
+  ++now_;
+}
+
+void Clocks::acquire(uint32_t warp, const SyncClock& from) {
+  of_[warp].known.join(from);
+  update_clear(warp);
+}
+
+void Clocks::arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes) {
+  if (releases) return release(warp, into, lanes);
+  if (of_[warp].has_fenced) into.join(of_[warp].fenced);
+}
+
+void Clocks::wait(uint32_t warp, const SyncClock& from, bool acquires) {
+  if (acquires) return acquire(warp, from);
+  observe(warp, from);
+}
+
+/// What is known by the next fence.
+void Clocks::observe(uint32_t warp, const SyncClock& from) {
+  WarpClock& clock = of_[warp];
+  if (!clock.has_observed) clock.observed.clear();
+  clock.has_observed = true;
+  clock.observed.join(from);
+}
+
+void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
+  const uint32_t all = warps_per_block_ == warp_size ? all_lanes : (1u << warps_per_block_) - 1;
+  if (waiting == all && agents_ == warps_per_block_ && only_stamps_) {  // everybody there is, with nothing but stamps
+    for (WarpClock& each : of_) {
+      each.known.seen.assign(agents_, now_);
+      each.lanes_met = each.clear = now_;
+    }
+    last_meeting_ = now_++;
+    return;
+  }
+  for_lanes(waiting, [&](uint32_t warp) {
+    clock.join(of_[first + warp].known);
+    clock.seen[first + warp] = now_;
+  });
+  for_lanes(waiting, [&](uint32_t warp) {
+    of_[first + warp].lanes_met = now_;
+    acquire(first + warp, clock);
+  });
+  ++now_;
+}
+
+void Clocks::warp_met(uint32_t warp) {
+  of_[warp].lanes_met = now_;
+  ++now_;
+  update_clear(warp);
+}
+
+void Clocks::fence(uint32_t warp, uint32_t lanes) {
+  WarpClock& clock = of_[warp];
+  if (clock.has_observed) acquire(warp, clock.observed);
+  clock.has_observed = false;
+  clock.fenced.clear();
+  release(warp, clock.fenced, lanes);
+  clock.has_fenced = true;
+}
+
+void Clocks::fence_proxy(uint32_t warp, uint32_t lanes) {
+  only_stamps_ = false;
+  SyncClock& known = of_[warp].known;
+  if (lanes == all_lanes)
+    SyncClock::raise(known.fenced, warp, now_);
+  else
+    for_lanes(lanes, [&](uint32_t lane) { known.lanes_fenced.raise(warp, lane, now_); });
+  // And the copies that it knows to be complete: their agents execute no fences of their own.
+  for (uint32_t agent = warps(); agent < known.seen.size(); ++agent)
+    SyncClock::raise(known.fenced, agent, std::max(SyncClock::of(known.fenced, agent), known.seen[agent]));
+  ++now_;
+}
+
+void Clocks::strong_load(uint32_t warp, uint64_t address, Order order) {
+  if (flags_.empty()) return;
+  const auto flag = flags_.find(address);
+  if (flag == flags_.end()) return;
+  if (order == Order::acquire || order == Order::acquire_release) return acquire(warp, flag->second);
+  observe(warp, flag->second);
+}
+
+void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes) {
+  const bool releases = order == Order::release || order == Order::acquire_release;
+  if (!releases && !of_[warp].has_fenced) {
+    if (!update && !flags_.empty()) flags_.erase(address);
+    return;
+  }
+  SyncClock& flag = flags_[address];
+  if (!update) flag.clear();
+  if (releases)
+    release(warp, flag, lanes);
+  else
+    flag.join(of_[warp].fenced);
+}
+
+void Clocks::update_clear(uint32_t warp) {
+  WarpClock& clock = of_[warp];
+  clock.clear = clock.lanes_met;
+  const uint32_t first = first_of_block(warp);
+  for (uint32_t other = first; other < first + warps_per_block_; ++other) {
+    if (other != warp) clock.clear = std::min(clock.clear, clock.known.seen[other]);
+  }
+}
+
+uint32_t Clocks::clear_of_others(uint32_t warp) const {
+  const std::vector<uint32_t>& seen = of_[warp].known.seen;
+  if (seen.size() < agents_) return 0;
+  const auto first = seen.begin() + first_of_block(warp);
+  const uint32_t before = first == seen.begin() ? ~0u : *std::min_element(seen.begin(), first);
+  const auto after = first + warps_per_block_;
+  return after == seen.end() ? before : std::min(before, *std::min_element(after, seen.end()));
+}
+
+}  // namespace sim

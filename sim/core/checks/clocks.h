@@ -1,0 +1,156 @@
+/// What happens before what: vector clocks of a cluster's agents, and of the things that synchronise them.
+///
+/// An agent is whoever accesses memory on its own: a warp, or what carries out asynchronous work for an mbarrier. Every
+/// access carries a stamp, the cluster's logical time, which moves on with each synchronisation. An agent's clock says,
+/// for every agent, up to which stamp its accesses happened before this one's next. A thing that synchronises (a
+/// barrier, an mbarrier, a flag in memory) owns a clock, too: who arrives there releases into it what it knows, and who
+/// waits there takes all that has been released.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/types.h"
+
+namespace sim {
+
+/// Stamps of single lanes, for those that released or fenced without the rest of their warp.
+class LaneStamps {
+ public:
+  static constexpr uint32_t any = 32;  ///< as a lane: one of the warp, it is not known which
+
+  bool empty() const { return entries_.empty(); }
+  void clear() { entries_.clear(); }
+  uint32_t of(uint32_t agent, uint32_t lane) const;
+  void raise(uint32_t agent, uint32_t lane, uint32_t stamp);
+  void join(const LaneStamps& other);
+
+ private:
+  struct Entry {
+    uint32_t agent, lane, stamp;
+  };
+  std::vector<Entry> entries_;  ///< few
+};
+
+/// For every agent, up to which stamp its accesses are known to have happened before.
+struct SyncClock {
+  std::vector<uint32_t> seen;    ///< by agent; nothing of those beyond its end
+  std::vector<uint32_t> fenced;  ///< the same of writes that a fence.proxy.async has made visible to the async proxy
+  LaneStamps lanes_seen, lanes_fenced;  ///< what is later, of lanes that acted alone
+
+  void join(const SyncClock& other) {
+    join(seen, other.seen);
+    if (!other.fenced.empty()) join(fenced, other.fenced);
+    if (!other.lanes_seen.empty()) lanes_seen.join(other.lanes_seen);
+    if (!other.lanes_fenced.empty()) lanes_fenced.join(other.lanes_fenced);
+  }
+  void clear() {
+    seen.clear();
+    fenced.clear();
+    lanes_seen.clear();
+    lanes_fenced.clear();
+  }
+  static uint32_t of(const std::vector<uint32_t>& stamps, uint32_t agent) {
+    return agent < stamps.size() ? stamps[agent] : 0;
+  }
+  static void raise(std::vector<uint32_t>& stamps, uint32_t agent, uint32_t stamp) {
+    if (stamps.size() <= agent) stamps.resize(agent + 1);
+    stamps[agent] = stamp;
+  }
+
+ private:
+  static void join(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) {
+    if (to.size() < from.size()) to.resize(from.size());
+    for (size_t agent = 0; agent < from.size(); ++agent) to[agent] = to[agent] < from[agent] ? from[agent] : to[agent];
+  }
+};
+
+/// How an access orders others around it (PTX ISA 8.4). Strong accesses, all but the weak ones, are no race with each
+/// other.
+enum class Order : uint8_t { weak, relaxed, acquire, release, acquire_release };
+
+class Clocks {
+ public:
+  /// Begins a cluster of blocks of so many warps each: its first agents, block by block. Its stamps are above those of
+  /// the cluster before; true where they begin anew.
+  bool start(uint32_t blocks, uint32_t warps_per_block);
+
+  uint32_t now() const { return now_; }      ///< stamp of the accesses that are made now
+  uint32_t start() const { return start_; }  ///< this cluster's stamps are above: what has none of them is untouched
+  uint32_t warps() const { return static_cast<uint32_t>(of_.size()); }
+  uint32_t warps_per_block() const { return warps_per_block_; }
+
+  /// One more agent that is no warp.
+  uint32_t add_agent() { return agents_++; }
+  /// The stamp of an access that such an agent makes now; it is released into `into`.
+  uint32_t act(uint32_t agent, SyncClock& into);
+
+  /// Whether an access of an agent's lane with this stamp happened before the next one of the warp `observer`. Of
+  /// accesses whose lane is not known (LaneStamps::any), a release by any lane is taken to be enough.
+  bool has_seen(uint32_t observer, uint32_t agent, uint32_t lane, uint32_t stamp) const {
+    const SyncClock& known = of_[observer].known;
+    return stamp <= SyncClock::of(known.seen, agent) ||
+           (!known.lanes_seen.empty() && stamp <= known.lanes_seen.of(agent, lane));
+  }
+  /// Whether such a write is visible to the async proxy, too, if it acts for the observer.
+  bool has_fenced(uint32_t observer, uint32_t agent, uint32_t lane, uint32_t stamp) const {
+    const SyncClock& known = of_[observer].known;
+    return stamp <= SyncClock::of(known.fenced, agent) ||
+           (!known.lanes_fenced.empty() && stamp <= known.lanes_fenced.of(agent, lane));
+  }
+  /// The same between the lanes of the observer itself.
+  uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
+  /// Whatever has a stamp up to this happened before the warp's next access, whichever warp of its block did it.
+  uint32_t clear(uint32_t warp) const { return of_[warp].clear; }
+  /// The same of all that is not a warp of its block.
+  uint32_t clear_of_others(uint32_t warp) const;
+  /// The stamp at which all agents of the cluster last met.
+  uint32_t last_meeting() const { return last_meeting_; }
+
+  /// What these lanes have done and the warp knows is released into `into`; what it does from now on is later. All
+  /// lanes: whatever the warp has done.
+  void release(uint32_t warp, SyncClock& into, uint32_t lanes = all_lanes);
+  /// The warp learns what was released into `from`.
+  void acquire(uint32_t warp, const SyncClock& from);
+  /// The same at a barrier whose arrivals and waits may be .relaxed: a fence before or after then orders.
+  void arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes = all_lanes);
+  void wait(uint32_t warp, const SyncClock& from, bool acquires);
+  /// The warps of `waiting`, counted from `first`, a block's first, have met at a barrier, none has gone on. `clock`:
+  /// what others have released there.
+  void meet(uint32_t first, uint32_t waiting, SyncClock& clock);
+  /// The lanes of one warp have synchronised.
+  void warp_met(uint32_t warp);
+
+  /// A fence: strong stores after it release what was before it, and what strong loads before it have read is acquired.
+  void fence(uint32_t warp, uint32_t lanes = all_lanes);
+  /// fence.proxy.async: the async proxy sees what these lanes have written so far, once it knows of it.
+  void fence_proxy(uint32_t warp, uint32_t lanes = all_lanes);
+  /// A strong load from, or a strong store to, the flag at a generic address. A store takes the flag over; an `update`
+  /// (an atomic) hands on what others have released there before.
+  void strong_load(uint32_t warp, uint64_t address, Order order);
+  void strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes = all_lanes);
+
+ private:
+  struct WarpClock {
+    SyncClock known;
+    uint32_t lanes_met = 0;
+    uint32_t clear = 0;
+    bool has_fenced = false, has_observed = false;
+    SyncClock fenced;    ///< what the last fence released
+    SyncClock observed;  ///< what strong loads have read, for the next fence to acquire
+  };
+
+  void observe(uint32_t warp, const SyncClock& from);
+  void update_clear(uint32_t warp);
+  uint32_t first_of_block(uint32_t warp) const { return warp / warps_per_block_ * warps_per_block_; }
+
+  uint32_t warps_per_block_ = 1, agents_ = 0;
+  uint32_t start_ = 0, now_ = 0, last_meeting_ = 0;
+  bool only_stamps_ = true;  ///< nobody has executed a fence.proxy.async, or released without the rest of its warp
+  std::vector<WarpClock> of_;
+  std::unordered_map<uint64_t, SyncClock> flags_;  ///< by generic address
+};
+
+}  // namespace sim

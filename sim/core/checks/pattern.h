@@ -1,0 +1,97 @@
+/// The addresses of one warp-wide memory access, and what the memory system makes of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/types.h"
+
+namespace sim {
+
+/// One access: which lanes, where, how many bytes each.
+struct Lanes {
+  uint32_t mask = 0;
+  uint32_t bytes = 4;                       ///< per lane
+  bool rows = false;                        ///< ldmatrix and stmatrix: 8 lanes name the rows of a matrix
+  std::array<uint64_t, warp_size> address;  ///< of lanes outside the mask: that of the first within
+};
+
+/// Distinct 32-byte sectors that a global access touches.
+uint32_t sectors(const Lanes& lanes);
+
+struct Wavefronts {
+  uint32_t count = 0;
+  uint32_t conflicts = 0;  ///< count less that of a conflict-free access of the same kind
+};
+
+/// Passes that a shared-memory access needs. An access of 64 bits per lane goes in two half-warps, one of 128 in
+/// four quarter-warps. Within what goes together, lanes at the same word are served at once, and the passes are as many
+/// as the most distinct words of one bank. For loads, two halves (of the warp at 64 bits, the two quarters of each half
+/// at 128 bits) merge into one when every lane i has the address of lane i^1, or every lane that of lane i^2. The
+/// matrices of ldmatrix go one by one.
+Wavefronts wavefronts(const Lanes& lanes, bool store);
+
+/// Lanes that are served together, and in how many wavefronts.
+struct LaneGroup {
+  uint32_t first, last;  ///< lanes, both included
+  uint32_t wavefronts;
+};
+/// The groups of an access to shared memory, those without an active lane left out.
+std::vector<LaneGroup> lane_groups(const Lanes& lanes, bool store);
+
+/// An access as memoised: an instruction tends to repeat its pattern, moved by the same distance in every lane.
+class Pattern {
+ public:
+  /// How the lanes of a whole warp lie to each other, where that makes them easy to serve.
+  enum class Spread : uint8_t { any, same, side_by_side };
+
+  /// Whether `lanes` is this pattern, moved by a multiple of a lane's bytes and of a bank's.
+  bool matches(const Lanes& lanes) const {
+    if (lanes.mask != mask_) return false;
+    const uint64_t base = lanes.address[first_lane(mask_)];
+    uint64_t different = (base ^ phase_) & phase_mask_;
+    for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (lanes.address[lane] - base) ^ offset_[lane];
+    return different == 0;
+  }
+
+  /// A run of consecutive bytes that the access covers.
+  struct Run {
+    int64_t offset;  ///< from the first active lane's address
+    uint32_t bytes;
+  };
+
+  void learn_global(const Lanes& lanes);
+  void learn_shared(const Lanes& lanes, bool store);
+
+  bool aligned() const { return aligned_; }
+  int64_t low() const { return low_; }    ///< first byte, from the first active lane's address
+  int64_t high() const { return high_; }  ///< one past the last
+  /// Distinct sectors of `lanes`, which this pattern matches: they depend on where in a sector the first lane begins.
+  uint32_t sectors(const Lanes& lanes) {
+    uint8_t& known = sectors_[lanes.address[first_lane(mask_)] % sectors_.size()];
+    if (known == 0) known = static_cast<uint8_t>(sim::sectors(lanes));
+    return known;
+  }
+  Wavefronts wavefronts() const { return wavefronts_; }
+  Spread spread() const { return spread_; }
+  const std::vector<Run>& runs() const { return runs_; }
+
+  uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
+
+ private:
+  void learn(const Lanes& lanes);
+
+  uint32_t mask_ = 0;
+  uint64_t phase_ = 0, phase_mask_ = 0;  ///< where in a lane's bytes, or in a bank, the first lane begins
+  std::array<uint64_t, warp_size> offset_{};
+  int64_t low_ = 0, high_ = 0;
+  bool aligned_ = false;
+  Spread spread_ = Spread::any;
+  std::array<uint8_t, 32> sectors_{};  ///< by the first lane's place in its sector; 0 where not counted yet
+  Wavefronts wavefronts_;
+  std::vector<Run> runs_;
+};
+
+}  // namespace sim

@@ -1,0 +1,154 @@
+/// What is known about each piece of a block's shared memory: who wrote and read it last, and whether somebody else may
+/// tell.
+///
+/// Two accesses of different agents to one place, one of them a write, are a race unless the clocks order them or both
+/// are strong. What goes on asynchronously is under way from its issue to its completion: meanwhile nobody may touch
+/// what it writes, and nobody may write what it reads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "core/checks/clocks.h"
+#include "core/checks/pattern.h"
+
+namespace sim {
+
+/// Something that the shadow objects to.
+struct Objection {
+  enum class What : uint8_t {
+    never_written,
+    read_of_write,
+    write_of_write,
+    write_of_read,
+    copy_under_way,   ///< a touch of what something asynchronous writes
+    async_under_way,  ///< the same of the async proxy, which an mbarrier completes
+    reads_under_way,  ///< a write to what something asynchronous reads
+    unfenced,         ///< the async proxy reads what the generic one wrote
+  } what;
+  uint64_t address;      ///< in the block's shared memory
+  uint32_t lane;         ///< of the warp that acts now
+  uint32_t other_agent;  ///< who came before
+  uint32_t other_lane;   ///< where it is known; warp_size otherwise
+  uint32_t other_site;   ///< its instruction
+};
+
+/// What an access does. An update is an atomic: it reads, and writes.
+enum class Touch : uint8_t { read, write, strong_read, strong_write, update };
+inline bool writes(Touch touch) { return touch != Touch::read && touch != Touch::strong_read; }
+
+/// Bytes of a block's shared memory.
+struct Span {
+  uint32_t begin, bytes;
+  uint32_t end() const { return begin + bytes; }
+  bool meets(const Span& other) const { return begin < other.end() && other.begin < end(); }
+};
+
+class Shadow {
+ public:
+  using ReportTo = std::function<void(const Objection&)>;
+
+  explicit Shadow(Clocks& clocks) : clocks(clocks) {}
+
+  /// Forgets the block before. `granule_bytes` is the smallest access of the kernel: what is told apart. The block's
+  /// warps are the agents from `first_agent` on. `stamps_begin_anew`: what Clocks::start returned.
+  void start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_agent, bool stamps_begin_anew);
+
+  /// An access by a warp, of this block or of another of its cluster.
+  void touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
+             const ReportTo& report);
+  /// A thread's strong write to a few bytes, as mbarrier.init makes it.
+  void write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report);
+
+  /// A copy into shared memory begins; its data arrive at some time before it is waited for.
+  void begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  /// The thread that began the copy of these bytes has waited for it; or it has ended as something that `agent` did.
+  void end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t bytes);
+
+  /// The async proxy begins to write, issued by a thread; and it has written, as `agent`, or for the warp that waited.
+  void begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report);
+  void end_async_write(uint32_t agent, Span span);
+  /// The async proxy begins to read, under a number of the caller's; and it has read all that has this number.
+  void begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span,
+                        const ReportTo& report);
+  void end_async_read(uint64_t number, uint32_t agent);
+  /// The two halves of begin_async_read, where what is read lies scattered in what is under way.
+  void check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  void note_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span);
+
+  /// Tiles are written in patterns: the bytes of a swizzle's span, 0 where the tile lies as it is.
+  static constexpr uint8_t unknown_swizzle = 0xff;
+  void note_swizzle(Span span, uint8_t swizzle);
+  /// The pattern in which this was written; unknown where it was not by a copy of a tile.
+  uint8_t swizzle_at(uint32_t address) const;
+  /// The instruction that wrote this last.
+  uint32_t writer_site(uint32_t address) const { return write_site_[granule_of(address)]; }
+
+  /// An agent that is no warp of the block has to do with its memory otherwise than by an access: it arrives at an
+  /// mbarrier there.
+  void visit(uint32_t agent, uint32_t site);
+  /// Calls report(agent, site) for each agent whose last dealings with this memory no warp of the block knows of.
+  void unknown_visits(const std::function<void(uint32_t agent, uint32_t site)>& report) const;
+
+  Clocks& clocks;
+
+ private:
+  /// An agent, or one of a warp's threads, that accessed a granule.
+  struct Who {
+    uint16_t agent;
+    uint8_t lane;  ///< warp_size where it is none, or not known
+    bool strong : 1, async : 1;
+
+    bool operator==(const Who&) const = default;
+  };
+  /// The last read of each agent.
+  using ByAgent = std::vector<uint32_t>;
+  struct AsyncRead {
+    uint64_t number;
+    Span span;
+    uint32_t agent, lane, site, stamp;  ///< stamp: `under_way` until its end
+  };
+  struct Visit {
+    uint32_t stamp, site;
+  };
+
+  template <class Fast, class Slow>
+  void over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast, Slow slow);
+  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const;
+  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const ReportTo& report);
+  void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report);
+  void check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  void mark_written(uint32_t granule, Who who, uint32_t site);
+  bool is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp) const;
+  void forget_ordered_reads();
+  uint32_t clear_of_all(uint32_t warp) const;
+  bool is_own(uint32_t agent) const { return agent - first_agent_ < clocks.warps_per_block(); }
+  uint32_t granule_of(uint64_t address) const { return static_cast<uint32_t>(address >> shift_); }
+  uint64_t address(uint32_t granule) const { return uint64_t{granule} << shift_; }
+
+  static constexpr uint32_t under_way = ~0u;  ///< write stamp of a granule that a copy is about to fill
+
+  uint32_t shift_ = 2;
+  uint32_t first_agent_ = 0;
+
+  // One element per granule. Apart, because the usual check looks at stamps only, many in one go.
+  std::vector<uint32_t> write_stamp_, write_site_, read_stamp_, read_site_;
+  std::vector<uint32_t> readers_;  ///< of the stamp, a bit for each of the block's warps
+  std::vector<Who> writer_;
+  /// Reads of the same granule at different stamps, none ordered after the others, reads by agents that are not the
+  /// block's, and strong reads: rare, so kept apart.
+  std::unordered_map<uint32_t, ByAgent> earlier_reads_, strong_reads_;
+  uint32_t reads_since_ = 0;  ///< the meeting of all agents after which these were made
+  std::vector<AsyncRead> async_reads_;
+  std::vector<uint8_t>
+      swizzle_;  ///< by 16 bytes, as long as the async proxy wrote them last; empty where none is known
+  std::map<uint32_t, Visit> visits_;  ///< by agent
+  uint32_t last_visit_ = 0;           ///< its stamp
+};
+
+}  // namespace sim

@@ -1,0 +1,195 @@
+#include "core/machine/access.h"
+
+#include "core/base/readable.h"
+
+namespace sim {
+namespace {
+
+/// Takes misaligned lanes out, each reported.
+void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    if (lanes.address[lane] % lanes.bytes == 0) return;
+    Block& block = warp.block;
+    block.report(Finding::misaligned, warp.here(), nowhere, [&] {
+      return block.what_it_does(warp, lane) + ": " + space + " address " + hexadecimal(lanes.address[lane]) +
+             " is no multiple of " + std::to_string(lanes.bytes);
+    });
+    lanes.mask &= ~(1u << lane);
+  });
+}
+
+void refuse_outside_shared(Warp& warp, Lanes& lanes, bool store) {
+  Block& block = warp.block;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane];
+    if (address + lanes.bytes <= block.shared.size() && address + lanes.bytes >= address) return;
+    block.report(Finding::out_of_bounds, warp.here(), nowhere, [&] {
+      return block.what_it_does(warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
+             " bytes at shared address " + hexadecimal(address) + "; the block has " +
+             std::to_string(block.shared.size()) + " bytes of shared memory";
+    });
+    lanes.mask &= ~(1u << lane);
+  });
+}
+
+void refuse_outside_global(Warp& warp, Lanes& lanes, bool store) {
+  Block& block = warp.block;
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint64_t address = lanes.address[lane];
+    const auto range = block.launch.allocations.holding(address);
+    if (range && range->holds(address, address + lanes.bytes) && !(store && range->read_only)) return;
+    block.report(Finding::out_of_bounds, warp.here(), nowhere, [&] {
+      const std::string place =
+          range && store && range->read_only ? "in constant memory" : block.launch.allocations.describe(address);
+      return block.what_it_does(warp, lane) + (store ? ": writes " : ": reads ") + std::to_string(lanes.bytes) +
+             " bytes at global address " + hexadecimal(address) + ", " + place;
+    });
+    lanes.mask &= ~(1u << lane);
+  });
+}
+
+std::string started(const Block& block, const Objection& objection, const std::string& by) {
+  return block.program.sites[objection.other_site].text + " at " + block.where(objection.other_site) + " by " + by;
+}
+
+}  // namespace
+
+void read_addresses(Warp& warp, uint32_t mask, const AddressOperand& from, Lanes& lanes) {
+  lanes.mask = mask;
+  const uint64_t base_of_own = from.place == Place::shared ? warp.block.shared_base() : 0;
+  const uint64_t add = static_cast<uint64_t>(from.offset) - base_of_own;
+  if (from.wide) {
+    const u64* const base = warp.lanes<u64>(from.base);
+#pragma GCC ivdep
+    for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = base[lane] + add;
+  } else {
+    const u32* const base = warp.lanes<u32>(from.base);
+#pragma GCC ivdep
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+      lanes.address[lane] = static_cast<u32>(base[lane] + static_cast<u32>(add));
+  }
+  if (mask != all_lanes) fill_inactive(lanes);
+}
+
+void fill_inactive(Lanes& lanes) {
+  if (lanes.mask == 0) return;
+  const uint64_t first = lanes.address[first_lane(lanes.mask)];
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    if (!(lanes.mask >> lane & 1)) lanes.address[lane] = first;
+  }
+}
+
+Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+  Pattern& pattern = warp.block.memos[memo];
+  if (!pattern.matches(lanes)) pattern.learn_global(lanes);
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  const uint64_t low = base + static_cast<uint64_t>(pattern.low()), high = base + static_cast<uint64_t>(pattern.high());
+  if (low < pattern.allowed_low || high > pattern.allowed_high || !pattern.aligned()) {
+    const auto range = warp.block.launch.allocations.holding(low);
+    if (range && range->holds(low, high) && pattern.aligned() && !(store && range->read_only)) {
+      pattern.allowed_low = range->begin, pattern.allowed_high = range->end;
+    } else {
+      refuse_misaligned(warp, lanes, "global");
+      refuse_outside_global(warp, lanes, store);
+      fill_inactive(lanes);
+      if (lanes.mask != 0) pattern.learn_global(lanes);
+    }
+  }
+  return pattern;
+}
+
+void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+  Pattern& pattern = check_global(warp, memo, lanes, store);
+  if (lanes.mask == 0) return;
+  Tally& tally = warp.block.tallies.of[warp.here()];
+  ++tally.global_requests;
+  tally.global_sectors += pattern.sectors(lanes);
+  if (warp.trace != nullptr) [[unlikely]]
+    warp.trace->global(warp.here(), warp.executions(), lanes, store);
+}
+
+const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+  Block& block = warp.block;
+  Pattern& pattern = block.memos[memo];
+  if (!pattern.matches(lanes)) pattern.learn_shared(lanes, store);
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  const int64_t low = static_cast<int64_t>(base) + pattern.low(), high = static_cast<int64_t>(base) + pattern.high();
+  if (pattern.aligned() && low >= 0 && high <= static_cast<int64_t>(block.shared.size())) return pattern;
+
+  refuse_misaligned(warp, lanes, "shared");
+  refuse_outside_shared(warp, lanes, store);
+  fill_inactive(lanes);
+  if (lanes.mask != 0) pattern.learn_shared(lanes, store);
+  return pattern;
+}
+
+void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
+  const bool store = writes(touch);
+  const Pattern& pattern = check_shared(warp, memo, lanes, store);
+  if (lanes.mask == 0) return;
+  Block& block = warp.block;
+  Tally& tally = block.tallies.of[warp.here()];
+  ++tally.shared_requests;
+  tally.shared_wavefronts += pattern.wavefronts().count;
+  tally.shared_conflicts += pattern.wavefronts().conflicts;
+  if (warp.trace != nullptr) [[unlikely]]
+    warp.trace->shared(warp.here(), warp.executions(), lanes, store);
+  block.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
+                     [&](const Objection& objection) { report_objection(warp, block, objection); });
+}
+
+void watch_remote(Warp& warp, Block& owner, uint32_t memo, Lanes& lanes, Touch touch) {
+  // All blocks of a cluster have as much shared memory.
+  const bool store = writes(touch);
+  const Pattern& pattern = check_shared(warp, memo, lanes, store);
+  if (lanes.mask == 0) return;
+  owner.check_is_alive(warp.agent, warp.here());
+  owner.shadow.touch(touch, warp.agent, warp.here(), lanes, pattern,
+                     [&](const Objection& objection) { report_objection(warp, owner, objection); });
+}
+
+void report_objection(Warp& warp, const Block& owner, const Objection& objection) {
+  Block& block = warp.block;
+  const uint32_t here = warp.here();
+  const std::string address = owner.place(objection.address);
+  const auto other = [&] { return block.cluster.thread(objection.other_agent, objection.other_lane); };
+  using What = Objection::What;
+  switch (objection.what) {
+    case What::never_written:
+      return block.report(Finding::uninitialised, here, nowhere, [&] {
+        return block.what_it_does(warp, objection.lane) + ": reads " + address + ", which nothing has written";
+      });
+    case What::copy_under_way:
+      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
+               block.where(objection.other_site) + " by " + other() + " is under way: no cp.async wait has covered it";
+      });
+    case What::async_under_way:
+      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": touches " + address + ", which " +
+               started(block, objection, other()) + " is writing: nobody has waited for its mbarrier";
+      });
+    case What::reads_under_way:
+      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": writes " + address + ", which " +
+               started(block, objection, other()) + " may still be reading: nobody has waited for it";
+      });
+    case What::unfenced:
+      return block.report(Finding::unfenced, here, objection.other_site, [&] {
+        return block.what_it_does(warp, objection.lane) + ": reads " + address +
+               " through the async proxy, written at " + block.where(objection.other_site) + " by " + other() +
+               ", which has executed no fence.proxy.async between (or nobody has told this thread of it)";
+      });
+    default: break;
+  }
+  const char* const did = objection.what == What::write_of_read ? "read" : "written";
+  const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
+  block.report(Finding::race, here, objection.other_site, [&] {
+    const bool same_warp = objection.other_agent == warp.agent;
+    return block.what_it_does(warp, objection.lane) + ": " + does + address + ", " + did + " at " +
+           block.where(objection.other_site) + " by " + other() + ", with no " +
+           (same_warp ? "__syncwarp" : "barrier") + " between";
+  });
+}
+
+}  // namespace sim

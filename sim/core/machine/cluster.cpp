@@ -1,0 +1,210 @@
+#include "core/machine/cluster.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sim {
+
+Cluster::Cluster(Launch& launch) : launch(launch), async(*this) {
+  for (uint32_t rank = 0; rank < launch.cluster.count(); ++rank)
+    blocks_.push_back(std::make_unique<Block>(*this, rank));
+  order_.resize(blocks_.size());
+  std::iota(order_.begin(), order_.end(), 0u);
+}
+
+void Cluster::start(uint64_t number) {
+  const Dim3 size = launch.cluster;
+  const uint64_t across = launch.grid.x / size.x, down = launch.grid.y / size.y;
+  const Dim3 first{static_cast<uint32_t>(number % across) * size.x,
+                   static_cast<uint32_t>(number / across % down) * size.y,
+                   static_cast<uint32_t>(number / across / down) * size.z};
+  random_ = Random(launch.options.seed * 0x9e3779b97f4a7c15u + number);
+  const bool stamps_begin_anew = clocks.start(static_cast<uint32_t>(blocks_.size()), launch.warps());
+  async.start();
+  phase_ = 0;
+  arrived_ = ended_ = futile_ = 0;
+  gathering_.clear();
+  met_.clear();
+  for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
+    blocks_[rank]->start({first.x + rank % size.x, first.y + rank / size.x % size.y, first.z + rank / size.x / size.y},
+                         stamps_begin_anew);
+  }
+}
+
+Cluster::Progress Cluster::round() {
+  if (launch.options.seed != 0) {
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.below(i)]);
+    async.land_by_lot(random_);
+  }
+  Block::Round sum;
+  for (const uint32_t rank : order_) {
+    const Block::Round round = blocks_[rank]->round();
+    if (launch.given_up) return Progress::done;
+    sum.ran |= round.ran;
+    sum.progress |= round.progress;
+    sum.alive |= round.alive;
+  }
+  if (!sum.alive) {
+    async.land_all();
+    return Progress::done;
+  }
+  if (!sum.ran) return unstick();
+  if (sum.progress) return Progress::running;
+  return async.land_oldest() ? Progress::running : Progress::polling;
+}
+
+/// No warp can run, and not all have ended: what is under way lands, or some wait for others that have ended, or for
+/// each other.
+Cluster::Progress Cluster::unstick() {
+  if (async.land_oldest()) return Progress::running;
+  for (const auto& block : blocks_) {
+    if (block->release_abandoned()) return Progress::running;
+  }
+  if (time_out() || let_others_pass()) return Progress::running;
+  report_deadlock();
+  launch.given_up = true;
+  return Progress::done;
+}
+
+/// A try_wait does not wait for ever: some programs use it to look ahead, and go on all the same.
+bool Cluster::time_out() {
+  constexpr uint32_t most_futile = 8;
+  if (++futile_ > most_futile) return false;
+  bool some = false;
+  for (const auto& block : blocks_) {
+    for (Warp& warp : block->warps()) {
+      if (warp.state != Warp::State::waiting || warp.waits_for.kind != Warp::Wait::Kind::mbarrier) continue;
+      warp.timed_out = some = true;
+      warp.state = Warp::State::running;
+    }
+  }
+  return some;
+}
+
+/// Lanes may wait for others of their warp that are ahead of them.
+bool Cluster::let_others_pass() {
+  constexpr uint32_t most_futile = 64;
+  if (++futile_ > most_futile) return false;
+  bool some = false;
+  for (const auto& block : blocks_) {
+    for (Warp& warp : block->warps()) some |= warp.pass_over();
+  }
+  return some;
+}
+
+void Cluster::wake(Warp::Wait::Kind kind, const Block* block, uint32_t number) {
+  futile_ = 0;
+  for (const auto& each : blocks_) {
+    for (Warp& warp : each->warps()) {
+      const Warp::Wait& wait = warp.waits_for;
+      if (warp.state == Warp::State::waiting && wait.kind == kind && wait.block == block &&
+          (wait.number == number || kind == Warp::Wait::Kind::registers))
+        warp.state = Warp::State::running;
+    }
+  }
+}
+
+// --- the cluster's barrier ---
+
+void Cluster::arrive(Warp& warp, uint32_t lanes, bool releases) {
+  if (launch.options.watch) clocks.arrive(warp.agent, gathering_, releases, warp.acting());
+  arrived_ += static_cast<uint32_t>(std::popcount(lanes));
+  meet_if_all_have_come();
+}
+
+void Cluster::leave(uint32_t lanes) {
+  ended_ += static_cast<uint32_t>(std::popcount(lanes));
+  if (arrived_ != 0) meet_if_all_have_come();
+}
+
+void Cluster::meet_if_all_have_come() {
+  if (arrived_ + ended_ < blocks_.size() * launch.threads()) return;
+  arrived_ = 0;
+  ++phase_;
+  met_.join(gathering_);
+  wake(Warp::Wait::Kind::cluster, nullptr, 0);
+}
+
+std::string Cluster::arrivals() const {
+  return std::to_string(arrived_ + ended_) + " of " + std::to_string(blocks_.size() * launch.threads()) +
+         " threads have come";
+}
+
+// --- reports ---
+
+template <class Visit>
+void Cluster::for_waiting(Visit visit) const {
+  for (const auto& block : blocks_) {
+    for (const Warp& warp : block->warps()) {
+      if (warp.state == Warp::State::waiting) visit(*block, warp);
+    }
+  }
+}
+
+/// The name of the mistake, where what the warps wait for tells it.
+Finding Cluster::kind_of_deadlock() const {
+  bool bytes = false, parity = false, registers = false, only_first_phases = true;
+  for_waiting([&](const Block&, const Warp& warp) {
+    const Warp::Wait& wait = warp.waits_for;
+    registers |= wait.kind == Warp::Wait::Kind::registers;
+    const Mbarrier* const mbarrier =
+        wait.kind == Warp::Wait::Kind::mbarrier ? wait.block->mbarriers.find(wait.number) : nullptr;
+    only_first_phases &= mbarrier && mbarrier->phase == 0 && mbarrier->pending == mbarrier->expected;
+    if (!mbarrier) return;
+    bytes |= mbarrier->pending == 0 && mbarrier->bytes != 0;
+    // The phase before, which this warp has not waited for, is complete; for this one nobody has come.
+    const auto passed = mbarrier->passed.find(warp.agent);
+    const bool missed = mbarrier->phase > (passed == mbarrier->passed.end() ? 0 : passed->second);
+    parity |= missed && mbarrier->pending == mbarrier->expected;
+  });
+  if (registers) return Finding::registers;
+  if (bytes) return Finding::transaction_count;
+  return parity || only_first_phases ? Finding::wrong_parity : Finding::deadlock;
+}
+
+void Cluster::report_deadlock() {
+  uint32_t site = nowhere;
+  for_waiting([&](const Block&, const Warp& warp) { site = std::min(site, warp.waits_for.site); });
+  const Finding kind = kind_of_deadlock();
+  report(kind, site == nowhere ? 0 : site, nowhere, [&] {
+    std::string text = "deadlock in ";
+    for (const auto& block : blocks_) {
+      text += (block == blocks_.front() ? "block " : "; block ") + block->name() + ":";
+      const std::vector<Warp>& warps = block->warps();
+      for (size_t first = 0, last; first < warps.size(); first = last) {
+        const std::string state = block->state_of(warps[first]);
+        for (last = first + 1; last < warps.size() && block->state_of(warps[last]) == state;) ++last;
+        text += (first == 0 ? " warp " : "; warp ") + std::to_string(first);
+        if (last - first > 1) text += " (and those up to " + std::to_string(last - 1) + ")";
+        text += state;
+      }
+    }
+    if (kind == Finding::wrong_parity) {
+      text +=
+          ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
+          "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
+          "for an empty slot should";
+    }
+    return text;
+  });
+}
+
+void Cluster::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
+  if (!reported_.insert({kind, here, there}).second) return;
+  const Block& any = *blocks_.front();
+  launch.reports.add(kind, launch.program.name, any.where(here), there == nowhere ? "" : any.where(there), message);
+}
+
+std::string Cluster::agent_name(uint32_t agent) const {
+  if (agent >= clocks.warps()) return "a transfer";
+  const Block& block = *blocks_[agent / launch.warps()];
+  return "warp " + std::to_string(agent % launch.warps()) + " of block " + block.name();
+}
+
+std::string Cluster::thread(uint32_t agent, uint32_t lane) const {
+  if (agent >= clocks.warps() || lane >= warp_size) return agent_name(agent);
+  return blocks_[agent / launch.warps()]->thread(agent % launch.warps() * warp_size + lane);
+}
+
+}  // namespace sim

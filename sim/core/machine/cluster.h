@@ -1,0 +1,75 @@
+/// A cluster of blocks, which run at the same time and reach each other's shared memory. A launch that asks for none
+/// has clusters of one block.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/checks/clocks.h"
+#include "core/machine/async_proxy.h"
+#include "core/machine/block.h"
+#include "core/machine/launch.h"
+
+namespace sim {
+
+class Cluster {
+ public:
+  explicit Cluster(Launch& launch);
+
+  /// Begins the cluster with this number in the grid.
+  void start(uint64_t number);
+
+  /// Gives each warp that can run a turn. Where none can, the oldest transfer lands; where none is under way, it is a
+  /// deadlock. `polling`: all that the warps did was to look at what others may change.
+  enum class Progress : uint8_t { running, polling, done };
+  Progress round();
+
+  /// Warps that wait for this thing of a block look again.
+  void wake(Warp::Wait::Kind kind, const Block* block, uint32_t number);
+
+  /// Lanes of a warp arrive at the cluster's barrier; whether the phase at which a warp arrived is complete.
+  void arrive(Warp& warp, uint32_t lanes, bool releases);
+  bool is_complete(uint64_t phase) const { return phase_ > phase; }
+  uint64_t phase() const { return phase_; }
+  const SyncClock& met() const { return met_; }
+  /// Lanes have ended, and count as arrived from now on.
+  void leave(uint32_t lanes);
+  std::string arrivals() const;  ///< "96 of 128 threads have come"
+
+  /// Adds a report about the instruction `here` and, where there is one, the earlier instruction `there`.
+  void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
+  std::string agent_name(uint32_t agent) const;             ///< "warp 1 of block (0,0,0)"
+  std::string thread(uint32_t agent, uint32_t lane) const;  ///< "thread (33,0,0) of block (0,0,0)"
+
+  const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
+
+  Launch& launch;
+  Clocks clocks;
+  AsyncProxy async;
+
+ private:
+  void meet_if_all_have_come();
+  Progress unstick();
+  bool time_out();
+  bool let_others_pass();
+  Finding kind_of_deadlock() const;
+  void report_deadlock();
+  template <class Visit>
+  void for_waiting(Visit visit) const;
+
+  Random random_{0};
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<uint32_t> order_;  ///< in which the blocks get their turns
+  uint64_t phase_ = 0;           ///< of the cluster's barrier
+  uint32_t arrived_ = 0, ended_ = 0;
+  SyncClock gathering_, met_;
+  uint32_t futile_ = 0;  ///< times that a try_wait ended early, or others were let pass, since something was achieved
+  std::set<std::tuple<Finding, uint32_t, uint32_t>> reported_;  ///< what this worker need not report again
+};
+
+}  // namespace sim

@@ -1,0 +1,232 @@
+/// The arithmetic of one m16n8 product, to the bit as the tensor cores of Hopper do it.
+///
+/// NVIDIA does not document it. The model here is the one that reproduces every dot product that was recorded on an
+/// H200 (recordings/tensor_numerics_h200.csv.gz), and that others have found as well (MMA-Sim, arXiv 2511.10909):
+///   - Each product is exact. Its exponent is the sum of its factors' exponents: it is not normalised, and so less than
+///     four times that power of two.
+///   - The products and c are aligned to the largest exponent among them. Of each, 25 fraction bits are kept; what lies
+///     below is cut off its magnitude. (The FP8 products of wgmma keep 13 bits.)
+///   - All k products and c are then added at once, exactly.
+///   - The sum is rounded once: toward zero to f32, to nearest even to f16. A zero has no sign.
+///
+/// Two functions do the same work. The fast one aligns in single precision, where a product of two factors of at most
+/// 12 digits is exact while its exponent is moderate, and adds 32-bit integers. The other takes any numbers: it aligns
+/// in double precision, in which no product and no scale can overflow.
+#include <cstring>
+
+#include "core/arithmetic/formats.h"
+#include "core/tensor/tensor.h"
+
+namespace sim {
+namespace {
+
+// Vectors of the compiler's own: the loops below do not depend on its vectorising them. Sixteen elements are eight
+// columns of two rows; in double precision that is two vectors.
+template <class T>
+using Sixteen [[gnu::vector_size(sizeof(T) * 16), gnu::may_alias]] = T;
+template <class T>
+using Eight [[gnu::vector_size(sizeof(T) * 8), gnu::may_alias]] = T;
+using Exponents [[gnu::vector_size(64), gnu::may_alias]] = s16;
+
+template <class T, class From>
+[[gnu::always_inline]] inline T load(const From& from) {
+  T vector;
+  static_assert(sizeof vector == sizeof from);
+  std::memcpy(&vector, &from, sizeof vector);
+  return vector;
+}
+
+[[gnu::always_inline]] inline Sixteen<s32> larger(Sixteen<s32> a, Sixteen<s32> b) { return a > b ? a : b; }
+
+constexpr s32 all_zero = no_exponent / 2;  // sums of exponents below this have a zero in them
+constexpr s32 exponent_bias = 127, wide_bias = 1023;
+
+/// Two rows' factors of one column of A, in turns.
+[[gnu::always_inline]] inline Sixteen<f32> spread(const f32 (&rows)[2]) {
+  u64 both;
+  std::memcpy(&both, rows, sizeof both);
+  return (Sixteen<f32>)(Eight<u64>{} + both);
+}
+
+/// Exponents of C's elements, `least` being the least that its format has.
+[[gnu::always_inline]] inline Sixteen<s32> exponents_of(Sixteen<f32> c, s32 least) {
+  const auto bits = (Sixteen<s32>)c & 0x7fffffff;
+  const auto exponent = larger(bits >> 23, Sixteen<s32>{} + (least + exponent_bias)) - exponent_bias;
+  return bits == 0 ? Sixteen<s32>{} + no_exponent : exponent;
+}
+
+/// The largest exponent of the products: of two columns of A at a time, in the halves of an integer.
+template <uint32_t k>
+[[gnu::always_inline]] inline Sixteen<s32> largest_exponent(const TileA& a, const TileB& b, uint32_t row) {
+  Exponents top = Exponents{} + no_exponent;
+#pragma GCC unroll 16
+  for (uint32_t i = 0; i < k / 2; ++i) {
+    u64 both;
+    std::memcpy(&both, a.exponent[row][i], sizeof both);
+    const Exponents sum = (Exponents)(Eight<u64>{} + both) + load<Exponents>(b.exponent[i]);
+    top = top > sum ? top : sum;
+  }
+  return larger((Sixteen<s32>)top >> 16, (Sixteen<s32>)top << 16 >> 16);
+}
+
+/// Eight of sixteen: 0 the first, 1 the others.
+[[gnu::always_inline]] inline Eight<s32> part(Sixteen<s32> all, int which) {
+  return which == 0 ? __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7)
+                    : __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+[[gnu::always_inline]] inline Eight<f32> part(Sixteen<f32> all, int which) {
+  return (Eight<f32>)part((Sixteen<s32>)all, which);
+}
+
+/// 2^exponent.
+[[gnu::always_inline]] inline Eight<f64> power(Eight<s32> exponent) {
+  return (Eight<f64>)(__builtin_convertvector(exponent + wide_bias, Eight<s64>) << 52);
+}
+
+[[gnu::always_inline]] inline Eight<f64> wide(Eight<s32> from) { return __builtin_convertvector(from, Eight<f64>); }
+[[gnu::always_inline]] inline Eight<f64> wide(Eight<f32> from) { return __builtin_convertvector(from, Eight<f64>); }
+[[gnu::always_inline]] inline Eight<s64> mask(Eight<s32> from) { return __builtin_convertvector(from, Eight<s64>); }
+
+/// The rows of a tile from the first one to before the last one: each of them is two of the product.
+struct Rows {
+  uint32_t first, last;
+};
+
+/// Of factors that are not wild, and finite c.
+template <uint32_t k, s32 fraction>
+[[gnu::always_inline]] inline void multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
+                                                 Sums& sums) {
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
+    const auto addend = load<Sixteen<f32>>(c.at[row]);
+    const Sixteen<s32> of_products = largest_exponent<k>(a, b, row);
+    const Sixteen<s32> top = larger(of_products, exponents_of(addend, least));
+    // Where all products are zero the scale may be too large for f32, and is not used.
+    const auto scale = (Sixteen<f32>)((exponent_bias + fraction - top) << 23);
+    // Each addend is less than 2^(2 + fraction), so that eight of 25 bits fit into an integer.
+    Sixteen<s32> even = {}, odd = {};
+#pragma GCC unroll 16
+    for (uint32_t i = 0; i < k; i += 2) {
+      const auto first = spread(a.value[row][i]) * load<Sixteen<f32>>(b.value[i]);
+      const auto second = spread(a.value[row][i + 1]) * load<Sixteen<f32>>(b.value[i + 1]);
+      even += __builtin_convertvector(first * scale, Sixteen<s32>);
+      odd += __builtin_convertvector(second * scale, Sixteen<s32>);
+    }
+    const Sixteen<s32> rest = __builtin_convertvector(addend * scale, Sixteen<s32>), any = of_products > all_zero;
+    const Sixteen<s32> lowest = top - fraction;
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const auto total = wide(part(even, i)) + wide(part(odd, i)) + wide(part(rest, i));
+      const auto alone = wide(part(addend, i)) + 0.0;
+      const auto sum = mask(part(any, i)) ? total * power(part(lowest, i)) : alone;
+      std::memcpy(sums.at[row][4 * i], &sum, sizeof sum);
+    }
+  }
+}
+
+/// Of any factors. An infinite sum, and one that is not a number, is what the plain sum in double precision gives.
+template <uint32_t k, s32 fraction>
+[[gnu::always_inline]] inline void multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
+                                                 Sums& sums) {
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
+    const auto addends = load<Sixteen<f32>>(c.at[row]);
+    const Sixteen<s32> of_products = largest_exponent<k>(a, b, row), any = of_products > all_zero;
+    // Infinities have an exponent, too: the scales stay finite.
+    const Sixteen<s32> top = larger(larger(of_products, exponents_of(addends, least)), Sixteen<s32>{} - 300);
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const auto scale = power(fraction - part(top, half)), unit = power(part(top, half) - fraction);
+      const auto addend = wide(part(addends, half));
+      const auto cut = [&](Eight<f64> x) { return wide(__builtin_convertvector(x * scale, Eight<s32>)); };
+      Eight<f64> plain = addend, total = cut(addend);
+      for (uint32_t i = 0; i < k; ++i) {
+        const auto product =
+            wide(part(spread(a.value[row][i]), half)) * wide(part(load<Sixteen<f32>>(b.value[i]), half));
+        plain += product;
+        total += cut(product);
+      }
+      const auto finite = plain - plain == 0.0;
+      const auto aligned = mask(part(any, half)) ? total * unit : addend + 0.0;
+      const auto sum = finite ? aligned : plain;
+      std::memcpy(sums.at[row][4 * half], &sum, sizeof sum);
+    }
+  }
+}
+
+WITH_THE_HOSTS_VECTORS bool any_special(const TileC& c) {
+  Sixteen<s32> special = {};
+  for (const auto& rows : c.at) special |= (load<Sixteen<s32>>(rows) & 0x7f800000) == 0x7f800000;
+  u64 parts[8], all = 0;
+  std::memcpy(parts, &special, sizeof parts);
+  for (const u64 part : parts) all |= part;
+  return all != 0;
+}
+
+using Multiply = void (*)(const TileA&, const TileB&, const TileC&, s32, Rows, Sums&);
+
+#define ONE_MULTIPLY(name, what)                                                                                       \
+  WITH_THE_HOSTS_VECTORS void name(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows, Sums& sums) { \
+    what(a, b, c, least, rows, sums);                                                                                  \
+  }
+ONE_MULTIPLY(tame_4, (multiply_tame<4, 25>))
+ONE_MULTIPLY(tame_8, (multiply_tame<8, 25>))
+ONE_MULTIPLY(tame_16, (multiply_tame<16, 25>))
+ONE_MULTIPLY(tame_fp8, (multiply_tame<32, 13>))
+ONE_MULTIPLY(wild_4, (multiply_wild<4, 25>))
+ONE_MULTIPLY(wild_8, (multiply_wild<8, 25>))
+ONE_MULTIPLY(wild_16, (multiply_wild<16, 25>))
+ONE_MULTIPLY(wild_fp8, (multiply_wild<32, 13>))
+#undef ONE_MULTIPLY
+
+Multiply of_depth(uint32_t k, bool any_wild) {
+  return k == 4     ? any_wild ? wild_4 : tame_4
+         : k == 8   ? any_wild ? wild_8 : tame_8
+         : k == 16  ? any_wild ? wild_16 : tame_16
+         : any_wild ? wild_fp8
+                    : tame_fp8;
+}
+
+s32 least_exponent(const Adder& adder) { return adder.sum == Sum::f16 ? -14 : -126; }
+
+/// B as one row of A meets it, and the row eight below: each stored element of A its own row of B. The elements of the
+/// two rows of A are in turns in a vector of B, too.
+WITH_THE_HOSTS_VECTORS void gather(const TileB* b, const uint8_t (&met)[32][2], uint32_t k, TileB& to) {
+  using Pairs = Sixteen<s32>;  // of 16-bit exponents: of two rows of B
+  const Pairs odd_lanes = {0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1};
+  for (uint32_t i = 0; i < k; i += 2) {
+    Pairs exponents = {};
+    for (uint32_t j = 0; j < 2; ++j) {
+      Pairs values = {}, ones = {};
+      for (uint32_t row = 0; row < 2; ++row) {
+        const uint32_t from = met[i + j][row];
+        const TileB& tile = b[from / 32];
+        const Pairs lanes = row == 0 ? ~odd_lanes : odd_lanes;
+        values |= (Pairs)load<Sixteen<f32>>(tile.value[from % 32]) & lanes;
+        ones |= load<Pairs>(tile.exponent[from % 32 / 2]) >> (from % 2 * 16) & 0xffff & lanes;
+      }
+      std::memcpy(to.value[i + j], &values, sizeof values);
+      exponents |= ones << (16 * j);
+    }
+    std::memcpy(to.exponent[i / 2], &exponents, sizeof exponents);
+  }
+}
+
+}  // namespace
+
+void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums) {
+  const bool any_wild = a.wild || b.wild || any_special(c);
+  of_depth(adder.k, any_wild)(a, b, c, least_exponent(adder), {0, 8}, sums);
+}
+
+void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const TileC& c, const Adder& adder,
+                     Sums& sums) {
+  bool any_wild = a.wild || any_special(c);
+  for (const TileB& each : b) any_wild |= each.wild;
+  const Multiply multiply = of_depth(adder.k, any_wild);
+  TileB gathered;
+  for (uint32_t row = 0; row < 8; ++row) {
+    gather(b.data(), met.row[row], adder.k, gathered);
+    multiply(a, gathered, c, least_exponent(adder), {row, row + 1}, sums);
+  }
+}
+
+}  // namespace sim

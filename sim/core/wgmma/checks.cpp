@@ -1,0 +1,174 @@
+/// What is checked of wgmma: that the warps of a group agree, that nobody touches what a product in flight uses, that
+/// its operands are where they should be.
+#include <algorithm>
+
+#include "core/machine/access.h"
+#include "core/wgmma/wgmma.h"
+
+namespace sim {
+
+// --- what the warps of a group have to have in common ---
+
+bool Products::agrees(Warp& warp, const Step& step) {
+  const uint32_t number = warp.index / warps_of_group;
+  if (block_.launch.threads() < (number + 1) * warps_of_group * warp_size) {
+    block_.give_up(warp, Finding::divergent_barrier, [&] {
+      return block_.what_it_does(warp, 0) + ": wgmma needs a warpgroup, four whole warps; the block has " +
+             std::to_string(block_.launch.threads()) + " threads";
+    });
+    return false;
+  }
+  Group& group = groups_[number];
+  const uint64_t index = of(warp).instructions++;
+  if (index == group.first + group.steps.size()) {
+    group.steps.push_back(step);
+  } else if (const Step& before = group.steps[index - group.first]; before != step) {
+    const char* const differs = before.site != step.site ? ""
+                                : before.a != step.a     ? " with another descriptor of A"
+                                : before.b != step.b     ? " with another descriptor of B"
+                                                         : " with another scale-d";
+    block_.give_up(
+        warp, Finding::divergent_barrier,
+        [&] {
+          return block_.what_it_does(warp, 0) +
+                 ": the four warps of a warpgroup have to execute the same wgmma "
+                 "instructions; another of them has executed the one at " +
+                 block_.where(before.site) + differs;
+        },
+        before.site);
+    return false;
+  }
+  uint64_t least = ~uint64_t{0};
+  for (uint32_t i = 0; i < warps_of_group; ++i)
+    least = std::min(least, of_warp_[number * warps_of_group + i].instructions);
+  for (; group.first < least; ++group.first) group.steps.pop_front();
+  return true;
+}
+
+void Products::end() {
+  for (uint32_t number = 0; number < groups_.size(); ++number) {
+    const Group& group = groups_[number];
+    if (group.steps.empty()) continue;
+    for (uint32_t i = number * warps_of_group; i < std::min<size_t>(of_warp_.size(), (number + 1) * warps_of_group);
+         ++i) {
+      if (of_warp_[i].instructions >= group.first + group.steps.size()) continue;
+      const uint32_t site = group.steps[of_warp_[i].instructions - group.first].site;
+      block_.report(Finding::divergent_barrier, site, nowhere, [&] {
+        return block_.program.sites[site].text + " at " + block_.where(site) +
+               " is executed by part of a warpgroup only: warp " + std::to_string(i) + " of block " + block_.name() +
+               " has ended without it";
+      });
+      break;
+    }
+  }
+}
+
+// --- registers ---
+
+void Products::watch(Warp& warp) {
+  RegisterWatch& registers = of(warp).registers;
+  const Program& program = block_.program;
+  const uint32_t here = warp.here();
+  for (uint32_t i = program.first_use[here]; i < program.first_use[here + 1]; ++i) {
+    const auto [offset, writes] = program.register_uses[i];
+    if (registers.objects(offset, writes)) {
+      const auto is_it = [&, offset = offset](uint32_t each) { return each == offset; };
+      uint32_t site = nowhere;
+      for (const Product& each : of(warp).under_way) {
+        const uint32_t* const d = list(each.wgmma.d);
+        const uint32_t* const a = list(each.wgmma.a);
+        if (std::any_of(d, d + each.wgmma.sum_registers(), is_it) ||
+            (each.wgmma.a_in_registers && std::any_of(a, a + 4, is_it)))
+          site = each.site;
+      }
+      const bool sum = registers.use(offset) == RegisterWatch::Use::sum;
+      block_.report(Finding::unwaited_product, here, site, [&, writes = writes] {
+        return block_.what_it_does(warp, first_lane(warp.exec)) + (writes ? ": writes" : ": reads") +
+               " a register of " + (sum ? "the sums" : "A") + " of the wgmma" +
+               (site == nowhere ? "" : " at " + block_.where(site)) +
+               ", which is under way: no wgmma.wait_group has covered it";
+      });
+    }
+    if (writes) registers.mark_written(offset);
+  }
+}
+
+/// Registers written by other instructions need a wgmma.fence before a product may use them.
+void Products::check_registers(Warp& warp, const Wgmma& wgmma) {
+  OfWarp& own = of(warp);
+  bool unfenced = !own.registers.has_fenced();
+  const uint32_t* const d = list(wgmma.d);
+  const uint32_t* const a = list(wgmma.a);
+  for (uint32_t i = 0; i < wgmma.sum_registers(); ++i) unfenced |= own.registers.written_since_fence(d[i]);
+  for (uint32_t i = 0; wgmma.a_in_registers && i < 4; ++i) {
+    unfenced |= own.registers.written_since_fence(a[i]);
+    if (own.registers.use(a[i]) != RegisterWatch::Use::sum) continue;
+    block_.report(Finding::unwaited_product, warp.here(), nowhere, [&] {
+      return block_.what_it_does(warp, 0) + ": reads A from registers that hold sums of a wgmma under way";
+    });
+  }
+  if (!unfenced) return;
+  block_.report(Finding::wgmma_fence, warp.here(), nowhere, [&] {
+    return block_.what_it_does(warp, 0) + ": " +
+           (own.registers.has_fenced()
+                ? "its registers were written by other instructions after the warp's last wgmma.fence"
+                : "no wgmma.fence orders it after what its warp did before");
+  });
+}
+
+// --- operands in shared memory ---
+
+/// Checks that an operand lies in shared memory, and was written for this. Adds what it spans.
+bool Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans) {
+  std::vector<uint32_t> addresses;
+  addresses.reserve(size_t{operand.lines} * operand.chunks);
+  for (uint32_t line = operand.first_line; line < operand.first_line + operand.lines; ++line) {
+    for (uint32_t chunk = operand.first_chunk; chunk < operand.first_chunk + operand.chunks; ++chunk) {
+      const uint32_t address = operand.at.address(operand.k_major, line, chunk);
+      addresses.push_back(address);
+      if (!block_.holds({address, 16})) {
+        block_.give_up(warp, Finding::out_of_bounds, [&] {
+          return block_.what_it_does(warp, 0) + ": its descriptor of " + operand.name + " leads to " +
+                 block_.place(address) + "; the block has " + std::to_string(block_.shared.size()) + " bytes";
+        });
+        return false;
+      }
+      if (block_.launch.options.watch) check_swizzle(warp, operand, line, chunk, address);
+    }
+  }
+  if (!block_.launch.options.watch) return true;
+  std::sort(addresses.begin(), addresses.end());
+  // What is read exactly is checked; for what is under way pieces with small gaps are taken together.
+  constexpr uint32_t gap = 256;
+  for (size_t i = 0; i < addresses.size();) {
+    uint32_t end = addresses[i] + 16;
+    size_t next = i + 1;
+    for (; next < addresses.size() && addresses[next] <= end; ++next) end = addresses[next] + 16;
+    const Span exact{addresses[i], end - addresses[i]};
+    block_.shadow.check_async_read(warp.agent, 0, exact,
+                                   [&](const Objection& objection) { report_objection(warp, block_, objection); });
+    if (!spans.empty() && exact.begin >= spans.back().begin && exact.begin <= spans.back().end() + gap)
+      spans.back().bytes = exact.end() - spans.back().begin;
+    else
+      spans.push_back(exact);
+    i = next;
+  }
+  return true;
+}
+
+/// What TMA wrote with another swizzle than the descriptor's is read in a wrong order.
+void Products::check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address) {
+  const uint32_t written = block_.shadow.swizzle_at(address);
+  if (written == Shadow::unknown_swizzle || written == operand.at.swizzle) return;
+  block_.report(Finding::swizzle, warp.here(), block_.shadow.writer_site(address), [&] {
+    const char* const lines = operand.k_major ? (operand.name == 'A' ? "rows " : "columns ") : "k ";
+    return block_.what_it_does(warp, 0) + ": its descriptor of " + operand.name + " says " +
+           swizzle_name(operand.at.swizzle) + ", but the copy started at " +
+           block_.where(block_.shadow.writer_site(address)) + " wrote the tile with " + swizzle_name(written) +
+           "; the first core matrix that is read in a wrong order is that of " + lines + std::to_string(line / 8 * 8) +
+           " to " + std::to_string(line / 8 * 8 + 7) + ", 16 bytes number " + std::to_string(chunk) + ", at " +
+           block_.place(address);
+  });
+}
+
+}  // namespace sim

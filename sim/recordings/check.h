@@ -1,0 +1,26 @@
+// Error checks: a CUDA call that fails names itself, its file and its line, and ends the recorder.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+/// A CUDA call failed: what() names the call, the file and the line.
+struct CudaError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The recorder was asked for something impossible: what() is the one line to print.
+struct BadInput : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void check_cuda(cudaError_t status, const char* call, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  throw CudaError(std::string(file) + ":" + std::to_string(line) + ": " + call + ": " + cudaGetErrorString(status) +
+                  " (" + cudaGetErrorName(status) + ")");
+}
+
+// A macro, because only a macro can see the call's text, its file and its line in C++17.
+#define CUDA_CHECK(call) check_cuda((call), #call, __FILE__, __LINE__)

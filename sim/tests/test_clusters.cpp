@@ -1,0 +1,264 @@
+// Clusters: where blocks are in them, their shared memory, their barrier, and registers that warps hand over.
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "evaluate.h"
+
+namespace sim::testing::test_clusters {
+namespace {
+
+constexpr uint64_t seeds[] = {0, 1, 2, 3, 4, 5};
+
+// --- as recorded ---
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
+  return parts;
+}
+uint64_t hex(const std::string& text) { return std::stoull(text, nullptr, 16); }
+Dim3 pair(const std::string& text) {
+  const auto parts = split(text, 'x');
+  return {static_cast<uint32_t>(std::stoul(parts[0])), static_cast<uint32_t>(std::stoul(parts[1])), 1};
+}
+
+const std::vector<std::string> asked = {
+    "%cluster_ctarank",  "%cluster_nctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_nctaid.x",
+    "%cluster_nctaid.y", "%clusterid.x",      "%clusterid.y",     "%nclusterid.x",    "%nclusterid.y"};
+
+// Each block writes 100 + its rank into the next block's shared memory, and what it knows to global memory.
+std::string recorded_kernel() {
+  std::string body =
+      "ld.param.u64 %d1, [p0];\n.shared .align 16 .b8 cell[16];\nmov.u32 %r1, %ctaid.y;\nmov.u32 %r2, %nctaid.x;\n"
+      "mov.u32 %r3, %ctaid.x;\nmad.lo.u32 %r1, %r1, %r2, %r3;\nmad.wide.u32 %d1, %r1, 256, %d1;\n"
+      "st.shared.u32 [cell], 0;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  for (size_t i = 0; i < asked.size(); ++i)
+    body += "mov.u32 %r4, " + asked[i] + ";\nst.global.u32 [%d1+" + std::to_string(4 * i) + "], %r4;\n";
+  body += "mov.u32 %r5, cell;\nst.global.u32 [%d1+64], %r5;\nmov.u64 %d2, cell;\ncvta.shared.u64 %d2, %d2;\n";
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string number = std::to_string(rank), to = std::to_string(80 + 32 * rank);
+    body += "mapa.shared::cluster.u32 %r6, %r5, " + number + ";\nst.global.u32 [%d1+" + to +
+            "], %r6;\ngetctarank.shared::cluster.u32 %r7, %r6;\nst.global.u32 [%d1+" + to +
+            "+4], %r7;\nmapa.u64 %d3, %d2, " + number + ";\nst.global.u64 [%d1+" + to +
+            "+8], %d3;\ngetctarank.u64 %r7, %d3;\nst.global.u32 [%d1+" + to + "+16], %r7;\n";
+  }
+  return body +
+         "mov.u32 %r8, %cluster_ctarank;\nmov.u32 %r9, %cluster_nctarank;\nadd.u32 %r10, %r8, 1;\nrem.u32 %r10, %r10, "
+         "%r9;\nmapa.shared::cluster.u32 %r11, %r5, %r10;\nadd.u32 %r12, %r8, 100;\nst.shared::cluster.u32 [%r11], "
+         "%r12;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nld.shared.u32 %r13, "
+         "[cell];\nst.global.u32 [%d1+68], %r13;\n";
+}
+
+TEST(Clusters, PlacesAndAddressesAsOnAnH200) {
+  std::ifstream file(SYNCHRONISATION_RECORDING);
+  std::map<std::pair<std::string, std::string>, std::vector<std::vector<std::string>>> launches;
+  for (std::string line; std::getline(file, line);) {
+    const auto row = split(line, ',');
+    if (row[0] == "cluster") launches[{row[1], row[2]}].push_back(row);
+  }
+  ASSERT_EQ(launches.size(), 7u);
+  for (const auto& [launch, rows] : launches) {
+    const Dim3 grid = pair(launch.first);
+    std::vector<uint32_t> out(64 * grid.count());
+    const Ran ran =
+        run(kernel(recorded_kernel()), {.grid = grid, .block = {1, 1, 1}, .cluster = pair(launch.second)}, out);
+    EXPECT_TRUE(ran.reports.empty()) << ran.text();
+    ASSERT_EQ(rows.size(), grid.count());
+    for (const auto& row : rows) {
+      const Dim3 block = pair(row[3]), place = pair(row[6]), size = pair(row[7]), cluster = pair(row[8]),
+                 clusters = pair(row[9]);
+      const uint32_t* const got = out.data() + 64 * (block.y * grid.x + block.x);
+      const std::vector<uint32_t> known(got, got + 10);
+      EXPECT_EQ(known, (std::vector<uint32_t>{static_cast<uint32_t>(std::stoul(row[4])),
+                                              static_cast<uint32_t>(std::stoul(row[5])), place.x, place.y, size.x,
+                                              size.y, cluster.x, cluster.y, clusters.x, clusters.y}));
+      EXPECT_EQ(got[17], std::stoul(row[12]));  // from the block before
+      // A block's own shared memory begins 1024 bytes later on an H200, which keeps them for itself.
+      EXPECT_EQ(got[16] + 0x400, hex(row[10]));
+      for (size_t i = 14; i < row.size(); ++i) {
+        const auto parts = split(row[i], ':');
+        const uint32_t* const of_rank = got + 20 + 8 * std::stoul(parts[0]);
+        EXPECT_EQ(of_rank[0] + 0x400, hex(parts[1]));
+        EXPECT_EQ(of_rank[1], std::stoul(parts[2]));
+        EXPECT_EQ(of_rank[2] + 0x400, static_cast<uint32_t>(hex(parts[3])));  // of the generic one, the window differs
+        EXPECT_EQ(of_rank[4], std::stoul(parts[2]));
+      }
+    }
+  }
+}
+
+TEST(Clusters, RanksInAddresses) {
+  const auto moved = [](u64 address, u32 rank) { return (address & 0xffffff) | u64{rank} << 24; };
+  expect_like<u32, u32, u32>("mapa.shared::cluster.u32", [&](u32 address, u32 rank) { return moved(address, rank); });
+  expect_like<u64, u64, u32>("mapa.shared::cluster.u64", moved);
+  expect_like<u64, u64, u32>("mapa.u64", [&](u64 a, u32 rank) { return moved(a, rank) | u64{1} << 56; });
+  expect_like<u32, u32>("getctarank.shared::cluster.u32", [](u32 address) { return address >> 24; });
+  for (const char* const opcode : {"getctarank.shared::cluster.u64", "getctarank.u64"})
+    expect_like<u32, u64>(opcode, [](u64 address) { return address << 8 >> 32; });
+}
+
+// --- memory and barrier ---
+
+// Four blocks of 32 threads: %r1 the thread, %r2 its word here, %r3 its word in the next block; %d2 its word of p0.
+const std::string prologue =
+    "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r6, %ctaid.x;\nmad.lo.u32 %r7, %r6, 32, %r1;\n"
+    "mad.wide.u32 %d2, %r7, 4, %d1;\n.shared .align 16 .b8 tile[128];\n.shared .align 8 .b64 bar;\nmov.u32 %r2, tile;\n"
+    "mad.lo.u32 %r2, %r1, 4, %r2;\nmov.u32 %r8, %cluster_ctarank;\nadd.u32 %r9, %r8, 1;\nand.b32 %r9, %r9, 3;\n"
+    "mapa.shared::cluster.u32 %r3, %r2, %r9;\nsetp.eq.u32 %p1, %r8, 0;\nsetp.eq.u32 %p2, %r1, 0;\n";
+const std::string all_meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+const std::string keep = "st.global.u32 [%d2], %r10;\n";
+
+struct Result : Ran {
+  std::vector<uint32_t> out;
+};
+Result ran(const std::string& body, uint64_t seed = 0, LaunchShape shape = {.grid = {8, 1, 1}, .cluster = {4, 1, 1}}) {
+  shape.seed = seed;
+  std::vector<uint32_t> out(shape.grid.count() * shape.block.count());
+  Ran found = run(kernel(prologue + body), shape, out);
+  return {std::move(found), std::move(out)};
+}
+void expect_silent(const std::string& body) {
+  for (const uint64_t seed : seeds) {
+    const Result result = ran(body, seed);
+    EXPECT_TRUE(result.reports.empty()) << "seed " << seed << ": " << result.text() << body;
+  }
+}
+void expect(Finding kind, const std::string& body, const std::string& part = "") {
+  for (const uint64_t seed : seeds) {
+    const Result result = ran(body, seed);
+    EXPECT_GE(result.count(kind), 1) << "seed " << seed << ": " << result.text() << body;
+    EXPECT_NE(result.text().find(part), std::string::npos) << result.text();
+  }
+}
+
+TEST(Clusters, BlocksReadAndWriteEachOthersMemory) {
+  const std::string write = "st.shared.u32 [%r2], %r7;\n", read = "ld.shared::cluster.u32 %r10, [%r3];\n";
+  const std::string body = write + all_meet + read + keep + all_meet;
+  expect_silent(body);
+  for (const uint64_t seed : seeds) {
+    const Result result = ran(body, seed);
+    for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(result.out[i], i / 128 * 128 + (i + 32) % 128);
+  }
+  // The same by generic addresses, by atomics, by .release and .acquire as they are by default.
+  const std::string generic =
+      "cvt.u64.u32 %d3, %r2;\ncvta.shared.u64 %d3, %d3;\nmapa.u64 %d4, %d3, %r9;\nisspacep.shared %p3, %d4;\n"
+      "isspacep.shared::cluster %p4, %d4;\nselp.u32 %r11, 1, 0, %p3;\nselp.u32 %r12, 2, 0, %p4;\nld.u32 %r10, [%d4];\n"
+      "shl.b32 %r11, %r11, 16;\nshl.b32 %r12, %r12, 16;\nor.b32 %r10, %r10, %r11;\nor.b32 %r10, %r10, %r12;\n";
+  const Result by_generic = ran(write + all_meet + generic + keep + all_meet);
+  EXPECT_TRUE(by_generic.reports.empty()) << by_generic.text();
+  EXPECT_EQ(by_generic.out[5], 37u + (2u << 16));
+  const std::string add = "atom.shared::cluster.add.u32 %r11, [%r3], 1000;\n";
+  const Result by_atomic = ran(write + all_meet + add + all_meet + "ld.shared.u32 %r10, [%r2];\n" + keep);
+  EXPECT_TRUE(by_atomic.reports.empty()) << by_atomic.text();
+  EXPECT_EQ(by_atomic.out[40], 1040u);
+  expect_silent(write + "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" + read + all_meet);
+  expect_silent(write + "fence.acq_rel.cluster;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n" + read +
+                all_meet);
+  // Without what orders them it is a race, and so is a write into a memory that its owner still reads.
+  expect(Finding::race,
+         "st.shared.u32 [%r2], %r7;\nbarrier.cluster.arrive.relaxed.aligned;\n"
+         "barrier.cluster.wait.aligned;\n" +
+             read + all_meet);
+  expect(Finding::race,
+         write + all_meet + "ld.shared.u32 %r10, [%r2];\nst.shared::cluster.u32 [%r3], %r7;\n" + all_meet);
+}
+
+TEST(Clusters, ABlockThatExitsWhileItsClusterUsesItsMemory) {
+  const std::string write = "st.shared.u32 [%r2], 0;\n" + all_meet + "st.shared::cluster.u32 [%r3], %r7;\n";
+  expect(Finding::exited_block, write, "which may have ended by then");
+  expect(Finding::exited_block, "st.shared.u32 [%r2], 0;\n" + all_meet + "ld.shared::cluster.u32 %r10, [%r3];\n");
+  expect_silent(write + all_meet);
+  // The block may have long ended when the access comes.
+  const std::string later = "st.shared.u32 [%r2], 0;\n" + all_meet +
+                            "@%p1 bra end;\nmov.u32 %r10, 0;\nnap:\nnanosleep.u32 9;\nadd.u32 %r10, %r10, 1;\n"
+                            "setp.lt.u32 %p3, %r10, 20000;\n@%p3 bra nap;\nsetp.eq.u32 %p3, %r8, 3;\n"
+                            "@%p3 st.shared::cluster.u32 [%r3], %r7;\nend:\n";
+  expect(Finding::exited_block, later, "of block (0,0,0), which may have ended");
+  // An arrival at another block's mbarrier needs the block just as well.
+  const std::string far =
+      "mov.u32 %r10, bar;\nmapa.shared::cluster.u32 %r11, %r10, %r9;\n@%p2 mbarrier.init.shared.b64 "
+      "[bar], 1;\n" +
+      all_meet + "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];\n";
+  expect(Finding::exited_block, far);
+  expect_silent(far + all_meet);
+  // Who waits for the arrival stays as long as is needed.
+  expect_silent(far +
+                "again:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [bar], 0;\n@!%p5 bra again;\n");
+}
+
+TEST(Clusters, TheBarrierCountsThreadsThatHaveEnded) {
+  expect_silent("setp.gt.u32 %p3, %r1, 9;\n@%p3 bra end;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nend:\n");
+  expect_silent("@%p1 bra end;\n" + all_meet + "end:\n");
+}
+
+TEST(Clusters, TheBarrierUsedWrongly) {
+  expect(Finding::divergent_barrier, "barrier.cluster.wait.aligned;\n", "without having arrived");
+  expect(Finding::divergent_barrier, "barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;\n",
+         "again without having waited");
+  expect(Finding::divergent_barrier, "@%p2 barrier.cluster.arrive.aligned;\n", "part of a warp only");
+  expect(Finding::deadlock,
+         "@!%p1 bra others;\nbar.sync 1, 64;\nothers:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n",
+         "for the cluster barrier (96 of 128 threads have come)");
+}
+
+TEST(Clusters, ARankThatTheClusterDoesNotHave) {
+  expect(Finding::out_of_bounds, "mapa.shared::cluster.u32 %r3, %r2, 7;\nst.shared::cluster.u32 [%r3], 0;\n",
+         "the address has rank 7; the cluster has 4 blocks");
+  expect(Finding::out_of_bounds, "ld.shared.u32 %r10, [%r3];\n");  // shared is this block's alone
+}
+
+TEST(Clusters, WhichALaunchAllows) {
+  EXPECT_EQ(refused_cluster({8, 1, 1}, {4, 1, 1}, false), "");
+  EXPECT_EQ(refused_cluster({16, 2, 1}, {16, 1, 1}, true), "");
+  EXPECT_EQ(refused_cluster({8, 1, 1}, {3, 1, 1}, false),
+            "a cluster of 3x1x1 blocks does not divide the grid of 8x1x1");
+  EXPECT_NE(refused_cluster({16, 1, 1}, {16, 1, 1}, false).find("NonPortable"), std::string::npos);
+  EXPECT_NE(refused_cluster({32, 1, 1}, {32, 1, 1}, true).find("16 are the most"), std::string::npos);
+  EXPECT_NE(refused_cluster({8, 1, 1}, {0, 1, 1}, true).find("has none"), std::string::npos);
+}
+
+TEST(Clusters, TheKernelsOwnSize) {
+  std::string text = kernel("ret;\n");
+  text.insert(text.find("\n{\n"), "\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n");
+  std::vector<uint32_t> out(1);
+  const Ran found = run(text, {}, out);
+  EXPECT_EQ(found.program.cluster, (std::array<uint32_t, 3>{2, 1, 1}));
+  EXPECT_TRUE(found.program.is_explicit_cluster);
+}
+
+// --- registers ---
+
+// 3 warpgroups of which one gives registers to the two others; the launch bounds leave each thread 168.
+std::string hand_over(int gives, int takes, bool bounds = true) {
+  std::string text = kernel(
+      "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 128;\n@%p1 bra producer;\n"
+      "setmaxnreg.inc.sync.aligned.u32 " +
+      std::to_string(takes) + ";\nbra end;\nproducer:\nsetmaxnreg.dec.sync.aligned.u32 " + std::to_string(gives) +
+      ";\nend:\n");
+  if (bounds) text.insert(text.find("\n{\n"), "\n.maxntid 384\n.minnctapersm 1\n");
+  return text;
+}
+
+TEST(Registers, WarpsHandThemOver) {
+  for (const uint64_t seed : seeds) {
+    std::vector<uint32_t> out(1);
+    const LaunchShape shape{.block = {384, 1, 1}, .seed = seed};
+    for (const auto& [gives, takes] : {std::pair{40, 232}, std::pair{24, 240}})
+      EXPECT_TRUE(run(hand_over(gives, takes), shape, out).reports.empty()) << gives << " " << takes;
+    const Ran most = run(hand_over(40, 240), shape, out);
+    EXPECT_EQ(most.count(Finding::registers), 1) << most.text();
+    EXPECT_NE(most.text().find("for 240 registers per thread"), std::string::npos) << most.text();
+    EXPECT_EQ(run(hand_over(176, 232), shape, out).count(Finding::registers), 1);
+    EXPECT_NE(run(hand_over(40, 232, false), shape, out).text().find("no launch bounds"), std::string::npos);
+  }
+  EXPECT_NE(refusal(hand_over(20, 232)).find("multiple of 8 from 24 to 256"), std::string::npos);
+}
+
+TEST(Registers, ProgrammaticLaunchesNeedNothing) {
+  expect_silent("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;\n");
+}
+
+}  // namespace
+}  // namespace sim::testing::test_clusters

@@ -1,0 +1,175 @@
+// The memory system's counts: the shared-memory rule against what a GPU was measured to do, and figures worked out by
+// hand.
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "core/checks/pattern.h"
+#include "machine.h"
+
+namespace sim::testing::test_wavefronts {
+namespace {
+
+using AddressOf = std::function<uint32_t(uint32_t)>;
+
+// The lane's address as the measurements write it.
+const std::map<std::string, AddressOf> expressions = {
+    {"0", [](uint32_t) { return 0; }},
+    {"4*i", [](uint32_t i) { return 4 * i; }},
+    {"8*i", [](uint32_t i) { return 8 * i; }},
+    {"16*i", [](uint32_t i) { return 16 * i; }},
+    {"32*i", [](uint32_t i) { return 32 * i; }},
+    {"64*i", [](uint32_t i) { return 64 * i; }},
+    {"80*i", [](uint32_t i) { return 80 * i; }},
+    {"128*i", [](uint32_t i) { return 128 * i; }},
+    {"132*i", [](uint32_t i) { return 132 * i; }},
+    {"144*i", [](uint32_t i) { return 144 * i; }},
+    {"4*(i%16)", [](uint32_t i) { return 4 * (i % 16); }},
+    {"8*(i%16)", [](uint32_t i) { return 8 * (i % 16); }},
+    {"8*(i//2)", [](uint32_t i) { return 8 * (i / 2); }},
+    {"8*(i//16)", [](uint32_t i) { return 8 * (i / 16); }},
+    {"8*(i%2)", [](uint32_t i) { return 8 * (i % 2); }},
+    {"16*(i//2)", [](uint32_t i) { return 16 * (i / 2); }},
+    {"16*(i//4)", [](uint32_t i) { return 16 * (i / 4); }},
+    {"16*(i//8)", [](uint32_t i) { return 16 * (i / 8); }},
+    {"16*(i//16)", [](uint32_t i) { return 16 * (i / 16); }},
+    {"16*(i%2)", [](uint32_t i) { return 16 * (i % 2); }},
+    {"16*(i%4)", [](uint32_t i) { return 16 * (i % 4); }},
+    {"16*(i%8)", [](uint32_t i) { return 16 * (i % 8); }},
+    {"16*(i%16)", [](uint32_t i) { return 16 * (i % 16); }},
+    {"32*(i%16)", [](uint32_t i) { return 32 * (i % 16); }},
+    {"32*(i//16)", [](uint32_t i) { return 32 * (i / 16); }},
+    {"128*(i//8)", [](uint32_t i) { return 128 * (i / 8); }},
+    {"128*(i//16)", [](uint32_t i) { return 128 * (i / 16); }},
+    {"16*(i%8)+128*(i//8)", [](uint32_t i) { return 16 * (i % 8) + 128 * (i / 8); }},
+    {"128*(i//8)+16*(i%8)", [](uint32_t i) { return 16 * (i % 8) + 128 * (i / 8); }},
+    {"32*(i%8)+16*(i//16)", [](uint32_t i) { return 32 * (i % 8) + 16 * (i / 16); }},
+    {"128*i+16*(i%8)", [](uint32_t i) { return 128 * i + 16 * (i % 8); }},
+};
+
+Lanes lanes(uint32_t bytes, const AddressOf& address) {
+  Lanes lanes{.mask = all_lanes, .bytes = bytes, .address = {}};
+  for (uint32_t i = 0; i < 32; ++i) lanes.address[i] = address(i);
+  return lanes;
+}
+
+TEST(Wavefronts, EveryLoadMeasuredOnTheH200) {
+  std::ifstream file(SHARED_LOAD_WAVEFRONTS_RECORDING);
+  ASSERT_TRUE(file) << SHARED_LOAD_WAVEFRONTS_RECORDING;
+  std::string line;
+  std::getline(file, line);
+  int rows = 0;
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::string instruction, bytes, address, count, conflicts;
+    std::getline(fields, instruction, ',');
+    std::getline(fields, bytes, ',');
+    std::getline(fields, address, ',');
+    std::getline(fields, count, ',');
+    std::getline(fields, conflicts, ',');
+    if (instruction != "ld.shared") continue;  // ldmatrix reads rows, not lanes
+    ASSERT_TRUE(expressions.contains(address)) << address;
+    const Wavefronts counted =
+        wavefronts(lanes(static_cast<uint32_t>(std::stoul(bytes)), expressions.at(address)), false);
+    EXPECT_EQ(counted.count, std::stoul(count)) << line;
+    EXPECT_EQ(counted.conflicts, std::stoul(conflicts)) << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 33);
+}
+
+TEST(Wavefronts, StoresGoInPhasesWithoutMerging) {
+  EXPECT_EQ(wavefronts(lanes(4, expressions.at("4*i")), true).count, 1u);
+  EXPECT_EQ(wavefronts(lanes(4, expressions.at("128*i")), true).count, 32u);
+  EXPECT_EQ(wavefronts(lanes(8, expressions.at("8*i")), true).count, 2u);
+  EXPECT_EQ(wavefronts(lanes(16, expressions.at("16*i")), true).count, 4u);
+  EXPECT_EQ(wavefronts(lanes(16, expressions.at("16*(i//2)")), true).count, 4u);
+}
+
+// Lanes that take no part cost nothing; a phase without any is not executed.
+TEST(Wavefronts, InactiveLanes) {
+  Lanes half = lanes(16, expressions.at("16*i"));
+  half.mask = 0x0000ffff;
+  EXPECT_EQ(wavefronts(half, false).count, 2u);
+  Lanes one = lanes(4, expressions.at("128*i"));
+  one.mask = 1u << 7;
+  EXPECT_EQ(wavefronts(one, false).count, 1u);
+  one.mask = 0;
+  EXPECT_EQ(wavefronts(one, false).count, 0u);
+}
+
+TEST(Sectors, AreThirtyTwoBytesEach) {
+  EXPECT_EQ(sectors(lanes(4, expressions.at("4*i"))), 4u);                 // a coalesced row of floats
+  EXPECT_EQ(sectors(lanes(4, expressions.at("0"))), 1u);                   // everyone the same element
+  EXPECT_EQ(sectors(lanes(4, expressions.at("128*i"))), 32u);              // one element of each of 32 rows
+  EXPECT_EQ(sectors(lanes(16, expressions.at("16*i"))), 16u);              // a float4 each
+  EXPECT_EQ(sectors(lanes(4, [](uint32_t i) { return 4 * i + 4; })), 5u);  // misplaced by one element
+}
+
+// The index arithmetic of the course's kernels, as addresses in bytes.
+TEST(Wavefronts, FiguresWorkedOutByHand) {
+  // 32 × 32 tiles as they lie in memory, padded or not: a row of A is one element for a warp, a row of B 32 neighbours.
+  for (const uint32_t pitch : {32u, 33u}) {
+    const auto a = [=](uint32_t) { return 4 * (5 * pitch + 3); };
+    const auto b = [=](uint32_t i) { return 4 * (3 * pitch + i); };
+    EXPECT_EQ(wavefronts(lanes(4, a), false).count, 1u);
+    EXPECT_EQ(wavefronts(lanes(4, b), false).count, 1u);
+  }
+  // Stored transposed: neighbours go down a column.
+  EXPECT_EQ(wavefronts(lanes(4, [](uint32_t i) { return 4 * 32 * i; }), true).count, 32u);
+  EXPECT_EQ(wavefronts(lanes(4, [](uint32_t i) { return 4 * 33 * i; }), true).count, 1u);
+  // 8 × 8 a thread, 16 threads across, float4: the operand that half a warp shares, and the other one.
+  EXPECT_EQ(wavefronts(lanes(16, [](uint32_t i) { return 4 * 8 * (i / 16); }), false).count, 2u);
+  EXPECT_EQ(wavefronts(lanes(16, [](uint32_t i) { return 4 * 8 * (i % 16); }), false).count, 8u);
+  EXPECT_EQ(wavefronts(lanes(16, [](uint32_t i) { return 4 * 4 * (i % 16); }), false).count, 4u);
+}
+
+// A kernel's counts are those of its accesses: one row per warp, then one column.
+TEST(Counting, RequestsAndSectorsOfAKernel) {
+  alignas(32) std::array<float, 32 * 32> data{};
+  alignas(32) std::array<float, 32> out{};
+  const Ran ran = run(kernel("ld.param.u64 %d1, [p0];\nld.param.u64 %d2, [p1];\nmov.u32 %r1, %tid.x;\n"
+                             "mad.wide.u32 %d3, %r1, 4, %d1;\nld.global.f32 %f1, [%d3];\n"
+                             "mad.wide.u32 %d3, %r1, 128, %d1;\nld.global.f32 %f2, [%d3];\n"
+                             "mad.wide.u32 %d3, %r1, 4, %d2;\nst.global.f32 [%d3], %f1;\n",
+                             2),
+                      {}, data, out);
+  const auto tally = [&](size_t line) {
+    for (size_t i = 0; i < ran.program.sites.size(); ++i) {
+      if (ran.program.sites[i].location.line == line) return ran.tallies.of[i];
+    }
+    return Tally{};
+  };
+  EXPECT_EQ(tally(5).global_requests, 1u);
+  EXPECT_EQ(tally(5).global_sectors, 4u);
+  EXPECT_EQ(tally(7).global_sectors, 32u);
+  EXPECT_EQ(tally(9).global_sectors, 4u);
+}
+
+// Lane i stores 16 bits at 66·i: at base 0 each in a bank of its own; at base 2 lane 31's word is one further, in the
+// bank of lane 0. One instruction that does both in a loop is counted for what it does each time.
+TEST(Counting, TheBankOfASixteenBitAccessDependsOnItsHalfOfTheWord) {
+  const auto stores = [](uint32_t base) {
+    return wavefronts(lanes(2, [=](uint32_t i) { return 66 * i + base; }), true).count;
+  };
+  EXPECT_EQ(stores(0), 1u);
+  EXPECT_EQ(stores(2), 2u);
+  const auto counted = [](const std::string& base, const std::string& times) {
+    std::array<uint32_t, 1> unused{};
+    return run(kernel(".shared .align 4 .b8 tile[2304];\nmov.u32 %r1, %tid.x;\nmad.lo.u32 %r2, %r1, 66, " + base +
+                      ";\nmov.u32 %r3, 0;\ncvt.u16.u32 %h1, %r1;\nagain:\nst.shared.u16 [%r2], %h1;\nadd.u32 %r2, "
+                      "%r2, 2;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, " +
+                      times + ";\n@%p1 bra again;\n"),
+               {}, unused)
+        .total()
+        .shared_wavefronts;
+  };
+  EXPECT_EQ(counted("0", "1"), 1u);
+  EXPECT_EQ(counted("2", "1"), 2u);
+  EXPECT_EQ(counted("0", "2"), 3u);
+  EXPECT_EQ(counted("0", "4"), 6u);
+}
+
+}  // namespace
+}  // namespace sim::testing::test_wavefronts

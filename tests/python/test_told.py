@@ -1,0 +1,168 @@
+"""What pages take from records and kernels by key: figures in sentences, loops with marks; and how long a page may be."""
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+import records
+from base.paths import DATA, ROOT
+from plots import loops, markers, text, told
+from plots.course import Course
+
+COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)
+
+
+def record(step, size=4096, variant=None):
+    rows = [r for r in RECORDS.of_step("h200", step) if r["m"] == r["n"] == r["k"] == size and not r["options"]]
+    return next(r for r in rows if (r["variant"] == variant if variant else r["default"]))
+
+
+def told_of(key):
+    return told.figure(COURSE, RECORDS, key)
+
+
+def test_a_figure_is_that_of_its_record():
+    padded, unpadded = (record("04_smem_padding", variant=v)["tflops"] for v in ("padded", "unpadded"))
+    assert told_of("04:tflops") == f"{padded:.2f}" and told_of("04.unpadded:tflops:1") == f"{unpadded:.1f}"
+    assert told_of("04/04.unpadded:tflops") == f"{padded / unpadded:.2f}"
+    assert told_of("04.unpadded:of-6.45") == f"{100 * unpadded / 6.45:.0f}"
+    assert told_of("03@8192:share") == f"{100 * record('03_smem_tiling', 8192)['ratio']:.0f}"
+    assert told_of("03:gain") == f"{record('03_smem_tiling')['tflops'] / record('02_coalesced')['tflops']:.2f}"
+    speeds = [record("03_smem_tiling", size)["tflops"] for size in (4096, 8192)]
+    assert told_of("03@4096,8192:max-tflops") == f"{max(speeds):.2f}"
+    assert told_of("03:bound") == "10.3" and told_of("03:fma.shared_load_wavefronts") == "2.00"
+    assert told_of("03:count.shared_load_wavefronts") == "1,048,576" and told_of("03:sass.fma") == "32"
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("03", "no quantity"),
+        ("3:tflops", "is no step"),
+        ("99:tflops", "there is no step 99"),
+        ("03.none:tflops", "step 03 has no variant 'none'"),
+        ("03@77:tflops", "no timing of 03_smem_tiling"),
+        ("03@4096,8192:tflops", "several sizes"),
+        ("03:speed", "there is no quantity 'speed'"),
+        ("03:count.nothing", "counts no 'nothing'"),
+        ("03:sass.nothing", "has no 'nothing'"),
+        ("03:tflops:x", "only a number of decimals"),
+        ("03:tflops:1:2", "only a number of decimals"),
+        ("01:gain", "nothing before 01_naive"),
+        ("warm 03:tflops", "'warm' is no kind of record"),
+        ("loop 1x1.0:tflops", "no main loop"),
+        ("latency none:cycles", "no latency"),
+        ("gpus row.none.27:ms", "no record of several GPUs"),
+        ("large:nothing", "there is no quantity 'nothing'"),
+    ],
+)
+def test_an_unknown_key_says_what_is_unknown(key, why):
+    with pytest.raises(told.UnknownFigure, match=why):
+        told_of(key)
+
+
+def rewritten(page, tell=None, loop=None):
+    return markers.rewrite(
+        "page.md", page, lambda name: "", tell or (lambda key: "5"), loop or (lambda name, lines: "x")
+    )
+
+
+def refused(*why):
+    def refuse(*_):
+        raise KeyError(*why)
+
+    return refuse
+
+
+def test_figures_and_loops_are_filled_in_and_code_is_left_alone():
+    assert rewritten("a <!-- figure:k -->4<!-- /figure --> b") == "a <!-- figure:k -->5<!-- /figure --> b"
+    assert rewritten("a <!-- figure:k -->4<!-- /figure --> b", lambda key: None).endswith("-->4<!-- /figure --> b")
+    for code in ("```\na <!-- figure:k -->4<!-- /figure -->\n```\n", "a `<!-- figure:k -->4<!-- /figure -->` b"):
+        assert rewritten(code) == code
+    asked = []
+    page = "<!-- loop:03\n① a\n-->\nold\n<!-- /loop -->\nend"
+    made = rewritten(page, loop=lambda name, lines: asked.append((name, lines)) or "new")
+    assert made == "<!-- loop:03\n① a\n-->\n\nnew\n\n<!-- /loop -->\nend" and asked == [("03", ["① a"])]
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        ("x\na <!-- figure:k -->4<!-- /figure -->", "page.md:2: there is no figure 'k': why"),
+        ("a <!-- figure:k -->4", "page.md:1: a figure is not closed"),
+        ("<!-- figure:k -->4<!-- /figure -->", "page.md:1: a line must not begin with a figure"),
+        ("<!-- loop:03 -->\n\n```", "page.md:1: loop:03 is not closed"),
+        ("x\n<!-- loop:03 -->\n<!-- /loop -->", "page.md:2: loop:03: why"),
+    ],
+)
+def test_a_wrong_figure_or_loop_is_named_by_file_and_line(page, why):
+    with pytest.raises(markers.MarkerError, match=re.escape(why)):
+        rewritten(page, refused("why"), refused("why"))
+
+
+def looped(name, *lines):
+    return loops.block(COURSE, name, loops.parse(list(lines)))
+
+
+def test_a_loop_is_that_of_the_file_with_the_pages_marks():
+    made = looped("03", "① = *a", "② __syncthreads", "③ __syncthreads", "④ acc +=").splitlines()
+    kernel = (ROOT / "steps" / "03_smem_tiling" / "kernel.cu").read_text(encoding="utf-8")
+    plain = [re.sub(r"// [①-④] ?", "// ", line).removesuffix("// ").strip() for line in made[1:-1]]
+    assert made[0] == "```cpp" and all(line in kernel for line in plain) and len(plain) > 10
+    barriers = [line for line in made if "__syncthreads" in line]
+    assert "// ② " in barriers[0] and "// ③ " in barriers[1]
+    both = looped("02..03").splitlines()
+    assert both[0] == "```diff" and "-for (int k = 0; k < g.k; ++k) acc" in "\n".join(both)
+
+
+def test_marks_stand_beside_code_whatever_the_comments_say(tmp_path):
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text("__global__ void f() {\n  for (;;) {\n    load();  // store()\n    store();\n  }\n}\n")
+    lines = loops.extract(kernel, "", "")
+    assert lines == ["  for (;;) {", "    load();  // store()", "    store();", "  }"]
+    assert loops.marked(lines, [("①", "store ( )")])[2] == "    store();  // ①"
+    assert loops.marked(lines, [("①", "load()")])[1] == "    load();  // ① store()"
+    with pytest.raises(loops.LoopError, match="mark ②: no code 'load"):
+        loops.marked(lines, [("①", "store()"), ("②", "load()")])
+    with pytest.raises(loops.LoopError, match="no line with the code 'while'"):
+        loops.extract(kernel, "while", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("3", "is no step"), ("98", "no kernel"), ("03.none", "no kernel '03.none'")]
+)
+def test_a_loop_that_there_is_not(name, why):
+    with pytest.raises(loops.LoopError, match=why):
+        looped(name)
+
+
+def test_words_rows_and_figures_are_those_that_a_reader_sees():
+    page = "# Two words\n\n<!-- table:x -->\n\n| a | 1 |\n|---|--:|\n| b | 2 |\n\n`code` is [4 here](x/y.md#z) ![p](q.svg).\n"
+    page += "```cpp\nint not_seen;\n```\n<details><summary>Answer</summary>\n\nfour words are folded\n\n</details>\n"
+    found = text.count(page)
+    assert (found.words, found.rows, found.folded) == (10, 2, 5)
+    assert found.figures == pytest.approx(100 / 6)
+    assert text.words("一二三四五六七八九十一二三四五六七 warp") == 11
+
+
+def test_the_pages_keep_their_limits(capsys):
+    assert text.main([]) == 0, capsys.readouterr().err
+
+
+def test_a_page_that_is_too_long_is_named(tmp_path, capsys):
+    (tmp_path / "docs").mkdir()
+    limit = "words = 3\nrows = 20\nfigures = 9\nfolded = 600\n"
+    limits = f"[chapter]\n{limit}[long]\n{limit}steps = []\n[front]\nwords = 9\n[exempt]\npages = "
+    (tmp_path / "docs" / "text.toml").write_text(limits + "[]\n", encoding="utf-8")
+    (tmp_path / "steps" / "01_x").mkdir(parents=True)
+    (tmp_path / "steps" / "01_x" / "README.md").write_text("one two three four\n", encoding="utf-8")
+    assert text.main(["--root", str(tmp_path)]) == 1
+    assert "steps/01_x/README.md: 4 words, at most 3" in capsys.readouterr().err
+    (tmp_path / "docs" / "text.toml").write_text(limits + json.dumps(["02"]) + "\n", encoding="utf-8")
+    assert text.main(["--root", str(tmp_path)]) == 2
+    assert "exempt is no page: 02" in capsys.readouterr().err
+    (tmp_path / "docs" / "text.toml").write_text("[chapter\n", encoding="utf-8")
+    assert text.main(["--root", str(tmp_path)]) == 2
