@@ -19,6 +19,7 @@
 
 #include "common/device/check.h"
 #include "common/device/digits.h"
+#include "common/device/epilogue.h"
 #include "common/device/gemm.h"
 #include "common/device/ptx/mbarrier.h"
 #include "common/device/ptx/tma.h"
@@ -89,7 +90,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     };
     int32_t acc[DIGITS][BN / 2];  // by weight, each 64×BN of the warpgroup
     const auto store = [&](int2 tile, float beta) {
-      constexpr double UNIT = uint64_t{1} << 8 * (DIGITS - 1);   // weight of the last sum
+      constexpr double UNIT = uint64_t{1} << 8 * (DIGITS - 1);  // weight of the last sum
+      const bool pairs = g.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(g.c) % 8 == 0;
       const int first_row = tile.x * BM + warp * 16 + lane / 4;  // and the one 8 below
       double row_scale[2];
 #pragma unroll
@@ -98,18 +100,22 @@ __global__ void __launch_bounds__(THREADS, 1)
         row_scale[half] = row < g.m ? g.alpha * UNIT * a_scale[row] : 0.0;
       }
 #pragma unroll
-      for (int i = 0; i < BN / 2; ++i) {
-        const int row = first_row + i / 2 % 2 * 8,
-                  col = tile.y * BN + i / 4 * 8 + lane % 4 * 2 + i % 2;
-        int64_t sum = 0;
+      for (int i = 0; i < BN / 2; i += 2) {  // two neighbours in a row
+        const int row = first_row + i / 2 % 2 * 8, col = tile.y * BN + i / 4 * 8 + lane % 4 * 2;
+        if (row >= g.m) continue;
+        float* const c = g.c + row * g.ldc + col;
+        float out[2];
 #pragma unroll
-        for (int weight = 0; weight < DIGITS; ++weight) sum = sum * 256 + acc[weight][i];
-        if (row < g.m && col < g.n) {
-          float* const c = g.c + row * g.ldc + col;
-          double out = static_cast<double>(sum) * (row_scale[i / 2 % 2] * b_scale[col]);
-          if (beta != 0.0f) out += static_cast<double>(beta) * *c;
-          *c = static_cast<float>(out);  // the only rounding since the integers
+        for (int e = 0; e < 2; ++e) {
+          int64_t sum = 0;
+#pragma unroll
+          for (int weight = 0; weight < DIGITS; ++weight) sum = sum * 256 + acc[weight][i + e];
+          const bool inside = col + e < g.n;
+          double value = inside ? sum * (row_scale[i / 2 % 2] * b_scale[col + e]) : 0.0;
+          if (beta != 0.0f && inside) value += static_cast<double>(beta) * c[e];
+          out[e] = static_cast<float>(value);  // the only rounding since the integers
         }
+        store_two(c, make_float2(out[0], out[1]), g.n - col, pairs);
       }
     };
 
