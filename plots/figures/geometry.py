@@ -85,17 +85,17 @@ def smem_padding() -> Kernel:
         SharedAccess(
             Words("store As, pitch 32 (unpadded)", "写 As，行距 32（无填充）"),
             "A",
-            "As[tx][ty]",
+            "As[tile_col][tile_row]",
             traces.shared("04_smem_padding-unpadded", store),
         ),
         SharedAccess(
             Words("store As, pitch 33 (padded)", "写 As，行距 33（填充）"),
             "A",
-            "As[tx][ty]",
+            "As[tile_col][tile_row]",
             traces.shared("04_smem_padding", store),
         ),
-        SharedAccess(READ_A, "A", "As[k][ty]", traces.shared("04_smem_padding", "+= As[k][tile_row")),
-        SharedAccess(READ_B, "B", "Bs[k][tx]", traces.shared("04_smem_padding", "= Bs[k][tile_col]")),
+        SharedAccess(READ_A, "A", "As[k][tile_row]", traces.shared("04_smem_padding", "+= As[k][tile_row")),
+        SharedAccess(READ_B, "B", "Bs[k][tile_col]", traces.shared("04_smem_padding", "= Bs[k][tile_col]")),
     )
 
 
@@ -105,18 +105,20 @@ def vector_load() -> Kernel:
     read_b = "float4_at(&Bs[k][tile_col])"
     return traced(
         step,
-        SharedAccess(STORE_A, "A", "As[t%8*4][t/8]", traces.shared(step, "As[copy_col + 0][copy_row] =")),
-        SharedAccess(STORE_B, "B", "Bs[t/8][t%8*4]", traces.shared(step, "float4_at(&Bs[copy_row][copy_col]) =")),
+        SharedAccess(STORE_A, "A", "As[copy_col][copy_row]", traces.shared(step, "As[copy_col + 0][copy_row] =")),
+        SharedAccess(
+            STORE_B, "B", "Bs[copy_row][copy_col]", traces.shared(step, "float4_at(&Bs[copy_row][copy_col]) =")
+        ),
         SharedAccess(
             Words("read Bs, lanes in rows of 8 (unpaired)", "读 Bs，lane 每 8 个一行（未配对）"),
             "B",
-            "Bs[k][t%8*4]",
+            "Bs[k][tile_col]",
             traces.shared(f"{step}-unpaired_lanes", read_b),
         ),
         SharedAccess(
             Words("read Bs, lanes in pairs", "读 Bs，lane 两两配对"),
             "B",
-            "Bs[k][t/2%8*4]",
+            "Bs[k][tile_col]",
             traces.shared(step, read_b),
         ),
     )

@@ -179,7 +179,9 @@ def padding(language: str) -> Canvas:
         parts.frame(canvas, x, y, rows, 32, unit, unit)
         under = y + rows * unit + 36
         wide = canvas.text(x, under, str(access.wavefronts), 32, colour, bold=True) * 1.14 + 10
-        passes = say(language, "passes per store" if conflict else "pass per store", "趟（每次写入）")
+        passes = say(
+            language, "wavefronts per store" if conflict else "wavefront per store", "个 wavefront（每次写入）"
+        )
         canvas.text(x + wide, under - 17, passes, 14)
         english, chinese = (
             ("all in bank 0", "全部落在 bank 0") if conflict else ("one in each bank", "每个 bank 各一个")
