@@ -11,7 +11,7 @@ TARGETS = (
     *(f"subprojects/sim/tests/{name}" for name in ("sim_tests", "sim_runtime_tests")),
     *(f"tests/cpp/{name}" for name in ("harness_tests", "harness_kernel_tests")),
 )
-TESTS = ("ptxsim:simulator", "ptxsim:simulator runtime", "gemm:harness", "gemm:harness kernels")
+TESTS = ("sim:simulator", "sim:simulator runtime", "gemm:harness", "gemm:harness kernels")
 # Each source is compiled on its own, so that none lives on what another one includes.
 OPTIONS = ("-Db_lundef=false", "-Db_pch=false", "-Dpython=disabled", "-Darchs=", "-Doptimization=1", "-Ddebug=true")
 SETTINGS = {

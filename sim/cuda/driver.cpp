@@ -35,7 +35,7 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ran
                           .swizzle = static_cast<sim::Swizzle>(swizzle),
                           .promotion = static_cast<sim::Promotion>(promotion),
                           .fill = static_cast<sim::Fill>(fill)};
-  const uint32_t read = std::min(rank, sim::max_rank);
+  const uint32_t read = rank <= sim::max_rank ? rank : 0;  // with a rank that is refused, the arrays have any length
   std::copy_n(sizes, read, tensor.size.begin());
   std::copy_n(box, read, tensor.box.begin());
   std::copy_n(element_strides, read, tensor.element_stride.begin());

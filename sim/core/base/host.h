@@ -8,8 +8,10 @@
 #endif
 
 /// Before a function: compiled several times, for the newest vector instructions that the host has. Elsewhere than on
-/// x86-64 the baseline has them. Not under the thread sanitizer, which begins after the choice is made.
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !CLANG_HAS(thread_sanitizer)
+/// x86-64 the baseline has them. Not without optimisation, which inlines what vectors are passed to, and not under a
+/// sanitizer: that of threads begins after the choice is made.
+#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && \
+    !CLANG_HAS(thread_sanitizer) && !CLANG_HAS(address_sanitizer)
 #define WITH_THE_HOSTS_VECTORS [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 #else
 #define WITH_THE_HOSTS_VECTORS
