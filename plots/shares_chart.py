@@ -72,8 +72,9 @@ def shares(course: Course, records: Records, language: str) -> Figure:
         colour, begin = COLOURS[index % len(COLOURS)], x
         for step, record in rows:
             ax.bar(x, record["ratio"], 0.78, color=colour, zorder=2)
-            places.append(x)
-            names.append(f"{step.number:02d}")
+            if (len(rows) - 1 - rows.index((step, record))) % 2 == 0:  # every second number has room
+                places.append(x)
+                names.append(f"{step.number:02d}")
             x += 1
         peak = max(rows, key=lambda row: row[1]["ratio"])
         at = begin + rows.index(peak)

@@ -14,7 +14,9 @@ from plots.figures.text import LANGUAGES
 
 ENDING = {"en": "", "zh-CN": ".zh-CN"}
 COURSE, RECORDS = Course(ROOT, DATA), records.load(DATA, ROOT)
-COUNTED = [step for step in COURSE.steps if COURSE.load_store_per_instruction(step)]
+COUNTED = [
+    step for step in COURSE.steps if COURSE.load_store_per_instruction(step) and step.ladder in bounds_charts.FLOP
+]
 ON_CUDA_CORES = [step for step in COUNTED if step.ladder in ("fp32", "fp16")]
 ON_TENSOR_CORES = [step for step in COUNTED if step.ladder in bounds_charts.TENSOR]
 

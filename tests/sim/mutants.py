@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.code import pattern, without_comments
-from base.paths import ROOT
+from base.paths import ROOT, STEPS
 
 AT_A_TIME = 9  # mutants in one compilation: most of its time goes to headers, which they share
-STEPS = ROOT / "steps"
 EXPECTED = ROOT / "records" / "simulator"
 
 BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT, FENCE, PHASE, BYTES = (
