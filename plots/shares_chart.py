@@ -16,6 +16,7 @@ from .style import Missing, say
 
 NOISE = 0.03  # a difference that runs of one kernel show
 _GAP = 0.9  # between ladders, in bars
+_HIGHEST = 1.2  # of the axis: a step beyond it computes otherwise than the library, and is no bar among the others
 _APART, _LINE = 3.0, 0.08  # bars that a share is wide, and how high its line is
 _SHORT = {
     "fp32": "FP32",
@@ -42,7 +43,9 @@ def shares(course: Course, records: Records, language: str) -> Figure:
     groups = []
     for name in course.ladders if gpu else ():
         rows = [
-            (s, r) for s in course.ladder(name) if (r := headline(course, records, gpu or "", s)) and r.get("ratio")
+            (s, r)
+            for s in course.ladder(name)
+            if (r := headline(course, records, gpu or "", s)) and r.get("ratio") and r["ratio"] < _HIGHEST
         ]
         groups += [(name, rows)] if rows else []
     if gpu is None or not groups:
@@ -87,7 +90,7 @@ def shares(course: Course, records: Records, language: str) -> Figure:
         ax.text(middle, 1.24, words, ha="center", fontsize=style.SMALL, fontweight="bold", color=style.ink(colour))
         x += _GAP
     ax.axhline(1, color=style.INK, lw=1.2, zorder=3)
-    ax.set_ylim(0, 1.2)
+    ax.set_ylim(0, _HIGHEST)
     ax.set_xlim(-0.8, x - _GAP - 0.2)
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
     ax.set_xticks(places, names)

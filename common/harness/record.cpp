@@ -159,6 +159,7 @@ ordered_json variant_record(const std::string& step, const Variant& variant, boo
                          {"shared_bytes", variant.shared_bytes},
                          {"covers", variant.published_names},
                          {"note", variant.remark}};
+  if (variant.digits > 0) record["digits"] = variant.digits;
   if (!variant.left_out.empty()) record["leaves_out"] = variant.left_out;
   return record;
 }
