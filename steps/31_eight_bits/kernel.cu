@@ -25,7 +25,6 @@
 #include "common/device/ring.h"
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
-#include "common/device/wgmma_accumulators.h"
 #include "common/device/wgmma_words.h"
 
 constexpr int MMA_M = 64, MMA_K = 32, BK = 128;  // of one instruction, whose N is BN; of a slice
@@ -115,7 +114,7 @@ __global__ void __launch_bounds__(THREADS, 1)
           if constexpr (sizeof(C) == 4)
             stage_words<C>(box, sums, alpha, beta, {old, g.ldc, g.m - warp_row, g.n - col});
           else
-            stage_sums<C>(box, sums, alpha, beta, {old, g.ldc, g.m - warp_row, g.n - col});
+            stage_halves<C>(box, sums, alpha, beta, {old, g.ldc, g.m - warp_row, g.n - col});
           fence_for_async_reads();  // the engine will see what this thread wrote
           named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
           if (first_thread) {

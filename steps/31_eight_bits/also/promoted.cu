@@ -23,7 +23,7 @@
 #include "common/device/ring.h"
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
-#include "common/device/wgmma_accumulators.h"
+#include "common/device/wgmma_words.h"
 
 namespace {
 
@@ -101,8 +101,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         char* const box = Cs + piece * PIECE_BYTES;
         if (first_thread) tma_store_wait_read<PIECES - 1>();  // the engine has read what was here
         named_barrier_sync(1 + warpgroup, WARPGROUP);         // so the piece may be written
-        stage_sums<__nv_bfloat16>(box, &acc[0][0] + piece * ROW / 2, g.alpha, beta,
-                                  {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
+        stage_halves<__nv_bfloat16>(
+            box, &acc[0][0] + piece * ROW / 2, g.alpha, beta,
+            {g.c + warp_row * g.ldc + col, g.ldc, g.m - warp_row, g.n - col});
         fence_for_async_reads();                       // the engine will see what this thread wrote
         named_barrier_sync(1 + warpgroup, WARPGROUP);  // everyone has written and fenced
         if (first_thread) {
