@@ -69,7 +69,7 @@ class Step:
 
     name: str  # 07_thread_tile_8x8: its folder's
     arch: str  # the least compute capability it needs, as in compute_80; the only one where it ends in `a`: 90a
-    ladder: str  # fp32, fp16, wmma, mma, hopper
+    ladder: str  # fp32, fp16, wmma, mma, hopper, precision
     types: str  # of A and B, the accumulator and C, as shown to people
     also: tuple[str, ...] = ()  # names of the sources in its folder also/, in the order of their variants
     cuda_args: tuple[str, ...] = ()  # of the compiler, beside those of every step
@@ -252,7 +252,7 @@ def find(asked: str, ladder: list[Step]) -> Step:
 
 
 def of_ladder(asked: str, ladder: list[Step]) -> list[Step]:
-    """The steps of one part of the ladder: fp32, fp16, wmma, mma, hopper."""
+    """The steps of one part of the ladder: fp32, fp16, wmma, mma, hopper, precision."""
     chosen = [step for step in ladder if step.ladder == asked]
     if not chosen:
         names = ", ".join(dict.fromkeys(step.ladder for step in ladder))

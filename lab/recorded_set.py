@@ -21,7 +21,7 @@ BOTH, ALL = (
     "--baseline=both",
     "--baseline=all",
 )  # Hopper's kernels are measured against the best of the libraries' calls
-MEASURED_AGAINST_THE_BEST = "hopper"  # the ladder
+MEASURED_AGAINST_THE_BEST = ("hopper", "precision")  # the ladders
 # One default at a time, without a library beside it and for longer than the second that NVML's power is a mean of
 ALONE = ("--size=8192", "--baseline=none", "--min-time=2.2", "--rounds=1")
 HOPPER = "90"
@@ -55,7 +55,7 @@ def tasks_of(step: Step) -> list[Task]:
         file = f"{folder}{step.name}.jsonl"
         return Task(part, f"steps/{step.name}", file, options, variants, ladder=step.ladder)
 
-    against_the_best = step.ladder == MEASURED_AGAINST_THE_BEST
+    against_the_best = step.ladder in MEASURED_AGAINST_THE_BEST
     swept_beside, variants_beside = (BOTH, ALL) if against_the_best else (CUBLAS, CUBLAS)
     swept = [[swept_beside]]
     if chosen_from := step.recorded.get("chosen_from"):  # tests/python/test_by_size.py holds the choice to them

@@ -20,6 +20,7 @@ LADDERS = {
     "wmma": Words("tensor cores through WMMA", "通过 WMMA 使用 Tensor Core"),
     "mma": Words("tensor cores through PTX mma.sync", "通过 PTX mma.sync 使用 Tensor Core"),
     "hopper": Words("tensor cores through TMA and wgmma", "通过 TMA 与 wgmma 使用 Tensor Core"),
+    "precision": Words("numbers narrower and wider than 16 bits", "比 16 位更窄和更宽的数"),
 }
 # What a ladder's fastest kernel does not reach, and why; {limit}: what its instruction reaches from registers.
 UNREACHED = {
@@ -43,9 +44,13 @@ UNREACHED = {
         "the peak: the card reaches its power limit first, and so does the library",
         "峰值：显卡先碰到功耗上限，库也一样",
     ),
+    "precision": Words(
+        "the peak: the card reaches its power limit first, as in steps 22 to 27",
+        "峰值：显卡先碰到功耗上限，与 22 到 27 各步一样",
+    ),
 }
 # What a ladder's kernels are measured against where it is not cuBLAS
-_YARDSTICKS = {"hopper": BEST_LIBRARY}
+_YARDSTICKS = {"hopper": BEST_LIBRARY, "precision": BEST_LIBRARY}
 # The key of a peak in devices.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")

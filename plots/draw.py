@@ -64,9 +64,9 @@ def written(root: Path, course: Course, recorded: records.Records, notes: list[s
             except tables.UnknownTable:
                 raise KeyError(name) from None
 
-        def tell(key: str, path: Path = path) -> str | None:
+        def tell(key: str, language: str = language, path: Path = path) -> str | None:
             try:
-                return told.figure(course, recorded, key)
+                return told.figure(course, recorded, key, language)
             except style.Missing as why:
                 notes.append(f"{path.relative_to(root)}: figure:{key} stays as it is: {why}")
                 return None

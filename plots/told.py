@@ -5,8 +5,13 @@ A key is SUBJECT:QUANTITY, and :N behind it asks for N decimals.
 A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³; several sizes
 (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two subjects with `/` between them are compared. A kind
 in front says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `gpus row.copied.27`,
-`loop 256x192.40`, `latency load.8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
-ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers without the sign, which the page's language writes.
+`loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
+ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers without
+the sign, which the page's language writes.
+
+A GPU in front of all that, `h100 27@8192:tflops`, asks for its record beside the library that its table has; two of them,
+`h100/h200 27@8192:tflops`, for the quotient. `min-`, `max-` and what two GPUs tell of many pairs take several steps, too:
+`h100/h200 12-13,15-27@4096,8192:apart`.
 """
 
 from __future__ import annotations
@@ -14,15 +19,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from records import REFERENCE_GPU, Record, Records, metrics
+from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, metrics
 
-from . import bounds_charts, count_charts, gpu_tables, latencies, traffic
+from . import bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
 from .course import Course, Step
-from .style import Missing, number
+from .style import Missing, number, say
 
 DEFAULT_SIZE = 4096
+MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*))?$")
-_KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large", "steps")
+_KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large", "memory", "steps")
+_EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
 
@@ -30,13 +37,17 @@ class UnknownFigure(Exception):
     """A key that names nothing; the text says which part of it."""
 
 
-def figure(course: Course, records: Records, key: str) -> str:
+def figure(course: Course, records: Records, key: str, language: str = "en") -> str:
     """The figure of that key as a page shows it. Raises UnknownFigure, or Missing where nothing is recorded yet."""
-    kind, space, rest = key.partition(" ")
-    if not space:
-        kind, rest = ("large" if key.startswith("large:") else "", key)
+    gpus, rest = _gpus(records, key)
+    kind, space, behind = rest.partition(" ")
+    if space:
+        rest = behind
+    else:
+        kind = "large" if rest.startswith("large:") else ""
     if kind and kind not in _KINDS:
-        raise UnknownFigure(f"'{kind}' is no kind of record: {', '.join(_KINDS)}")
+        known = ", ".join([*_KINDS, *records.timings])
+        raise UnknownFigure(f"'{kind}' is no kind of record and no GPU: {known}")
     subject, *others = rest.split(":")
     if not others:
         raise UnknownFigure(f"'{key}' has no quantity: SUBJECT:QUANTITY")
@@ -45,13 +56,48 @@ def figure(course: Course, records: Records, key: str) -> str:
         raise UnknownFigure(f"'{key}': behind the quantity only a number of decimals may follow")
     if kind == "steps":
         return _of_the_ladder(course, subject, quantity)
-    teller = _Teller(course, records)
+    if len(gpus) == 2:
+        pair = _Pair(course, records, gpus)
+        if quantity.endswith("-steps"):
+            return _listed(pair.steps(kind, subject, quantity.removesuffix("-steps")), language)
+        value, usual = pair.one(kind, subject, quantity)
+        return _shown(value, decimals, usual)
+    teller = _Teller(course, records, *gpus)
     value, usual = teller.compared(kind, subject, quantity) if "/" in subject else teller.one(kind, subject, quantity)
+    return _shown(value, decimals, usual)
+
+
+def _shown(value: float, decimals: str, usual: int | None) -> str:
     places = int(decimals) if decimals else usual
     text = (
         number(value) if places is None else f"{value:,.{places}f}" if abs(value) >= 10_000 else f"{value:.{places}f}"
     )
     return text.replace("-", "−")
+
+
+def _gpus(records: Records, key: str) -> tuple[list[str], str]:
+    """The GPUs that a key names in front, and the rest of it."""
+    word, space, rest = key.partition(" ")
+    gpus = word.split("/")
+    if not space or len(gpus) > 2 or not all(gpu in records.timings for gpu in gpus):
+        return [], key
+    return gpus, rest
+
+
+def _listed(steps: list[int], language: str) -> str:
+    """Numbers of steps in a sentence."""
+    *others, last = [f"{number:02d}" for number in steps] or [say(language, "none", "没有")]
+    return say(language, " and ", "、").join([say(language, ", ", "、").join(others), last] if others else [last])
+
+
+def _expanded(subject: str) -> list[str]:
+    """Single subjects: `12-13,15@4096,8192` are six."""
+    steps, at, sizes = subject.partition("@")
+    numbers: list[str] = []
+    for part in steps.split(","):
+        span = re.fullmatch(r"(\d\d)-(\d\d)", part)
+        numbers += [f"{n:02d}" for n in range(int(span[1]), int(span[2]) + 1)] if span else [part]
+    return [f"{step}{at}{size}" for step in numbers for size in sizes.split(",")]
 
 
 def _of_the_ladder(course: Course, subject: str, quantity: str) -> str:
@@ -69,10 +115,11 @@ def _of_the_ladder(course: Course, subject: str, quantity: str) -> str:
 class _Teller:
     """Finds records by the parts of a key."""
 
-    def __init__(self, course: Course, records: Records, gpu: str = REFERENCE_GPU) -> None:
+    def __init__(self, course: Course, records: Records, gpu: str = "") -> None:
         self.course = course
         self.records = records
-        self.gpu = gpu
+        self.gpu = gpu or REFERENCE_GPU
+        self.as_in_tables = bool(gpu)
 
     def compared(self, kind: str, subjects: str, quantity: str) -> Value:
         """Two subjects: their quotient, or by how many percent the first is faster."""
@@ -84,11 +131,10 @@ class _Teller:
 
     def one(self, kind: str, subject: str, quantity: str) -> Value:
         """One subject; of several sizes the least or the most."""
+        if kind in ("", "cutlass", "alone") and (found := _EXTREME.match(quantity)):
+            values = [self.one(kind, each, found[2]) for each in _expanded(subject)]
+            return (min if found[1] == "min" else max)(values)
         if kind in ("", "cutlass"):
-            if found := re.match(r"(min|max)-(.+)", quantity):
-                of_what, _, sizes = subject.partition("@")
-                values = [self.of_step(kind, f"{of_what}@{size}", found[2]) for size in sizes.split(",")]
-                return (min if found[1] == "min" else max)(values)
             return self.of_step(kind, subject, quantity)
         of_kind: dict[str, Callable[[str, str], Value]] = {
             "alone": self._alone,
@@ -96,6 +142,7 @@ class _Teller:
             "gpus": self._several,
             "loop": self._loop,
             "latency": self._latency,
+            "memory": self._memory,
             "large": self._large,
         }
         return of_kind[kind](subject, quantity)
@@ -126,6 +173,13 @@ class _Teller:
             if bound is None:
                 raise UnknownFigure(f"step {step.number:02d} has no {quantity}")
             return bound, None
+        if quantity == "best":  # percent of the best library call
+            rows = [r for r in self.records.of_step(self.gpu, step.name) if r.get("baseline") == BEST_LIBRARY]
+            rows = [r for r in rows if not r.get("options") and r["m"] == r["n"] == r["k"] == size]
+            rows = [r for r in rows if (r["variant"] == variant if variant else r["default"])]
+            if not rows:
+                raise UnknownFigure(f"no best library call beside {step.name} {variant or ''} at {size}³")
+            return 100 * rows[0]["ratio"], 0
         record = self._timing(kind, step, variant, size)
         if kind == "cutlass" and quantity == "faster":
             return 100 * record["ratio"] - 100, 0
@@ -139,6 +193,8 @@ class _Teller:
         rows = [r for r in rows if r["m"] == r["n"] == r["k"] == size]
         if variant is None and kind != "cutlass":
             found = self.records.default_at(self.gpu, step.name, size)
+            if self.as_in_tables:
+                found = self.records.default_beside(self.gpu, step.name, size, self.course.yardstick(step.ladder))
         else:
             rows = [r for r in rows if (r["variant"] == variant if variant else r["default"])]
             found = min(rows, key=lambda r: r.get("baseline") != "cublas", default=None)
@@ -173,8 +229,10 @@ class _Teller:
             "share": lambda: (100 * record["ratio"], 0),
             "library": lambda: (record["baseline_tflops"], None),
             "of-peak": lambda: (100 * speed / self._peak(step), 0),
+            "error": lambda: (100 * record["error"], 2),  # percent: the norm of C's error by that of C
             "watts": lambda: (record["power_w"], 0),
             "mhz": lambda: (record["sm_mhz"], 0),
+            "per-ghz": lambda: (1000 * speed / record["sm_mhz"], 0),
         }
         if quantity not in plain:
             raise UnknownFigure(f"there is no quantity '{quantity}' of a step: {', '.join(plain)}, gain, bound, …")
@@ -300,6 +358,17 @@ class _Teller:
         values["ghz"] = (rows[0]["cycles"] / rows[0]["nanoseconds"], 2)
         return _named(values, quantity, "a latency")
 
+    def _memory(self, subject: str, quantity: str) -> Value:
+        """What one launch read from DRAM, as it was counted: gb, tbs by the time of the default, either `of-` a number."""
+        step, _, size = self.step_of(subject)
+        counted = gpu_tables.bytes_read(self.records, self.gpu, step.name, size)
+        if not counted:
+            raise Missing(f"what {step.name} reads from memory at {size}³ was not counted")
+        read = {"gb": counted[1] / 1e9, "tbs": counted[1] / self._timing("", step, None, size)["ms"] / 1e9}
+        if found := re.fullmatch(r"(gb|tbs)-of-([\d.]+)", quantity):
+            return 100 * read[found[1]] / float(found[2]), 0
+        return _named({"gb": (read["gb"], 1), "tbs": (read["tbs"], 1)}, quantity, "memory, gb-of-N, tbs-of-N")
+
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""
         rows = [*self.records.timings.get(self.gpu, []), *self.records.beside_cutlass.get(self.gpu, [])]
@@ -311,6 +380,87 @@ class _Teller:
         values: dict[str, Value] = {"watts-low": (watts[tenth], 0), "watts-high": (watts[-1 - tenth], 0)}
         values |= {"mhz-low": (clocks[0], 0), "mhz-high": (clocks[-1], 0), "mhz-middle": (clocks[len(clocks) // 2], 0)}
         return _named(values, quantity, "large products")
+
+
+class _Pair:
+    """The same on two GPUs: the first divided by the second, and how many of several pairs their spreads keep apart."""
+
+    def __init__(self, course: Course, records: Records, gpus: list[str]) -> None:
+        self.records = records
+        self.gpus = gpus
+        self.tellers = [_Teller(course, records, gpu) for gpu in gpus]
+
+    def one(self, kind: str, subject: str, quantity: str) -> Value:
+        """One quotient; of several the least or the most; or how many there are, and how many are apart."""
+        if found := _EXTREME.match(quantity):
+            values = [self._quotient(*pair, found[2]) for pair in self._pairs(kind, subject)]
+            return (min if found[1] == "min" else max)(values)
+        if kind in ("", "alone", "loop") and quantity in ("tflops", "faster", "watts"):
+            return self._quotient(*self._pairs(kind, subject)[0], quantity)
+        if quantity in ("pairs", "apart", "shares-apart", "shares-overlap"):
+            pairs = self._pairs(kind, subject)
+            apart = sum((_shares_apart if quantity.startswith("shares") else panels.apart)(*pair) for pair in pairs)
+            return {"pairs": len(pairs), "shares-overlap": len(pairs) - apart}.get(quantity, apart), 0
+        above, below = (teller.one(kind, subject, quantity)[0] for teller in self.tellers)
+        return above / below, 2
+
+    def steps(self, kind: str, subject: str, which: str) -> list[int]:
+        """Those whose spreads are apart, and the first GPU `faster` or `slower`; or `within` the spread."""
+        found = []
+        for one, other in self._pairs(kind, subject):
+            verdict = (
+                "within" if not panels.apart(one, other) else "faster" if one["tflops"] > other["tflops"] else "slower"
+            )
+            if which not in ("within", "faster", "slower"):
+                raise UnknownFigure(f"there is no list '{which}-steps' of two GPUs: within, faster, slower")
+            found += [int(one["step"][:2])] if verdict == which else []
+        return found
+
+    def _pairs(self, kind: str, subject: str) -> list[tuple[Record, Record]]:
+        if kind == "loop":
+            return self._loops(subject)
+        if kind not in ("", "alone"):
+            raise UnknownFigure(f"two GPUs have no pairs of '{kind}': steps, alone, loop")
+        return [self._of_step(kind, each) for each in _expanded(subject)]
+
+    def _of_step(self, kind: str, subject: str) -> tuple[Record, Record]:
+        (step, variant, size), *_ = (teller.step_of(subject) for teller in self.tellers)
+        if not kind:
+            first, second = (teller._timing("", step, variant, size) for teller in self.tellers)
+            return first, second
+        alone = [gpu_tables.run_alone(self.records, gpu, step) for gpu in self.gpus]
+        if not all(alone):
+            raise Missing(f"{step.name} was not run alone")
+        return alone[0], alone[1]
+
+    def _loops(self, which: str) -> list[tuple[Record, Record]]:
+        """Main loops in BF16 that both have: those that read from `dram`, or those with many `zeros`."""
+        first, second = (self.records.main_loops.get(gpu, []) for gpu in self.gpus)
+        pairs = [
+            (one, other) for one in first for other in second if one["a"] == "bf16" and energy.same_loop(one, other)
+        ]
+        kinds = {
+            "dram": lambda o: o.get("dram_kb"),
+            "zeros": lambda o: o.get("zeros", 0) >= MANY_ZEROS,
+        }
+        if which not in kinds:
+            raise UnknownFigure(f"two GPUs have no main loops '{which}': {', '.join(kinds)}")
+        found = [pair for pair in pairs if kinds[which](pair[0]["options"])]
+        if not found:
+            raise Missing(f"no main loops '{which}' on {' and '.join(self.gpus)}")
+        return found
+
+    def _quotient(self, one: Record, other: Record, quantity: str) -> Value:
+        field = {"tflops": "tflops", "faster": "tflops", "watts": "power_w"}.get(quantity)
+        if field is None:
+            raise UnknownFigure(f"there is no quantity '{quantity}' of pairs: tflops, faster, watts")
+        ratio = one[field] / other[field]
+        return (100 * ratio - 100, 0) if quantity == "faster" else (ratio, 2)
+
+
+def _shares_apart(one: Record, other: Record) -> bool:
+    """Do the spreads of two shares of the library not overlap?"""
+    return one["ratio_p20"] > other["ratio_p80"] or one["ratio_p80"] < other["ratio_p20"]
 
 
 def _named(values: dict[str, Value], quantity: str, of_what: str) -> Value:

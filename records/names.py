@@ -19,7 +19,7 @@ COMPLETE = "complete"  # the default once more, among the variants that leave wo
 
 SIMULATOR_DIR = "simulator"
 MIX_DIR = "instruction_mix"
-BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the five files
+BOTTLENECK_DIR = "bottlenecks"  # inside a GPU's folder, as are the files
 LIMITS_FILE = "limits"
 PROFILE_FILE = "profile"
 MAIN_LOOP_FILE = "main_loop"
@@ -28,4 +28,5 @@ ALONE_SIZE = 8192  # at which each default was run alone, for its power
 LATENCY_FILE = "latency"
 STREAM_K_FILE = "stream_k"
 SEVERAL_FILE = "several_gpus"
+ERRORS_FILE = "errors"
 VARIANTS_FILE = "variants.jsonl"

@@ -21,6 +21,7 @@ from records.names import (
     CHOSEN_FROM,
     CUBLAS,
     CUTLASS,
+    ERRORS_FILE,
     LATENCY_FILE,
     LIMITS_FILE,
     MAIN_LOOP_FILE,
@@ -42,7 +43,7 @@ class RecordError(UserError):
 class Records:
     """Everything recorded: by GPU timings, those beside CUTLASS apart from the others, limits, latencies, profiles,
     bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and
-    products on several GPUs; counts, instruction mixes, what is covered."""
+    products on several GPUs, errors on kinds of data; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     beside_cutlass: dict[str, list[Record]] = field(default_factory=dict)  # few, and from a run of their own
@@ -54,6 +55,7 @@ class Records:
     alone: dict[str, list[Record]] = field(default_factory=dict)
     stream_k: dict[str, list[Record]] = field(default_factory=dict)
     several: dict[str, list[Record]] = field(default_factory=dict)
+    errors: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
@@ -210,6 +212,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         LATENCY_FILE: (records.latencies, "latency"),
         STREAM_K_FILE: (records.stream_k, "stream_k"),
         SEVERAL_FILE: (records.several, "several"),
+        ERRORS_FILE: (records.errors, "error"),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):

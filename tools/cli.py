@@ -59,7 +59,8 @@ def parser() -> Parser:
 
     run = add(_run, "build and run the ladder, or one step, and draw the charts", passes_on=STEPS_OPTIONS)
     run.usage = "./gemm run [STEP] [--ladder NAME] [--sim] [--device NAME] [--watch] [--json FILE] [--zh] [--no-setup] [the step's options]"
-    run.add_argument("--ladder", metavar="NAME", help="only this part of the ladder: fp32, fp16, wmma, mma, hopper")
+    ladders = "only this part of the ladder: fp32, fp16, wmma, mma, hopper, precision"
+    run.add_argument("--ladder", metavar="NAME", help=ladders)
     run.add_argument("--sim", action="store_true", help="run in the simulator, also where there is a GPU")
     run.add_argument("--device", metavar="NAME", help="the GPU that is simulated, such as rtx4090 (default: h200)")
     watched = "run the step again whenever it is saved, and show what changed in the counts; takes --sim and one step"

@@ -66,12 +66,14 @@ class Task:
 
 
 def tasks(ladder: list[Step]) -> list[Task]:
-    """Every task, in the order of the ladder."""
+    """Every task, in the order of the ladder. It starts from the step before in the same part of the ladder, where that
+    one multiplies the same elements."""
     found = []
     for at, step in enumerate(ladder):
         if (step.folder / FILE).is_file() and (DATA / "simulator" / f"{step.name}.jsonl").is_file():
-            same_ladder = at > 0 and ladder[at - 1].ladder == step.ladder
-            found.append(_read(step, ladder[at - 1] if same_ladder else None))
+            before = ladder[at - 1] if at > 0 else None
+            alike = before and (before.ladder, before.element) == (step.ladder, step.element)
+            found.append(_read(step, before if alike else None))
     return found
 
 

@@ -74,3 +74,14 @@ __device__ __forceinline__ void store_scaled(Out* c, float alpha, const Acc* acc
       if (q < count) c[q] = scaled(alpha, acc[q], beta, c + q);
   }
 }
+
+/// c[0] and c[1], of which `count` lie within C, in one store where `pairs` says that c is a multiple of 8 bytes.
+/// Nobody reads C again: it need not stay in L2.
+__device__ __forceinline__ void store_two(float* c, float2 two, int count, bool pairs) {
+  if (pairs && count > 1) {
+    __stcs(reinterpret_cast<float2*>(c), two);
+  } else {
+    if (count > 0) c[0] = two.x;
+    if (count > 1) c[1] = two.y;
+  }
+}

@@ -34,13 +34,26 @@ struct Gemm {
   float alpha, beta;
 };
 
+/// What the elements of A and B are multiplied by, for a variant that says `.block_scaled()`: A's by one factor per row
+/// and 128 of k, stored as [k / 128][ld_of_a(m)]; B's by one per 128 columns and 128 of k, stored as [k / 128][n /
+/// 128], quotients rounded up. Null otherwise.
+struct BlockScales {
+  static constexpr int BLOCK = 128;
+  static constexpr int ld_of_a(int m) { return (m + 3) / 4 * 4; }  // 16 bytes, as TMA wants it
+  const float* of_a = nullptr;
+  const float* of_b = nullptr;
+};
+
 /// The problem without its element types: what the harness passes to a variant.
-using Problem = Gemm<void>;
+struct Problem : Gemm<void> {
+  BlockScales scales{};
+};
 
 /// What a launch may be told beside the problem. 0 = the step's own default.
 struct LaunchOptions {
   int swizzle_stride = 0;     // rows of C that neighbouring blocks stay within, for the L2 cache
   void* workspace = nullptr;  // device memory of as many bytes as the variant asks for; whose it is, allocates it
+  BlockScales scales{};       // the problem's
 };
 
 /// One instantiation of a step's kernel: a name, types, the sizes it accepts, and how it is launched.
@@ -54,11 +67,13 @@ class Variant {
 
   template <typename AB, typename Acc, typename Out>
   Variant(std::string variant_name, Launcher<AB, Acc, Out> launcher)
-      : name(std::move(variant_name)), ab(type_of<AB>), acc(type_of<Acc>), out(type_of<Out>) {
+      : name(std::move(variant_name)), ab(type_of<AB>), b(ab), acc(type_of<Acc>), out(type_of<Out>) {
     launch = [launcher](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
+      LaunchOptions all = options;
+      all.scales = p.scales;
       launcher({p.m, p.n, p.k, static_cast<const AB*>(p.a), p.lda, static_cast<const AB*>(p.b), p.ldb,
                 static_cast<Out*>(p.c), p.ldc, p.alpha, p.beta},
-               options, stream);
+               all, stream);
     };
   }
 
@@ -109,6 +124,16 @@ class Variant {
     b_transposed = true;
     return *this;
   }
+  /// B's elements are of another type than A's, of the same size; the launcher gets them as A's and knows better.
+  Variant& b_of(DType type) {
+    b = type;
+    return *this;
+  }
+  /// Multiplies A and B by the factors of BlockScales.
+  Variant& block_scaled() {
+    scaled = true;
+    return *this;
+  }
   /// Runs on tensor cores: settles at the power limit, so it is timed for longer.
   Variant& on_tensor_cores() {
     tensor_cores = true;
@@ -151,8 +176,8 @@ class Variant {
   static constexpr int MOST_ON_X = std::numeric_limits<int>::max(), MOST_ON_Y = 65535;  // blocks along an axis
 
   std::string name, remark, left_out;
-  DType ab, acc, out;
-  bool b_transposed = false, tensor_cores = false, takes_stride = false;
+  DType ab, b, acc, out;  // of A, and of B but for `b_of`; of B; of the sums; of C
+  bool b_transposed = false, tensor_cores = false, takes_stride = false, scaled = false;
   int block_m = 1, block_n = 1, block_k = 1;
   int most_block_rows = MOST_ON_Y, most_block_cols = MOST_ON_X;
   int multiple_m = 1, multiple_n = 1, multiple_k = 1;

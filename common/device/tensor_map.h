@@ -7,6 +7,9 @@
 
 #include <cstdint>
 
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+
 /// A row-major matrix, as make_tensor_map is told of it. Sizes are in elements.
 struct TensorMapRequest {
   CUtensorMapDataType type;
@@ -28,10 +31,10 @@ struct TensorMapRequest {
 /// has no tensor maps, or refuses this one. Each says which pointer, leading dimension or side it is.
 CUtensorMap make_tensor_map(const TensorMapRequest& request);
 
-/// The same for half, __nv_bfloat16 or bytes. The element at (row, column) is `base[row * ld + column]`; a copy names
-/// where its box starts as (column, row). The box lies in shared memory row by row; with the 128-byte swizzle, chunk c
-/// of 16 bytes of row r, of which there are 8, is the row's chunk c ^ (r % 8), where the box starts at a multiple of
-/// 1024 bytes.
+/// The same by the type of the elements; TMA knows no FP8, which are bytes for it. The element at (row, column) is
+/// `base[row * ld + column]`; a copy names where its box starts as (column, row). The box lies in shared memory row by
+/// row; with the 128-byte swizzle, chunk c of 16 bytes of row r, of which there are 8, is the row's chunk c ^ (r % 8),
+/// where the box starts at a multiple of 1024 bytes.
 template <class T>
 CUtensorMap make_tensor_map(const T* base, int rows, int columns, int ld, int box_rows, int box_columns,
                             CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B);
@@ -50,4 +53,24 @@ template <>
 inline CUtensorMap make_tensor_map(const std::int8_t* base, int rows, int columns, int ld, int box_rows,
                                    int box_columns, CUtensorMapSwizzle swizzle) {
   return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_UINT8, base, rows, columns, ld, box_rows, box_columns, swizzle});
+}
+template <>
+inline CUtensorMap make_tensor_map(const __nv_fp8_e4m3* base, int rows, int columns, int ld, int box_rows,
+                                   int box_columns, CUtensorMapSwizzle swizzle) {
+  return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_UINT8, base, rows, columns, ld, box_rows, box_columns, swizzle});
+}
+template <>
+inline CUtensorMap make_tensor_map(const __nv_fp8_e5m2* base, int rows, int columns, int ld, int box_rows,
+                                   int box_columns, CUtensorMapSwizzle swizzle) {
+  return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_UINT8, base, rows, columns, ld, box_rows, box_columns, swizzle});
+}
+template <>
+inline CUtensorMap make_tensor_map(const int* base, int rows, int columns, int ld, int box_rows, int box_columns,
+                                   CUtensorMapSwizzle swizzle) {
+  return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_INT32, base, rows, columns, ld, box_rows, box_columns, swizzle});
+}
+template <>
+inline CUtensorMap make_tensor_map(const float* base, int rows, int columns, int ld, int box_rows, int box_columns,
+                                   CUtensorMapSwizzle swizzle) {
+  return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_FLOAT32, base, rows, columns, ld, box_rows, box_columns, swizzle});
 }

@@ -51,6 +51,10 @@ constexpr cudaDataType library_type(DType type) {
   switch (type) {
     case DType::f16: return CUDA_R_16F;
     case DType::bf16: return CUDA_R_16BF;
+    case DType::e4m3: return CUDA_R_8F_E4M3;
+    case DType::e5m2: return CUDA_R_8F_E5M2;
+    case DType::s8: return CUDA_R_8I;
+    case DType::s32: return CUDA_R_32I;
     default: return CUDA_R_32F;
   }
 }
@@ -62,7 +66,14 @@ bool could_sum_in_fp16(const Variant& variant) {
   return variant.ab == DType::f16 && variant.out == DType::f16 && !sums_in_fp16(variant);
 }
 
+// FP8 is for cublasLt alone.
+std::vector<BaselineKind> for_fp8(const Variant& variant) {
+  if (variant.acc == DType::f22) return {BaselineKind::cublaslt, BaselineKind::cublaslt_fast_sums};
+  return {BaselineKind::cublaslt};
+}
+
 std::vector<BaselineKind> all_for(const Variant& variant) {
+  if (is_fp8(variant.ab)) return for_fp8(variant);
   std::vector<BaselineKind> all = {BaselineKind::cublas, BaselineKind::cublaslt};
   if (sums_in_fp16(variant)) all.push_back(BaselineKind::cublas_f32_sums);
   if (could_sum_in_fp16(variant)) all.push_back(BaselineKind::cublas_f16_sums);
@@ -71,13 +82,15 @@ std::vector<BaselineKind> all_for(const Variant& variant) {
 
 std::vector<BaselineKind> standard_for(const Variant& variant, bool is_default) {
   if (!variant.tensor_cores) return {BaselineKind::cublas};
+  if (is_fp8(variant.ab)) return for_fp8(variant);
   if (!is_default || !sums_in_fp16(variant)) return {BaselineKind::cublas, BaselineKind::cublaslt};
   return all_for(variant);
 }
 
 }  // namespace
 
-std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream);
+std::unique_ptr<Baseline> make_cublaslt(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,
+                                        cudaStream_t stream);
 std::unique_ptr<Baseline> make_cutlass(const Variant& variant, const std::string& arch, const RotatingInputs& inputs,
                                        cudaStream_t stream);
 void require_cutlass();  // that it was built
@@ -88,6 +101,7 @@ const char* name_of(BaselineKind kind) {
     case BaselineKind::cublaslt: return "cublaslt";
     case BaselineKind::cublas_f32_sums: return "cublas_f32_sums";
     case BaselineKind::cublas_f16_sums: return "cublas_f16_sums";
+    case BaselineKind::cublaslt_fast_sums: return "cublaslt_fast_sums";
     case BaselineKind::cutlass: return "cutlass";
   }
   return "?";
@@ -99,15 +113,23 @@ LibraryTypes library_types(const Variant& variant, BaselineKind kind) {
   const bool f16_sums = sums_in_fp16(variant) ? kind != BaselineKind::cublas_f32_sums  // the variant's own or the other
                                               : kind == BaselineKind::cublas_f16_sums;
   if (f16_sums) return {ab, out, CUDA_R_16F, CUBLAS_COMPUTE_16F};
-  return {ab, out, CUDA_R_32F, variant.ab == DType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+  if (variant.ab == DType::s8) return {ab, out, CUDA_R_32I, CUBLAS_COMPUTE_32I};
+  return {ab, out, CUDA_R_32F, variant.ab == DType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+          library_type(variant.b)};
 }
 
 std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& variant, bool is_default) {
   switch (choice) {
     case BaselineChoice::none: return {};
-    case BaselineChoice::cublas: return {BaselineKind::cublas};
+    case BaselineChoice::cublas:
+      if (is_fp8(variant.ab))
+        throw BadInput("variant " + variant.name + " multiplies " + name_of(variant.ab) +
+                       ", which cuBLAS does in cublasLt alone; use --baseline cublaslt");
+      return {BaselineKind::cublas};
     case BaselineChoice::cublaslt: return {BaselineKind::cublaslt};
-    case BaselineChoice::both: return {BaselineKind::cublas, BaselineKind::cublaslt};
+    case BaselineChoice::both:
+      if (is_fp8(variant.ab)) return for_fp8(variant);
+      return {BaselineKind::cublas, BaselineKind::cublaslt};
     case BaselineChoice::cublas_f32_sums:
       if (sums_in_fp16(variant)) return {BaselineKind::cublas_f32_sums};
       throw BadInput("variant " + variant.name + " sums in " + name_of(variant.acc) +
@@ -132,6 +154,7 @@ std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& va
 std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& variant, const std::string& arch,
                                         const RotatingInputs& inputs, cudaStream_t stream) {
   if (kind == BaselineKind::cutlass) return make_cutlass(variant, arch, inputs, stream);
-  if (kind == BaselineKind::cublaslt) return make_cublaslt(variant, inputs, stream);
+  if (kind == BaselineKind::cublaslt || kind == BaselineKind::cublaslt_fast_sums)
+    return make_cublaslt(kind, variant, inputs, stream);
   return std::make_unique<Cublas>(variant, kind);
 }

@@ -12,9 +12,10 @@
 
 /// cublas_f32_sums: cuBLAS on the same FP16 matrices with sums in FP32, for variants that sum in FP16. It is more
 /// accurate, and faster at some sizes. cublas_f16_sums: with sums in FP16, for variants that sum in FP32: less
-/// accurate. cutlass: the fastest of the kernels that this course builds from CUTLASS's templates, where they were
-/// built.
-enum class BaselineKind { cublas, cublaslt, cublas_f32_sums, cublas_f16_sums, cutlass };
+/// accurate. cublaslt_fast_sums: cublasLt with sums of FP8 products that stay in the tensor core, where its other call
+/// promotes them every so often, for variants that do as the first. cutlass: the fastest of the kernels that this
+/// course builds from CUTLASS's templates, where they were built.
+enum class BaselineKind { cublas, cublaslt, cublas_f32_sums, cublas_f16_sums, cublaslt_fast_sums, cutlass };
 
 /// Whether it is one of those of which the best library call is the fastest: a library's call, not a template that was
 /// compiled here, and one that sums at least as precisely as the variant.
@@ -55,17 +56,28 @@ std::unique_ptr<Baseline> make_baseline(BaselineKind kind, const Variant& varian
 struct LibraryTypes {
   cudaDataType ab, out, scale;
   cublasComputeType_t compute;
+  cudaDataType b = ab;  // where it is not A's
 };
 LibraryTypes library_types(const Variant& variant, BaselineKind kind);
 
-/// alpha or beta in the type that the library reads it in: FP16 where it sums in FP16, else FP32.
+/// alpha or beta in the type that the library reads it in: FP16 where it sums in FP16, an integer where it sums
+/// integers, else FP32. Throws BadInput for what is no integer where one is needed.
 class Scalar {
  public:
-  Scalar(float value, cudaDataType type) : single_(value), half_(value), type_(type) {}
-  const void* get() const { return type_ == CUDA_R_16F ? static_cast<const void*>(&half_) : &single_; }
+  Scalar(float value, cudaDataType type) : single_(value), half_(value), type_(type) {
+    if (type != CUDA_R_32I) return;
+    integer_ = static_cast<int>(value);
+    if (static_cast<float>(integer_) != value)
+      throw BadInput("the libraries scale sums of integers by integers alone; use --baseline none");
+  }
+  const void* get() const {
+    if (type_ == CUDA_R_32I) return &integer_;
+    return type_ == CUDA_R_16F ? static_cast<const void*>(&half_) : &single_;
+  }
 
  private:
   float single_;
   __half half_;
+  int integer_ = 0;
   cudaDataType type_;
 };

@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "common/harness/baseline.h"
@@ -25,18 +26,17 @@ void check(cublasStatus_t status, const char* call) {
 
 class CublasLt : public Baseline {
  public:
-  CublasLt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream)
-      : types_(library_types(variant, BaselineKind::cublaslt)) {
+  CublasLt(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream)
+      : types_(library_types(variant, kind)) {
     const Problem& problem = inputs[0];
     check(function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle_), "cublasLtCreate");
     check(function<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate")(&matmul_, types_.compute,
                                                                                    types_.scale),
           "cublasLtMatmulDescCreate");
     const cublasOperation_t transpose = variant.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(function<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute")(
-              matmul_, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose),
-          "cublasLtMatmulDescSetAttribute");
-    b_ = layout(types_.ab, variant.b_transposed ? problem.k : problem.n, variant.b_transposed ? problem.n : problem.k,
+    set(CUBLASLT_MATMUL_DESC_TRANSA, transpose);
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(kind == BaselineKind::cublaslt_fast_sums));
+    b_ = layout(types_.b, variant.b_transposed ? problem.k : problem.n, variant.b_transposed ? problem.n : problem.k,
                 problem.ldb);
     a_ = layout(types_.ab, problem.k, problem.m, problem.lda);
     c_ = layout(types_.out, problem.n, problem.m, problem.ldc);
@@ -55,6 +55,13 @@ class CublasLt : public Baseline {
   template <typename Function>
   Function* function(const char* symbol) const {
     return library_.function<Function>(symbol);
+  }
+
+  template <typename Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, Value value) {
+    check(function<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute")(matmul_, attribute,
+                                                                                               &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute");
   }
 
   // Column-major, as cublasLt sees our row-major matrices: see baseline.cpp.
@@ -118,6 +125,7 @@ class CublasLt : public Baseline {
 
 }  // namespace
 
-std::unique_ptr<Baseline> make_cublaslt(const Variant& variant, const RotatingInputs& inputs, cudaStream_t stream) {
-  return std::make_unique<CublasLt>(variant, inputs, stream);
+std::unique_ptr<Baseline> make_cublaslt(BaselineKind kind, const Variant& variant, const RotatingInputs& inputs,
+                                        cudaStream_t stream) {
+  return std::make_unique<CublasLt>(kind, variant, inputs, stream);
 }

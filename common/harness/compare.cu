@@ -73,10 +73,14 @@ __host__ __device__ double Tolerance::bound(double want, double magnitude) const
 }
 
 Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta, int k) {
-  const double per_sum =
-      variant.digits == 0 ? least_rounding_of(variant.acc) : std::ldexp(std::sqrt(k), 8 - 8 * variant.digits);
+  const DType sums = sums_of(variant);
+  // Elements of 8 bits, and digits, are multiplied as they are; sums of integers are not rounded.
+  const double rounded_in = bytes_of(variant.ab) == 1 ? 0 : 2 * roundoff_of(variant.ab);
+  const double per_sum = variant.digits > 0 ? std::ldexp(std::sqrt(k), 8 - 8 * variant.digits)
+                         : is_integer(sums) ? 0
+                                            : least_rounding_of(sums);
   return {kind == InputKind::exact,
-          variant.digits == 0 ? 2 * roundoff_of(variant.ab) + 8 * roundoff_of(variant.acc) : 0,
+          variant.digits == 0 ? rounded_in + 8 * roundoff_of(sums) : 0,
           roundoff_of(variant.out),
           least_rounding_of(variant.out),
           std::fabs(alpha) * per_sum,

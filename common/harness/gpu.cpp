@@ -54,6 +54,7 @@ Nvml& nvml() {
 // The key of a variant's peak in devices.json.
 std::string peak_key(const Variant& variant) {
   const bool half_on_cuda_cores = variant.ab == DType::f16 && !variant.tensor_cores;
+  if (is_fp8(variant.ab)) return "fp8";
   return half_on_cuda_cores ? "f16_cuda_cores" : name_of(variant.ab);
 }
 

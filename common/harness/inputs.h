@@ -8,7 +8,8 @@
 
 #include "common/device/types.h"
 
-/// exact: small integers whose every partial sum is exact in the accumulator. normal: random, mean 0, deviation 1.
+/// exact: small integers whose every partial sum is exact in the accumulator. normal: random, mean 0, deviation 1, or
+/// 32 where the elements are integers of 8 bits.
 enum class InputKind { exact, normal };
 
 /// How an input is drawn. Two matrices with the same recipe are equal, wherever they are made.
@@ -20,6 +21,7 @@ struct Recipe {
   // exact, for variants that split elements into digits of 8 bits: see digits_element_of
   int digits = 0;               // 0: the two lines above
   int matrix = 0, columns = 0;  // 0: A, 1: B, 2: C; how many elements are in a row
+  double deviation = 1;         // normal: of integers more than 1, or they would hold next to nothing
 };
 
 /// A recipe for operands of k products whose sums stay exact in `acc` and, scaled, show in `out`.
@@ -95,5 +97,13 @@ __host__ __device__ inline float element_of(const Recipe& recipe, std::uint64_t 
     const std::uint64_t bits = mix_bits(key + i);
     sum += static_cast<std::int64_t>(bits >> 32) + static_cast<std::int64_t>(bits & 0xffffffffull);
   }
-  return static_cast<float>(static_cast<double>(sum) * 0x1p-32);
+  return static_cast<float>(static_cast<double>(sum) * 0x1p-32 * recipe.deviation);
+}
+
+/// Factor number `index` of a variant's BlockScales: 1/2, 1 or 2 for exact inputs, else from 1/2 to 2 in steps of
+/// 1/128, so that its product with an element of 8 bits is a float.
+__host__ __device__ inline float factor_of(const Recipe& recipe, std::uint64_t index) {
+  const std::uint64_t bits = mix_bits(mix_bits(~recipe.seed) + index) >> 8;
+  if (recipe.kind == InputKind::exact) return 0.5f * static_cast<float>(1 << bits % 3);
+  return 0.5f + static_cast<float>(bits % 193) / 128.0f;
 }

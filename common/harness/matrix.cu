@@ -33,6 +33,41 @@ struct BitsOf<__nv_bfloat16> {
   using type = std::uint16_t;
 };
 
+template <>
+struct BitsOf<__nv_fp8_e4m3> {
+  using type = std::uint8_t;
+};
+template <>
+struct BitsOf<__nv_fp8_e5m2> {
+  using type = std::uint8_t;
+};
+template <>
+struct BitsOf<std::int8_t> {
+  using type = std::uint8_t;
+};
+
+template <typename T>
+struct Widen {
+  const T* from;
+  float* to;
+  const float* factors;
+  int cols, ld, factors_ld, rows_per_factor;
+
+  __host__ __device__ void operator()(std::size_t at) const {
+    const std::size_t row = at / cols, col = at % cols;
+    const float factor =
+        factors == nullptr ? 1.0f : factors[col / BlockScales::BLOCK * factors_ld + row / rows_per_factor];
+    to[at] = static_cast<float>(to_double(from[row * ld + col])) * factor;
+  }
+};
+
+struct FillFactors {
+  float* data;
+  Recipe recipe;
+
+  __host__ __device__ void operator()(std::size_t at) const { data[at] = factor_of(recipe, at); }
+};
+
 // Shares of the elements are added, so that the order in which they come does not matter.
 struct Hash {
   std::uint64_t sum;
@@ -50,6 +85,8 @@ struct HashOf {
   }
 };
 
+int blocks_of(int count) { return (count + BlockScales::BLOCK - 1) / BlockScales::BLOCK; }
+
 }  // namespace
 
 Matrix::Matrix(DType type, int rows, int cols, int ld)
@@ -60,6 +97,16 @@ void Matrix::fill(const Recipe& recipe) {
     using T = typename decltype(tag)::type;
     for_each(bytes() / sizeof(T), Fill<T>{buffer_.as<T>(), recipe, cols_, ld_});
   });
+}
+
+Matrix Matrix::widened(const float* factors, int factors_ld, int rows_per_factor) const {
+  Matrix wide(DType::f32, rows_, cols_, cols_);
+  dispatch(type_, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each(wide.bytes() / sizeof(float),
+             Widen<T>{buffer_.as<T>(), wide.buffer_.as<float>(), factors, cols_, ld_, factors_ld, rows_per_factor});
+  });
+  return wide;
 }
 
 void Matrix::poison() { CUDA_CHECK(cudaMemset(buffer_.get(), 0xff, bytes())); }
@@ -102,20 +149,33 @@ std::uint64_t fingerprint(const Matrix& matrix, Part part) {
 
 Matrices::Matrices(const Variant& variant, const Shape& shape)
     : a(variant.ab, shape.m, shape.k, shape.lda),
-      b(variant.ab, variant.b_transposed ? shape.n : shape.k, variant.b_transposed ? shape.k : shape.n, shape.ldb),
-      c(variant.out, shape.m, shape.n, shape.ldc) {}
+      b(variant.b, variant.b_transposed ? shape.n : shape.k, variant.b_transposed ? shape.k : shape.n, shape.ldb),
+      c(variant.out, shape.m, shape.n, shape.ldc) {
+  if (!variant.scaled) return;
+  const std::size_t slices = blocks_of(shape.k);
+  a_factors = DeviceBuffer(slices * BlockScales::ld_of_a(shape.m) * sizeof(float));
+  b_factors = DeviceBuffer(slices * blocks_of(shape.n) * sizeof(float));
+}
 
 Recipe Matrices::recipe(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed, int matrix) {
-  Recipe recipe = recipe_for(kind, seed * 3 + matrix, variant.acc, variant.out, shape.k);
+  Recipe recipe = recipe_for(kind, seed * 3 + matrix, sums_of(variant), variant.out, shape.k);
   recipe.digits = variant.digits;
   recipe.matrix = matrix;
   recipe.columns = matrix == 0 ? shape.k : shape.n;
+  if (variant.ab == DType::s8) recipe.deviation = 32;
   return recipe;
 }
 
 void Matrices::draw(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed) {
   a.fill(recipe(variant, shape, kind, seed, 0));
   b.fill(recipe(variant, shape, kind, seed, 1));
+  const auto fill_factors = [&](const DeviceBuffer& factors, int matrix) {
+    for_each(factors.bytes() / sizeof(float),
+             FillFactors{factors.as<float>(), recipe(variant, shape, kind, seed, matrix)});
+  };
+  if (!variant.scaled) return;
+  fill_factors(a_factors, 0);
+  fill_factors(b_factors, 1);
 }
 
 RotatingInputs::RotatingInputs(const Matrices& first, const Variant& variant, const Shape& shape, std::size_t l2_bytes,

@@ -20,6 +20,9 @@ class Matrix {
   /// Sets every byte to 0xff: NaN in every type.
   void poison();
   void copy_from(const Matrix& other);
+  /// The same matrix in float, each element times the factor of its row and column: `factors` is null, or has for every
+  /// 128 columns a row of `factors_ld` factors, one for every `rows_per_factor` rows of the matrix.
+  Matrix widened(const float* factors, int factors_ld, int rows_per_factor) const;
   /// All elements in row-major order without the padding, as doubles. For small matrices.
   std::vector<double> to_host() const;
   /// One element. Slow; for messages.
@@ -45,11 +48,15 @@ enum class Part { all, padding };
 /// bits; another value, but for one chance in 2^64, after any change.
 std::uint64_t fingerprint(const Matrix& matrix, Part part);
 
+/// What the sums of a variant's instructions are exact in: of FP8 no more than f22, also where they are promoted later.
+inline DType sums_of(const Variant& variant) { return is_fp8(variant.ab) ? DType::f22 : variant.acc; }
+
 /// A, B and C of one problem, in a variant's types and layout.
 struct Matrices {
   Matrix a;
   Matrix b;  // k x n, or n x k for a TN variant
   Matrix c;
+  DeviceBuffer a_factors, b_factors;  // of a variant with BlockScales; empty otherwise
 
   /// Allocates them; what they hold is undefined. `shape` is completed.
   Matrices(const Variant& variant, const Shape& shape);
@@ -61,7 +68,8 @@ struct Matrices {
 
   /// The problem over these matrices, with the shape's scaling.
   Problem problem(const Shape& s) const {
-    return {s.m, s.n, s.k, a.data(), s.lda, b.data(), s.ldb, c.data(), s.ldc, s.alpha, s.beta};
+    return {{s.m, s.n, s.k, a.data(), s.lda, b.data(), s.ldb, c.data(), s.ldc, s.alpha, s.beta},
+            {a_factors.as<float>(), b_factors.as<float>()}};
   }
   std::size_t bytes() const { return a.bytes() + b.bytes() + c.bytes(); }
 };

@@ -74,7 +74,7 @@ ordered_json identity_record(const std::string& step, const Variant& variant, bo
                          {"n", shape.n},
                          {"k", shape.k},
                          {"a", name_of(variant.ab)},
-                         {"b", name_of(variant.ab)},
+                         {"b", name_of(variant.b)},
                          {"acc", name_of(variant.acc)},
                          {"c", name_of(variant.out)},
                          {"layout", variant.b_transposed ? "TN" : "NN"},
@@ -159,6 +159,7 @@ ordered_json variant_record(const std::string& step, const Variant& variant, boo
                          {"shared_bytes", variant.shared_bytes},
                          {"covers", variant.published_names},
                          {"note", variant.remark}};
+  if (variant.digits > 0) record["digits"] = variant.digits;
   if (!variant.left_out.empty()) record["leaves_out"] = variant.left_out;
   return record;
 }

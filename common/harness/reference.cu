@@ -119,6 +119,9 @@ void on_host(const View<T, Out>& v) {
     for (std::size_t j = 0; j < cols; ++j) v.finish(i, j, v.value[i * cols + j], v.magnitude[i * cols + j]);
 }
 
+// Whether there is code for elements of this type; others become floats first, which hold them all.
+bool is_wide(DType type) { return !is_fp8(type) && !is_integer(type); }
+
 DeviceBuffer uploaded(const std::vector<int>& host) {
   DeviceBuffer device(host.size() * sizeof(int));
   device.upload(host.data());
@@ -134,8 +137,25 @@ Reference::Reference(const Operands& in, std::vector<int> rows, std::vector<int>
       device_cols_(uploaded(cols_)),
       value_(count() * sizeof(double)),
       magnitude_(count() * sizeof(double)) {
-  dispatch(in.a.type(), [&](auto ab) {
-    dispatch(in.c.type(), [&](auto out) {
+  if (!is_wide(in.a.type())) {
+    const Matrix a = in.a.widened(in.scales.of_a, BlockScales::ld_of_a(in.a.rows()), 1);
+    const Matrix b = in.b.widened(in.scales.of_b, (in.b.rows() - 1) / BlockScales::BLOCK + 1, BlockScales::BLOCK);
+    compute({a, b, in.c, in.b_transposed, in.alpha, in.beta, in.k});
+    CUDA_CHECK(cudaDeviceSynchronize());  // the floats are read before they are freed
+  } else {
+    compute(in);
+  }
+}
+
+void Reference::compute(const Operands& in) {
+  if (!is_wide(in.c.type())) {
+    const Matrix c = in.c.widened(nullptr, 0, 1);
+    compute({in.a, in.b, c, in.b_transposed, in.alpha, in.beta, in.k});
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return;
+  }
+  dispatch_wide(in.a.type(), [&](auto ab) {
+    dispatch_wide(in.c.type(), [&](auto out) {
       using T = typename decltype(ab)::type;
       using Out = typename decltype(out)::type;
       const std::size_t ldb = in.b.ld();

@@ -14,6 +14,7 @@ struct Operands {
   bool b_transposed;
   float alpha, beta;
   int k;
+  BlockScales scales{};
 };
 
 /// The elements of C at the crossings of some rows and some columns, computed in FP64.
@@ -38,6 +39,8 @@ class Reference {
   }
 
  private:
+  void compute(const Operands& operands);
+
   std::vector<int> rows_, cols_;
   DeviceBuffer device_rows_, device_cols_, value_, magnitude_;
 };

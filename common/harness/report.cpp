@@ -83,7 +83,7 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
 void print_variants(std::ostream& out, const Session& session) {
   const auto print = [&](const Variant& v) {
     out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", v.name.c_str(), session.is_default(v) ? "*" : " ",
-                name_of(v.ab), name_of(v.ab), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
+                name_of(v.ab), name_of(v.b), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
         << accepted(v) << "\n";
     if (!session.gpu.holds(v))
       out << text("                        does not fit here: %d bytes of shared memory per block, of %d\n",

@@ -30,18 +30,22 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   return found;
 }
 
+int element_bytes(CUtensorMapDataType type) {
+  switch (type) {
+    case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT16:
+    case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: return 2;
+    case CU_TENSOR_MAP_DATA_TYPE_INT32:
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT32:
+    case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: return 4;
+    default: throw std::invalid_argument("make_tensor_map knows no elements of type " + to_string(type));
+  }
+}
+
 std::string hexadecimal(const void* pointer) {
   char text[32];
   std::snprintf(text, sizeof text, "%p", pointer);
   return text;
-}
-
-int element_bytes(CUtensorMapDataType type) {
-  switch (type) {
-    case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
-    case CU_TENSOR_MAP_DATA_TYPE_FLOAT32: return 4;
-    default: return 2;
-  }
 }
 
 // Bytes of a box's row that the swizzle rearranges among themselves; 0: as many as there are.

@@ -65,7 +65,7 @@ Comparison Verifier::untouched() const {
 
 std::vector<Reference> Verifier::computed_references() const {
   const Operands operands{matrices_.a,   matrices_.b,  c_before_, variant_.b_transposed,
-                          scaled_.alpha, scaled_.beta, shape_.k};
+                          scaled_.alpha, scaled_.beta, shape_.k,  matrices_.problem(scaled_).scales};
   std::vector<Reference> made;
   if (checks_everything(shape_, mode_)) {
     made.emplace_back(operands, every(shape_.m, 1), every(shape_.n, 1));
@@ -77,9 +77,10 @@ std::vector<Reference> Verifier::computed_references() const {
 }
 
 const std::vector<Reference>& Verifier::references(InputKind kind) {
-  const ReferenceStore::key_type key{
-      mode_,    kind,     seed_,    variant_.ab,     variant_.acc,  variant_.out, variant_.b_transposed,
-      shape_.m, shape_.n, shape_.k, variant_.digits, scaled_.alpha, scaled_.beta};
+  const ReferenceStore::key_type key{mode_,           kind,          seed_,        variant_.ab,
+                                     variant_.b,      variant_.acc,  variant_.out, variant_.b_transposed,
+                                     variant_.scaled, shape_.m,      shape_.n,     shape_.k,
+                                     variant_.digits, scaled_.alpha, scaled_.beta};
   const auto found = all_.find(key);
   return found != all_.end() ? found->second : all_.emplace(key, computed_references()).first->second;
 }
@@ -119,7 +120,9 @@ std::size_t verification_bytes(const Variant& variant, const Shape& shape, Verif
   const std::size_t b_rows = variant.b_transposed ? n : shape.k;
   const std::size_t matrices = bytes_of(variant.ab) * (m * lda + b_rows * ldb) + bytes_of(variant.out) * 2 * m * ldc +
                                variant.workspace_bytes(shape.m, shape.n, shape.k);
+  // The reference reads elements of 8 bits as floats.
+  const std::size_t widened = bytes_of(variant.ab) == 1 ? sizeof(float) * (m + n) * shape.k : 0;
   if (mode == VerifyMode::off) return matrices;
   const std::size_t selected = checks_everything(shape, mode) ? m * n : 2 * (m * n / SAMPLE_STEP + m + n);
-  return matrices + 2 * selected * 2 * sizeof(double);  // two kinds of input; value and magnitude
+  return matrices + widened + 2 * selected * 2 * sizeof(double);  // two kinds of input; value and magnitude
 }

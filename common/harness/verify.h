@@ -14,9 +14,9 @@ enum class VerifyMode { standard, full, sample, off };
 
 /// References by what they are of: which elements, inputs, types, layout, size, digits and scaling. Variants on the
 /// same problem share them.
-using ReferenceStore = std::map<
-    std::tuple<VerifyMode, InputKind, std::uint64_t, DType, DType, DType, bool, int, int, int, int, float, float>,
-    std::vector<Reference>>;
+using ReferenceStore = std::map<std::tuple<VerifyMode, InputKind, std::uint64_t, DType, DType, DType, DType, bool, bool,
+                                           int, int, int, int, float, float>,
+                                std::vector<Reference>>;
 
 /// The matrices of one problem, and a variant's verification on them.
 class Verifier {

@@ -143,7 +143,7 @@ def smem_tiling(language: str) -> Canvas:
         canvas.text(x + 50, y + 96, "32×32", 14, tone.ink, "middle")
     canvas.text(RIGHT - 16, y + 84, "2 × 4 KB", 14, MUTED, "end")
     y = read_way + 60
-    parts.card(canvas, MARGIN, y, INNER, 118, say(language, "1024 threads", "1024 个线程"))
+    parts.card(canvas, MARGIN, y, INNER, 118, say(language, "1024 threads, a dot for 8", "1024 个线程，一点代表 8 个"))
     for row in range(4):
         for col in range(WARP):
             canvas.circle(MARGIN + 20 + col * 17.8, y + 40 + row * 17.8, 5.6, THREAD.middle)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import error_charts, step_charts
 from ..course import Step
 from ..style import Missing
@@ -48,3 +50,40 @@ def error_over_k(page: Page, step: Step) -> str:
         return made
 
     return by_gpu(page, [step], of, f"no errors of {step.name} with FP16 and FP32 sums at three K or more")
+
+
+# Kinds of data as lab/errors names them, in the order in which they get harder.
+_DATA = {
+    "normal": ("normal", "正态"),
+    "uniform": ("uniform, 0 … 1", "均匀，0 … 1"),
+    "scaled": ("normal, rows and columns scaled by 2^±20", "正态，行列按 2^±20 缩放"),
+    "spread": ("(u − ½)·e^g", "(u − ½)·e^g"),
+    "wide": ("(u − ½)·e^(4g)", "(u − ½)·e^(4g)"),
+}
+
+
+def errors_on_data(page: Page, step: Step) -> str:
+    """The root mean square error of every variant and of cuBLAS on five kinds of data, as a power of two."""
+
+    def of(gpu: str) -> Table | None:
+        rows = [r for r in page.records.errors.get(gpu, []) if r["step"] in (step.name, "cublas")]
+        variants = list(dict.fromkeys(r["variant"] for r in rows if r["step"] == step.name))
+        if not variants:
+            return None
+        names = {"cublas": "cuBLAS", "cublas_tf32": "cuBLAS TF32"}
+        sides = [*variants, *names]
+        made = Table([page.say("data", "数据"), "K", *(names.get(side, f"`{side}`") for side in sides)], texts=1)
+        made.note = page.say(
+            "M = N = K; root of the mean square of |C − reference| / (|A||B|), as a power of two",
+            "M = N = K；|C − 参考| / (|A||B|) 的均方根，以 2 的幂表示",
+        )
+        for data, words in _DATA.items():
+            for size in sorted({r["k"] for r in rows}):
+                found = {r["variant"]: r for r in rows if (r["data"], r["k"]) == (data, size)}
+                if all(side in found for side in sides):
+                    cells = [f"2^{math.log2(found[side]['rms']):.1f}" for side in sides]
+                    made.rows.append([page.say(*words), str(size), *cells])
+                    made.used += found.values()
+        return made
+
+    return by_gpu(page, [step], of, f"no errors of {step.name} on kinds of data: build/lab/errors")

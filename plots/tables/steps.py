@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from records import BASELINES, CUTLASS, Record
+from records import BASELINES, CUBLAS, CUTLASS, Record
 
 from .. import step_charts, sweep_charts, swizzle_charts, traffic
 from ..course import Step
@@ -38,11 +38,16 @@ def speeds(page: Page, step: Step) -> str:
 
 
 def measured(page: Page, step: Step) -> str:
-    """A step's default at every square size in at most five columns: beside the step before, and as shares."""
+    """A step's default at every square size in at most five columns: beside the step before where that multiplies the
+    same elements, and as shares."""
     before, records = page.course.before(step), page.records
+    if before and before.element != step.element:
+        before = None
 
     def of(gpu: str) -> Table | None:
-        baseline = page.course.yardstick(step.ladder)
+        yardstick = page.course.yardstick(step.ladder)
+        beside = {r.get("baseline") for r in records.of_step(gpu, step.name)}
+        baseline = yardstick if yardstick in beside else CUBLAS
         head = ["M = N = K", *([before.short] if before else []), f"**{step.short}**"]
         head += [page.say("gain", "提升")] if before else []
         made = Table([*head, page.of(baseline)], texts=0, note="TFLOPS")

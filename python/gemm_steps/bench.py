@@ -55,7 +55,7 @@ def chosen(options):
             continue
         for variant in variants(step.name):
             wanted = variant["variant"] == options.variant if options.variant else variant["default"] or not all_steps
-            if wanted and "leaves_out" not in variant:
+            if wanted and "leaves_out" not in variant and variant["a"] in SWEEPS:  # no framework has S8 or FP8 products
                 found.setdefault(step.name, []).append(variant)
     if not found:
         raise ValueError(f"no variant of these steps is called {options.variant}; gemm_steps.variants(step) lists them")

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(BM* BN, 2) gemm_kernel(Gemm<float> g) {
 
   float acc = 0.0f;
 
-#pragma unroll 8  // 16 loads in flight per thread, to cover the latency of L2
+#pragma unroll 8  // most of its 16 loads are issued before the first FMA waits for one
   for (int k = 0; k < g.k; ++k) acc += g.a[row * g.lda + k] * g.b[k * g.ldb + col];
 
   float* c = g.c + row * g.ldc + col;

@@ -36,6 +36,16 @@ TEST(BaselineTypes, HaveSumsInFloatWhereTheseAreAskedFor) {
   expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, BaselineKind::cublaslt);
 }
 
+TEST(BaselineTypes, OfBytesAreIntegersOrFP8) {
+  expect_types(right_variant<std::int8_t, int, int>(), CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I);
+  const Variant mixed = right_variant<__nv_fp8_e5m2, float, __nv_bfloat16>().b_of(DType::e4m3);
+  expect_types(mixed, CUDA_R_8F_E5M2, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, BaselineKind::cublaslt);
+  EXPECT_EQ(library_types(mixed, BaselineKind::cublaslt).b, CUDA_R_8F_E4M3);
+  EXPECT_EQ(*static_cast<const int*>(Scalar(-2.0f, CUDA_R_32I).get()), -2);
+  EXPECT_EQ(refusal([] { Scalar(0.5f, CUDA_R_32I); }),
+            "the libraries scale sums of integers by integers alone; use --baseline none");
+}
+
 TEST(BaselineTypes, GiveAlphaInTheTypeThatTheLibraryReads) {
   EXPECT_EQ(*static_cast<const float*>(Scalar(0.3f, CUDA_R_32F).get()), 0.3f);
   EXPECT_EQ(to_double(*static_cast<const __half*>(Scalar(-1.5f, CUDA_R_16F).get())), -1.5);
@@ -53,6 +63,17 @@ TEST(Baselines, AreWhatIsAskedFor) {
     EXPECT_EQ(baselines_for(BaselineChoice::both, variant, true), (Kinds{CUBLAS, CUBLASLT}));
     EXPECT_EQ(baselines_for(BaselineChoice::cublas_f32_sums, variant, false), Kinds{F32_SUMS});
   }
+}
+
+TEST(Baselines, OfFP8AreTheCallsOfCublasLt) {
+  Variant variant = right_variant<__nv_fp8_e4m3, float, __nv_bfloat16>().on_tensor_cores();
+  EXPECT_EQ(baselines_for(BaselineChoice::standard, variant, true), Kinds{CUBLASLT});
+  EXPECT_EQ(baselines_for(BaselineChoice::both, variant, true), Kinds{CUBLASLT});
+  variant.acc = DType::f22;  // sums that stay in the tensor core have two calls beside them
+  for (const BaselineChoice choice : {BaselineChoice::standard, BaselineChoice::both, BaselineChoice::all})
+    EXPECT_EQ(baselines_for(choice, variant, true), (Kinds{CUBLASLT, BaselineKind::cublaslt_fast_sums}));
+  EXPECT_EQ(refusal([&] { baselines_for(BaselineChoice::cublas, variant, true); }),
+            "variant right multiplies e4m3, which cuBLAS does in cublasLt alone; use --baseline cublaslt");
 }
 
 TEST(Baselines, OfTensorCoresAreBothLibrariesAndForADefaultWithFP16SumsFP32SumsToo) {

@@ -24,7 +24,7 @@ std::vector<int> all_of(int count) {
 
 void expect_definition(const Case& c, const std::vector<int>& rows, const std::vector<int>& cols) {
   Variant variant = right_variant();
-  variant.ab = c.ab;
+  variant.ab = variant.b = c.ab;
   variant.out = c.out;
   variant.b_transposed = c.tn;
   const Shape& s = c.shape;

@@ -8,7 +8,8 @@
 
 namespace {
 
-constexpr DType EVERY[] = {DType::f32, DType::tf32, DType::f16, DType::bf16};
+constexpr DType EVERY[] = {DType::f32,  DType::tf32, DType::f16, DType::bf16, DType::e4m3,
+                           DType::e5m2, DType::s8,   DType::f22, DType::s32};
 
 TEST(Types, HaveTheSizeThatTheyAreStoredIn) {
   for (DType type : EVERY)
@@ -21,6 +22,11 @@ TEST(Types, HaveNamesOfTheirOwn) {
   EXPECT_STREQ(name_of(type_of<tf32_t>), "tf32");
   EXPECT_STREQ(name_of(type_of<__half>), "f16");
   EXPECT_STREQ(name_of(type_of<__nv_bfloat16>), "bf16");
+  EXPECT_STREQ(name_of(type_of<__nv_fp8_e4m3>), "e4m3");
+  EXPECT_STREQ(name_of(type_of<__nv_fp8_e5m2>), "e5m2");
+  EXPECT_STREQ(name_of(type_of<std::int8_t>), "s8");
+  EXPECT_STREQ(name_of(type_of<f22_t>), "f22");
+  EXPECT_STREQ(name_of(type_of<int>), "s32");
 }
 
 template <typename T>
@@ -40,6 +46,19 @@ TEST(Types, HaveTheRoundoffOfTheirFormat) {
   expect_roundoff<float>();
   expect_roundoff<__half>();
   expect_roundoff<__nv_bfloat16>();
+  expect_roundoff<__nv_fp8_e4m3>();
+  expect_roundoff<__nv_fp8_e5m2>();
+}
+
+TEST(Types, IntegersAreTheNearestWithinTheirRange) {
+  EXPECT_EQ(from_double<std::int8_t>(2.5), 2);
+  EXPECT_EQ(from_double<std::int8_t>(-3.5), -4);
+  EXPECT_EQ(from_double<std::int8_t>(1e9), 127);
+  EXPECT_EQ(from_double<std::int8_t>(-1e9), -128);
+  EXPECT_EQ(from_double<int>(16777217.0), 16777217);
+  EXPECT_EQ(to_double(16777217), 16777217.0);
+  EXPECT_EQ(from_double<int>(3e9), 2147483647);
+  EXPECT_EQ(from_double<int>(-3e9), -2147483647 - 1);
 }
 
 template <typename T>

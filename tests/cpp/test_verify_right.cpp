@@ -24,7 +24,8 @@ struct Triple {
 using EveryTriple =
     testing::Types<Triple<float, float, float>, Triple<__half, __half, __half>, Triple<__half, float, __half>,
                    Triple<__half, float, float>, Triple<__nv_bfloat16, float, __nv_bfloat16>,
-                   Triple<__nv_bfloat16, float, float>, Triple<tf32_t, float, float>>;
+                   Triple<__nv_bfloat16, float, float>, Triple<tf32_t, float, float>, Triple<std::int8_t, int, int>,
+                   Triple<__nv_fp8_e4m3, float, __nv_bfloat16>, Triple<__nv_fp8_e5m2, float, __nv_bfloat16>>;
 TYPED_TEST_SUITE(RightIn, EveryTriple);
 
 TYPED_TEST(RightIn, SquareRectangularAndSingleElement) {
@@ -47,6 +48,36 @@ TYPED_TEST(RightIn, AlphaAndBeta) {
 TYPED_TEST(RightIn, WideLeadingDimensions) {
   expect_right(TypeParam::nn(), {9, 10, 11, 16, 13, 12, 1.0f, 0.0f});
   expect_right(TypeParam::tn(), {9, 10, 11, 16, 13, 12, 2.0f, 1.0f});
+}
+
+// What host_gemm makes of it, times the factors of BlockScales.
+void scaled_gemm(const Gemm<__nv_fp8_e4m3, float, float>& g, const LaunchOptions& options, cudaStream_t) {
+  constexpr int BLOCK = BlockScales::BLOCK;
+  for (int row = 0; row < g.m; ++row)
+    for (int col = 0; col < g.n; ++col) {
+      double sum = 0;
+      for (int k = 0; k < g.k; ++k) {
+        const float of_a = options.scales.of_a[k / BLOCK * BlockScales::ld_of_a(g.m) + row];
+        const float of_b = options.scales.of_b[k / BLOCK * ((g.n + BLOCK - 1) / BLOCK) + col / BLOCK];
+        sum += to_double(g.a[row * g.lda + k]) * of_a * to_double(g.b[col * g.ldb + k]) * of_b;
+      }
+      g.c[row * g.ldc + col] =
+          static_cast<float>(g.alpha * sum + (g.beta == 0.0f ? 0.0f : g.beta * g.c[row * g.ldc + col]));
+    }
+}
+
+TEST(Verifier, KnowsTheFactorsOfBlocks) {
+  const Variant scaled = Variant("scaled", scaled_gemm).tn().block_scaled();
+  expect_right(scaled, narrow_tn(130, 140, 300));
+  expect_right(scaled, narrow_tn(17, 129, 128, -1.5f, 0.5f));
+  Variant unscaled = right_tn_variant<__nv_fp8_e4m3, float, float>().block_scaled();
+  EXPECT_FALSE(verified(unscaled, narrow_tn(130, 140, 300)).passed);
+}
+
+TEST(Verifier, SumsOfBytesAreExactOrWrong) {
+  const Variant one_more =
+      wrong_variant(right_variant<std::int8_t, int, int>(), [](const Problem& p) { ++static_cast<int*>(p.c)[p.ldc]; });
+  EXPECT_FALSE(verified(one_more, narrow(20, 30, 4000)).passed);
 }
 
 TEST(Verifier, RecordsHowFarResultsAreFromTheReference) {

@@ -13,7 +13,7 @@ WIDEST = 100  # columns
 MOST_TEMPLATE_PARAMETERS = 6
 MOST_IN_ALL = 2000  # lines of every kernel.cu of the CUDA-core, WMMA and mma ladders together
 MOST_CHANGED = 100  # lines edited, removed and added between neighbours of one ladder
-MOST_LINES = {"fp32": 110, "fp16": 110, "wmma": 170, "mma": 170, "hopper": 280}
+MOST_LINES = {"fp32": 110, "fp16": 110, "wmma": 170, "mma": 170, "hopper": 280, "precision": 180}
 LONGEST = 180  # of a kernel that is longer than its ladder's; hopper's limit is the end of it
 
 
@@ -56,7 +56,7 @@ def test_an_exception_is_still_needed_and_says_why(step):
 
 
 def test_all_kernels_together_are_short():
-    found = sum(len(code_lines(kernel_of(step))) for step in LADDER if step.ladder != "hopper")
+    found = sum(len(code_lines(kernel_of(step))) for step in LADDER if step.ladder not in ("hopper", "precision"))
     assert found <= MOST_IN_ALL, f"{found} lines of code in every kernel.cu together, at most {MOST_IN_ALL}"
 
 

@@ -1,17 +1,13 @@
 """Mutants and traces are keyed on code: a comment may be reworded."""
 
-import importlib.util
+import json
 import re
 from dataclasses import replace
 
 import pytest
 
-from base.paths import DATA, ROOT
 from lab import traces
-
-SPEC = importlib.util.spec_from_file_location("mutants", ROOT / "tests" / "sim" / "mutants.py")
-mutants = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(mutants)
+from tests.sim import mutants
 
 
 def reworded(source):
@@ -44,8 +40,7 @@ def test_a_mutant_whose_code_is_gone_or_stands_twice_is_named_in_one_line():
 
 
 def test_a_trace_is_compared_by_its_lines_code():
-    recorded = traces.json.loads((traces.FOLDER / "08_conflict_free.json").read_text(encoding="utf-8"))
-    assert traces.FOLDER.is_relative_to(DATA)
+    recorded = json.loads((traces.FOLDER / "08_conflict_free.json").read_text(encoding="utf-8"))
     before = traces.essence(recorded)
     for each in (each for kernel in recorded["kernels"] for each in kernel["instructions"]):
         each["source"] = each["source"].partition("//")[0] + "    // other words"

@@ -71,7 +71,7 @@ def test_every_folder_is_in_the_registry_and_every_step_has_a_folder():
 
 def test_steps_are_listed_in_order_and_once():
     numbers = [step.number for step in LADDER]
-    assert numbers == list(range(1, len(LADDER) + 1))
+    assert numbers == sorted(set(numbers))  # a number may be kept free for a step to come
 
 
 @pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)

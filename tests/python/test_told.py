@@ -43,9 +43,55 @@ def test_a_figure_is_that_of_its_record():
     assert told_of("03:count.shared_load_wavefronts") == "1,048,576" and told_of("03:sass.fma") == "32"
 
 
+def test_a_gpu_in_front_asks_for_its_records_and_two_for_their_quotient():
+    def beside(gpu, step, size):
+        return RECORDS.default_beside(gpu, step, size, COURSE.yardstick("hopper"))
+
+    one, other = (beside(gpu, "27_by_size", 8192) for gpu in ("h100", "h200"))
+    assert told_of("h100 27@8192:tflops") == f"{one['tflops']:.0f}"
+    assert told_of("h100/h200 27@8192:tflops") == f"{one['tflops'] / other['tflops']:.2f}"
+    ratios = [
+        beside("h100", step, size)["tflops"] / beside("h200", step, size)["tflops"]
+        for step in ("26_clusters", "27_by_size")
+        for size in (4096, 8192)
+    ]
+    assert told_of("h100/h200 26-27@4096,8192:min-tflops") == f"{min(ratios):.2f}"
+    assert told_of("h100/h200 26,27@4096,8192:max-faster:1") == f"{100 * max(ratios) - 100:.1f}".replace("-", "−")
+    assert told_of("h100/h200 26-27@4096,8192:pairs") == "4"
+
+
+def test_two_gpus_list_the_steps_that_their_spreads_keep_apart():
+    lists = {which: told_of(f"h100/h200 22-27@2048:{which}-steps") for which in ("faster", "slower", "within")}
+    listed = re.findall(r"\d\d", " ".join(lists.values()))
+    assert sorted(listed) == ["22", "23", "24", "25", "26", "27"]
+    assert int(told_of("h100/h200 22-27@2048:apart")) == 6 - len(re.findall(r"\d\d", lists["within"]))
+    assert told.figure(COURSE, RECORDS, "h100/h200 22-27@2048:slower-steps", "zh-CN") == lists["slower"].replace(
+        " and ", "、"
+    )
+    assert lists["faster"] == "none"
+
+
+def test_watts_memory_and_loops_of_a_gpu():
+    (alone,) = [r for r in RECORDS.alone["h100"] if r["step"].startswith("24")]
+    assert told_of("h100 alone 24:watts") == f"{alone['power_w']:.0f}"
+    assert told_of("h100 alone 24:per-ghz") == f"{1000 * alone['tflops'] / alone['sm_mhz']:.0f}"
+    watts = [r["power_w"] for r in RECORDS.alone["h200"] if 15 <= int(r["step"][:2]) <= 17]
+    assert told_of("alone 15-17:max-watts") == told_of("h200 alone 15-17:max-watts") == f"{max(watts):.0f}"
+    gb = float(told_of("h100 memory 14@8192:gb:3"))
+    assert float(told_of("h100 memory 14@8192:gb-of-200:2")) == pytest.approx(gb / 2, abs=0.01)
+    assert told_of("h100/h200 loop dram:pairs") == told_of("h100/h200 loop dram:apart") == "6"
+
+
 @pytest.mark.parametrize(
     ("key", "why"),
     [
+        ("h100/none 27:tflops", "is no kind of record and no GPU"),
+        ("h100/h200 27:nothing", "no quantity 'nothing' of a step"),
+        ("h100/h200 26-27:min-nothing", "no quantity 'nothing' of pairs"),
+        ("h100/h200 26-27:other-steps", "no list 'other-steps'"),
+        ("h100/h200 l2 26:apart", "no pairs of 'l2'"),
+        ("h100/h200 loop none:apart", "no main loops 'none'"),
+        ("h100 memory 14@8192:gb-of-x", "no quantity 'gb-of-x'"),
         ("03", "no quantity"),
         ("3:tflops", "is no step"),
         ("99:tflops", "there is no step 99"),

@@ -2,7 +2,7 @@
 
 import gemm_steps
 
-ROUNDOFF = {"f32": 2.0**-24, "tf32": 2.0**-11, "f16": 2.0**-11, "bf16": 2.0**-8}
+ROUNDOFF = {"f32": 2.0**-24, "tf32": 2.0**-11, "f16": 2.0**-11, "bf16": 2.0**-8, "s32": 0.0}
 MANY = 64  # at least so many rows, columns and products in a sum
 
 
@@ -19,6 +19,9 @@ def size_for(variant, blocks=2):
 
 
 def bound(variant, magnitude, exact):
-    """How far a result may be from the exact one; as the harness's Tolerance, less what subnormal numbers add."""
+    """How far a result may be from the exact one; as the harness's Tolerance, less what subnormal numbers add. Wider for
+    products of digits, of which the harness knows more than the magnitude."""
     inputs, sums, result = (ROUNDOFF[variant[key]] for key in ("a", "acc", "c"))
+    if "digits" in variant:
+        inputs = 256.0 ** (1 - variant["digits"]) / 2
     return (2 * inputs + 8 * sums) * magnitude + result * abs(exact) + 1e-6

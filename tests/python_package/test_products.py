@@ -9,7 +9,7 @@ from gemm_steps import _numpy
 
 TYPES = {"f32": np.float32, "f16": np.float16}
 # One step of each ladder; those between are compiled from the same sources as their executables, which others test.
-STEPS = (1, 7, 12, 14, 19, 22, 26)
+STEPS = (1, 7, 12, 14, 19, 22, 26, 32)
 PRODUCTS = [
     (step, variant["variant"])
     for step in STEPS
@@ -86,7 +86,7 @@ def test_a_size_that_the_default_refuses_goes_to_the_variant_that_takes_any():
 
 def test_without_a_step_the_newest_that_sums_in_fp32_multiplies():
     framework = _numpy.framework()
-    newest = gemm_steps.steps()[-1].name
+    newest = [step.name for step in gemm_steps.steps() if step.ladder == "hopper"][-1]
     a, b = drawn(256, 256, 128, np.float16)
     step, name = framework.chosen(a, b, np.empty((256, 256), np.float16), None)
     (variant,) = [one for one in gemm_steps.variants(step) if one["variant"] == name]
@@ -100,7 +100,8 @@ def test_without_a_step_the_newest_that_sums_in_fp32_multiplies():
 
 def test_steps_and_variants_are_those_of_the_ladder():
     steps = gemm_steps.steps()
-    assert [int(step.name[:2]) for step in steps] == list(range(1, len(steps) + 1))
+    numbers = [int(step.name[:2]) for step in steps]
+    assert numbers == sorted(set(numbers))
     assert steps[6] == ("07_thread_tile_8x8", "fp32", "f32", "80")
     first, *others = gemm_steps.variants(7)
     assert first["default"] and not any(one["default"] for one in others)

@@ -1,7 +1,7 @@
 """Breaks the steps' kernels on purpose: the simulator has to catch each mistake by the check that is meant for it.
 
 Every mutant is a small change of one step's kernel.cu, or of a source in its folder also/, compiled like the step and
-run in the simulator: `python tests/sim/mutants.py build`, and with `--only 10` those of one step. Prints what caught
+run in the simulator: `python -m tests.sim.mutants build`, and with `--only 10` those of one step. Prints what caught
 each. Mutants that need the same architecture are compiled together, as variants of one executable.
 """
 
@@ -16,13 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
 from base.code import pattern, without_comments
+from base.paths import ROOT, STEPS
 
 AT_A_TIME = 9  # mutants in one compilation: most of its time goes to headers, which they share
-STEPS = ROOT / "steps"
 EXPECTED = ROOT / "records" / "simulator"
 
 BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT, FENCE, PHASE, BYTES = (
@@ -324,6 +321,17 @@ MUTANTS = (
     Mutant("27_by_size", BARRIER, "tma_store_wait_read<0>(); } «if (SPLIT > 1) cluster_sync();»", "", EXITED, "split"),
     Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
     Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
+    Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
+    Mutant(
+        "31_eight_bits",
+        WAIT,
+        "Cs + piece * PIECE_BYTES",
+        "Cs + piece % 2 * PIECE_BYTES",
+        UNWAITED,
+        "promoted",
+        source="also/promoted",
+    ),
 )
 
 

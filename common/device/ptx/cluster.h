@@ -32,6 +32,10 @@ __device__ __forceinline__ void cluster_sync() {
           : "memory");
 }
 
+/// cluster_sync in two halves, with work between them that needs nothing of the other blocks.
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;\n" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;\n" ::: "memory"); }
+
 /// The address of this block's `pointer` in the shared memory of the block with this rank.
 __device__ __forceinline__ uint32_t shared_address_in(const void* pointer, int rank) {
   uint32_t address;

@@ -1,0 +1,26 @@
+// How far a product is from the exact one, on five kinds of data.
+#pragma once
+
+#include <cstdint>
+
+#include "common/harness/reference.h"
+
+/// normal: deviation 1. uniform: 0 … 1, all positive. spread: (u - ½) e^g with u uniform and g normal. wide: the same
+/// with e^(4 g). scaled: normal, rows of A and columns of B times powers of two from 2^-20 to 2^20.
+enum class Data { normal, uniform, spread, wide, scaled };
+inline constexpr Data EVERY_DATA[] = {Data::normal, Data::uniform, Data::spread, Data::wide, Data::scaled};
+
+/// As records name it.
+const char* name_of(Data kind);
+
+/// Fills A and B, which are of floats and without padding.
+void fill(const Matrices& matrices, Data kind, std::uint64_t seed);
+
+/// A times B in FP64, and |A| times |B|.
+Reference exact(const Matrices& matrices, const Shape& shape);
+
+/// |c - exact| / (|A||B|) over all elements: root of the mean square, and the largest.
+struct Error {
+  double rms, largest;
+};
+Error error_of(const Matrices& matrices, const Reference& reference);
