@@ -32,13 +32,14 @@ _HEIGHT = 3.6  # of the axes in inches
 
 
 def errors(course: Course, records: Records) -> dict[Kind, dict[int, float]]:
-    """The median recorded error by kind of arithmetic and K."""
+    """The median recorded error of products without old C, by kind of arithmetic and K, where K is a power of two."""
     found: dict[Kind, dict[int, list[float]]] = {}
     for step in course.steps:
         for gpu in records.gpus([step.name]):
             for row in records.of_step(gpu, step.name):
                 kind = (step.on_tensor_cores, row.get("a", ""), row.get("acc", ""))
-                if row.get("error") and kind in _SERIES:
+                plain = not row.get("beta") and row["k"].bit_count() == 1
+                if row.get("error") and kind in _SERIES and plain:
                     found.setdefault(kind, {}).setdefault(row["k"], []).append(row["error"])
     order = [kind for kind in _SERIES if kind in found]
     return {kind: {k: statistics.median(v) for k, v in sorted(found[kind].items())} for kind in order}
