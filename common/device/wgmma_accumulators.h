@@ -56,43 +56,6 @@ __device__ __forceinline__ void stage_sums(void* box, const float* sums, float a
   }
 }
 
-/// Where 16×64 of C lie in global memory, and how much of C there is from there on.
-template <class Out>
-struct OldC {
-  const Out* c;
-  int ldc, rows, cols;
-
-  /// C at (row, col) and its right neighbour, zeros outside.
-  __device__ __forceinline__ float2 pair(int row, int col) const {
-    const Out* const at = c + row * ldc + col;
-    return make_float2(row < rows && col < cols ? static_cast<float>(at[0]) : 0.0f,
-                       row < rows && col + 1 < cols ? static_cast<float>(at[1]) : 0.0f);
-  }
-};
-
-/// Writes alpha * sums + beta * C like stage_sums, where C did not come by TMA: each lane reads the elements of C whose
-/// sums it has. With beta = 0, C is never read.
-template <class Out>
-__device__ __forceinline__ void stage_sums(void* box, const float* sums, float alpha, float beta, OldC<Out> old) {
-  constexpr int CHUNKS = 8;
-  const int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int j = 0; j < CHUNKS; j += 2) {
-    uint32_t registers[4];
-#pragma unroll
-    for (int t = 0; t < 4; ++t) {
-      const float* const two = sums + (j + t / 2) * 4 + t % 2 * 2;
-      float2 out = make_float2(alpha * two[0], alpha * two[1]);
-      if (beta != 0.0f) {
-        const float2 c = old.pair(t % 2 * 8 + lane / 4, (j + t / 2) * 8 + lane % 4 * 2);
-        out = make_float2(out.x + beta * c.x, out.y + beta * c.y);
-      }
-      store_pair(reinterpret_cast<Out*>(&registers[t]), out);
-    }
-    stmatrix_x4(four_matrices(box, j), registers);
-  }
-}
-
 /// four_matrices for sums of operands that were exchanged: 16 rows of C from `first_row` on, of which the warp has the
 /// 16 columns 16 * (warp % 4) …, each matrix transposed.
 __device__ __forceinline__ uint32_t four_turned(const void* box, int first_row) {
