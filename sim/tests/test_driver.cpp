@@ -53,9 +53,10 @@ TEST(Driver, EncodesTensorMapsOrSaysWhyNot) {
   EXPECT_EQ(encoded(maps, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(encoded(maps, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 2), CUDA_ERROR_INVALID_VALUE);  // rows of 512 bytes
   box[0] = 32;
-  EXPECT_EQ(encoded(maps, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 2), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(encoded(maps, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 2), CUDA_SUCCESS);
+  EXPECT_EQ(encoded(maps, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B, 2), CUDA_ERROR_NOT_SUPPORTED);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  for (const char* why : {"tensorMap", "tensorRank is 9", "rows of 512 bytes", "TFLOAT32"})
+  for (const char* why : {"tensorMap", "tensorRank is 9", "rows of 512 bytes", "16U4_ALIGN16B"})
     EXPECT_NE(said.find(why), std::string::npos) << said;
 }
 

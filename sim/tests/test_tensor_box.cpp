@@ -139,7 +139,8 @@ TEST(TensorMap, RefusesWhatTheDriverRefuses) {
 
 TEST(TensorMap, SaysWhatIsNotModelled) {
   TensorMap map;
-  for (const auto change : {+[](TiledTensor& t) { t.type = TensorType::tf32, t.box[0] = 32; },
+  for (const auto change : {+[](TiledTensor& t) { t.type = TensorType::packed_6_align_16, t.box[0] = 32; },
+                            +[](TiledTensor& t) { t.type = TensorType::tf32, t.box[0] = 32, t.fill = Fill::nan; },
                             +[](TiledTensor& t) { t.swizzle = Swizzle::by_128_atom_32; },
                             +[](TiledTensor& t) {
                               t.interleave = Interleave::by_16, t.rank = 3, t.size[2] = 1, t.box[2] = 1,

@@ -97,6 +97,31 @@ TEST(Tma, LoadsABoxUnderEverySchedule) {
   }
 }
 
+// As an H200 did it: to nearest, ties to even, with subnormals; any NaN becomes one. Where flushing is asked for, too.
+TEST(Tma, RoundsToTf32OnTheWay) {
+  constexpr uint32_t pairs[][2] = {
+      {0x3f800fff, 0x3f800000}, {0x3f801000, 0x3f800000}, {0x3f801001, 0x3f802000},  // below, at and above half
+      {0x3f803000, 0x3f804000}, {0xbf803000, 0xbf804000}, {0x3fffffff, 0x40000000},
+      {0x00001000, 0x00000000}, {0x00003000, 0x00004000}, {0x80000fff, 0x80000000},  // subnormal
+      {0x7f7fffff, 0x7f800000}, {0x7f800000, 0x7f800000}, {0xff800000, 0xff800000},
+      {0x7f800001, 0x7fffe000}, {0xffc00000, 0x7fffe000}};
+  Tensor<uint16_t> tensor(width * height);
+  for (uint32_t i = 0; i < std::size(pairs); ++i) {
+    tensor.at(2 * i) = static_cast<uint16_t>(pairs[i][0]);
+    tensor.at(2 * i + 1) = static_cast<uint16_t>(pairs[i][0] >> 16);
+  }
+  for (const TensorType type : {TensorType::tf32, TensorType::tf32_flushed, TensorType::f32_flushed}) {
+    TiledTensor wanted = tiled(tensor, type);
+    wanted.size[0] = width / 2, wanted.box[0] = box_width / 2;
+    const Loaded result = loaded(loading(expect + load, wait + keep), stored(wanted), tensor, {0, 0});
+    EXPECT_TRUE(result.reports.empty()) << result.text();
+    for (uint32_t i = 0; i < std::size(pairs); ++i)
+      EXPECT_EQ(result.tile[2 * i] | uint32_t{result.tile[2 * i + 1]} << 16,
+                pairs[i][type == TensorType::f32_flushed ? 0 : 1])
+          << name(type) << " " << i;
+  }
+}
+
 TEST(Tma, FillsWithNaN) {
   Tensor<uint16_t> tensor = numbered();
   TiledTensor wanted = tiled(tensor, TensorType::bf16);

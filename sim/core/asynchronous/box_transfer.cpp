@@ -26,13 +26,31 @@ void fill(std::byte* to, uint32_t bytes, uint16_t bits) {
     std::memcpy(to + at, &bits, std::min<uint32_t>(sizeof bits, bytes - at));
 }
 
+/// The bits of a single with ten bits of fraction: to nearest, ties to even. Every NaN becomes the same one.
+u32 rounded_to_tf32(u32 bits) {
+  constexpr u32 infinity = 0x7f800000, nan = 0x7fffe000, cut = 13;
+  if ((bits & 0x7fffffffu) > infinity) return nan;
+  return (bits + (1u << (cut - 1)) - 1 + (bits >> cut & 1)) & ~((1u << cut) - 1);
+}
+
+void round_to_tf32(std::byte* singles, uint32_t bytes) {
+  for (uint32_t at = 0; at < bytes; at += sizeof(u32)) {
+    u32 bits;
+    std::memcpy(&bits, singles + at, sizeof bits);
+    bits = rounded_to_tf32(bits);
+    std::memcpy(singles + at, &bits, sizeof bits);
+  }
+}
+
 void load_box(const TensorBox& box, const Spot& to) {
   box.for_runs(to.offset, [&](const BoxRun& run) {
     std::byte* const shared = to.block->shared.data() + run.shared;
-    if (run.inside)
-      std::memcpy(shared, reinterpret_cast<const std::byte*>(run.global), run.bytes);
-    else
+    if (!run.inside) {
       fill(shared, run.bytes, box.fill_bits());
+      return;
+    }
+    std::memcpy(shared, reinterpret_cast<const std::byte*>(run.global), run.bytes);
+    if (box.rounds()) round_to_tf32(shared, run.bytes);
   });
 }
 

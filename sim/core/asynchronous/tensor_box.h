@@ -54,6 +54,9 @@ class TensorBox {
   /// The 16 bits that fill what lies outside of the tensor, again and again.
   uint16_t fill_bits() const { return map_.fill == Fill::nan ? nan_fill : 0; }
 
+  /// What a load does to the elements on their way.
+  bool rounds() const { return rounds_to_tf32(map_.type); }
+
   /// The first row's start is no multiple of 16 bytes: the instruction is illegal.
   bool starts_misaligned() const { return static_cast<int64_t>(start_[0]) * element_bytes_ % 16 != 0; }
   /// A coordinate is negative: a store is illegal.

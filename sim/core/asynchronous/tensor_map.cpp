@@ -12,14 +12,13 @@ struct TypeFacts {
   uint8_t bytes;
   bool floating, modelled;
 };
-/// By TensorType. The types that convert on the way are left out until it is recorded how they do it; the packed ones
-/// belong to later GPUs.
+/// By TensorType. The packed types belong to later GPUs.
 constexpr TypeFacts type_facts[] = {
     {"UINT8", 1, false, true},          {"UINT16", 2, false, true},        {"UINT32", 4, false, true},
     {"INT32", 4, false, true},          {"UINT64", 8, false, true},        {"INT64", 8, false, true},
     {"FLOAT16", 2, true, true},         {"FLOAT32", 4, true, true},        {"FLOAT64", 8, true, true},
-    {"BFLOAT16", 2, true, true},        {"FLOAT32_FTZ", 4, true, false},   {"TFLOAT32", 4, true, false},
-    {"TFLOAT32_FTZ", 4, true, false},   {"16U4_ALIGN8B", 1, false, false}, {"16U4_ALIGN16B", 1, false, false},
+    {"BFLOAT16", 2, true, true},        {"FLOAT32_FTZ", 4, true, true},    {"TFLOAT32", 4, true, true},
+    {"TFLOAT32_FTZ", 4, true, true},    {"16U4_ALIGN8B", 1, false, false}, {"16U4_ALIGN16B", 1, false, false},
     {"16U6_ALIGN16B", 1, false, false},
 };
 const TypeFacts& facts(TensorType type) { return type_facts[static_cast<size_t>(type)]; }
@@ -70,7 +69,8 @@ std::string why_invalid(const TiledTensor& t) {
 std::string why_not_modelled(const TiledTensor& t) {
   if (!facts(t.type).modelled) return std::string("the type ") + name(t.type);
   if (t.interleave != Interleave::none) return "interleaved tensors";
-  if (t.fill == Fill::nan && t.type == TensorType::f64) return "what FLOAT64 is filled with as NaN";
+  const bool plain = t.type != TensorType::f64 && t.type != TensorType::f32_flushed && !rounds_to_tf32(t.type);
+  if (t.fill == Fill::nan && !plain) return std::string("what ") + name(t.type) + " is filled with as NaN";
   if (t.swizzle > Swizzle::by_128) return "swizzles of 128 bytes by larger atoms";
   return "";
 }

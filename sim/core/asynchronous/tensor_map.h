@@ -43,6 +43,9 @@ enum class Fill : u32 { zeros, nan };
 
 uint32_t bytes_of(TensorType type);
 const char* name(TensorType type);
+/// Loads round singles to TF32 on the way; stores leave them as they are. Flushing does nothing that an H200 showed:
+/// subnormals stay under each of the three types that are named after it or after TF32.
+constexpr bool rounds_to_tf32(TensorType type) { return type == TensorType::tf32 || type == TensorType::tf32_flushed; }
 /// Bytes that a row of the box spans in shared memory before the pattern begins anew; 0 without a swizzle.
 uint32_t span_of(Swizzle swizzle);
 
