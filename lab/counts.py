@@ -27,7 +27,7 @@ DEEPER = ("--m", "256", "--n", "512", "--k", "128")  # of the variants whose sli
 RAGGED = ("--m", "127", "--n", "129", "--k", "131")  # of the variants that take any size
 KEY = ("variant", "m", "n", "k", "a", "acc", "c", "layout", "alpha", "beta")
 # Blocks that wait for one another ask again and again, how often depends on what runs beside them: one at a time.
-ONE_THREAD = {"GEMM_SIM_THREADS": "1"}
+ONE_THREAD = {"PTXSIM_THREADS": "1"}
 UNRECORDED = ("kernels", "blocks", "threads", "lines")
 COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 

@@ -75,8 +75,8 @@ def simulated(recording: Recording, warp: int) -> Trace:
     words += ["--variant", recording.variant] if recording.variant else []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
-        settings = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "GEMM_SIM_TRACE": str(file)}
-        settings |= {"GEMM_SIM_TRACE_WARP": str(warp), "GEMM_SIM_TRACE_REQUESTS": "16"}
+        settings = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "PTXSIM_TRACE": str(file)}
+        settings |= {"PTXSIM_TRACE_WARP": str(warp), "PTXSIM_TRACE_REQUESTS": "16"}
         done = subprocess.run(
             [program, *words], capture_output=True, text=True, check=False, env={**os.environ, **settings}
         )

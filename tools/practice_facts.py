@@ -23,7 +23,7 @@ def observed(
     """The facts of these names; if a run failed, that one with its size in words. `options`: the variant."""
     facts: dict[str, int] = {}
     if {"blocks", "threads"} & set(names):
-        run = simulated(executable, [*options, *FEW_TILES], environment, GEMM_SIM_MULTIPROCESSORS="1")
+        run = simulated(executable, [*options, *FEW_TILES], environment, PTXSIM_MULTIPROCESSORS="1")
         if run.record is None:
             return facts, ("512×512×128, 1 SM", run)
         facts |= {name: run.record[name] for name in ("blocks", "threads") if name in names}
@@ -39,7 +39,7 @@ def observed(
         facts["k_ahead"] = k_ahead(trace)
     if "stored_behind_products" in names:
         for warp in FIRST_WARPS:
-            settings = {"GEMM_SIM_MULTIPROCESSORS": "1", "GEMM_SIM_TRACE_WARP": str(warp)}
+            settings = {"PTXSIM_MULTIPROCESSORS": "1", "PTXSIM_TRACE_WARP": str(warp)}
             trace, run = traced(executable, [*options, *FEW_TILES], environment, **settings)
             if trace is None:
                 return facts, ("512×512×128, 1 SM", run)
@@ -56,7 +56,7 @@ def traced(
     """The trace of a run with every request of its warp, and the run; None where it failed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
-        settings |= {"GEMM_SIM_TRACE": str(file), "GEMM_SIM_TRACE_REQUESTS": EVERY_REQUEST}
+        settings |= {"PTXSIM_TRACE": str(file), "PTXSIM_TRACE_REQUESTS": EVERY_REQUEST}
         run = simulated(executable, arguments, environment, **settings)
         return (json.loads(file.read_text(encoding="utf-8")) if run.record else None), run
 

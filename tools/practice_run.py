@@ -91,10 +91,10 @@ def first_error(words: str, file: Path) -> str:
 
 
 def simulated(executable: Path, options: Iterable[str], environment: dict[str, str], **settings: str) -> Outcome:
-    """Runs a step's executable in the simulator. `settings`: of the simulator, as GEMM_SIM_TRACE=FILE."""
+    """Runs a step's executable in the simulator. `settings`: of the simulator, as PTXSIM_TRACE=FILE."""
     before = environment.get("LD_LIBRARY_PATH")
     library = f"{SIMULATOR.parent}{os.pathsep}{before}" if before else str(SIMULATOR.parent)
-    limits = {"GEMM_SIM_MAX_INSTRUCTIONS": str(MOST_INSTRUCTIONS), "GEMM_SIM_MAX_SECONDS": str(MOST_SECONDS)}
+    limits = {"PTXSIM_MAX_INSTRUCTIONS": str(MOST_INSTRUCTIONS), "PTXSIM_MAX_SECONDS": str(MOST_SECONDS)}
     variables = {**environment, **limits, **settings, "LD_LIBRARY_PATH": library}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "counts.jsonl"

@@ -1,7 +1,7 @@
 // Accesses to shared memory, one per line, by one warp: the pictures of docs/bank-conflicts and docs/swizzle that show
 // no step's own access are drawn from this program's trace.
 //
-//   GEMM_SIM_TRACE=patterns.json LD_LIBRARY_PATH=build/sim build/lab/micro/bank_patterns
+//   PTXSIM_TRACE=patterns.json LD_LIBRARY_PATH=build/sim build/lab/micro/bank_patterns
 //
 // On a GPU, Nsight Compute counts the same wavefronts (l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum, per line).
 

@@ -1,5 +1,7 @@
 #include "session/simulator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,6 +27,18 @@ uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
   std::fprintf(stderr, "simulator: %s should be a whole number from %llu up, not '%s'; %llu is used\n", name,
                static_cast<unsigned long long>(least), text, static_cast<unsigned long long>(otherwise));
   return otherwise;
+}
+
+/// A setting under the name that it had before ends the program, since without it the run would be another one.
+void refuse_old_names() {
+  const std::string_view old = "GEMM_SIM_";
+  for (char* const* each = environ; *each; ++each) {
+    const std::string_view variable = *each;
+    if (!variable.starts_with(old)) continue;
+    const std::string what(variable.substr(old.size(), variable.find('=') - old.size()));
+    std::fprintf(stderr, "simulator: GEMM_SIM_%s is now called PTXSIM_%s\n", what.c_str(), what.c_str());
+    std::_Exit(2);
+  }
 }
 
 }  // namespace
@@ -121,6 +135,7 @@ Simulator& Simulator::instance() {
 }
 
 Simulator::Simulator() {
+  refuse_old_names();
   const char* const named = std::getenv("PTXSIM_DEVICE");
   try {
     device = sim::device(named && *named ? named : "h200");
@@ -129,18 +144,18 @@ Simulator::Simulator() {
     std::_Exit(2);
   }
   if (!named || !*named) device.name = Device{}.name;
-  options.max_instructions = setting("GEMM_SIM_MAX_INSTRUCTIONS", options.max_instructions);
-  options.max_seconds = static_cast<double>(setting("GEMM_SIM_MAX_SECONDS", 600));
-  options.seed = setting("GEMM_SIM_SEED", 0, 0);
-  options.watch = setting("GEMM_SIM_WATCH", 1, 0) != 0;
+  options.max_instructions = setting("PTXSIM_MAX_INSTRUCTIONS", options.max_instructions);
+  options.max_seconds = static_cast<double>(setting("PTXSIM_MAX_SECONDS", 600));
+  options.seed = setting("PTXSIM_SEED", 0, 0);
+  options.watch = setting("PTXSIM_WATCH", 1, 0) != 0;
   multiprocessors = static_cast<int>(
-      std::min<uint64_t>(setting("GEMM_SIM_MULTIPROCESSORS", static_cast<uint64_t>(device.multiprocessors)), 1024));
+      std::min<uint64_t>(setting("PTXSIM_MULTIPROCESSORS", static_cast<uint64_t>(device.multiprocessors)), 1024));
   options.threads = static_cast<unsigned>(
-      std::min<uint64_t>(setting("GEMM_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
-  if (const char* const file = std::getenv("GEMM_SIM_TRACE")) {
-    const std::string why = options.watch ? why_not_writable(file) : "GEMM_SIM_WATCH=0 leaves nothing to trace";
+      std::min<uint64_t>(setting("PTXSIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
+  if (const char* const file = std::getenv("PTXSIM_TRACE")) {
+    const std::string why = options.watch ? why_not_writable(file) : "PTXSIM_WATCH=0 leaves nothing to trace";
     if (!why.empty()) {
-      std::fprintf(stderr, "simulator: no trace can be written to GEMM_SIM_TRACE=%s: %s\n", file, why.c_str());
+      std::fprintf(stderr, "simulator: no trace can be written to PTXSIM_TRACE=%s: %s\n", file, why.c_str());
       std::_Exit(2);
     }
     trace_file_ = std::filesystem::absolute(file);  // the program may go to another folder
@@ -153,8 +168,8 @@ void Simulator::trace(bool on) {
   const std::scoped_lock lock(mutex_);
   traces_.reset();
   if (!on) return;
-  const uint64_t warp = std::min(setting("GEMM_SIM_TRACE_WARP", 0, 0), most_warps - 1);
-  const uint64_t requests = std::min(setting("GEMM_SIM_TRACE_REQUESTS", usual_requests), most_requests);
+  const uint64_t warp = std::min(setting("PTXSIM_TRACE_WARP", 0, 0), most_warps - 1);
+  const uint64_t requests = std::min(setting("PTXSIM_TRACE_REQUESTS", usual_requests), most_requests);
   traces_ = std::make_unique<Traces>(static_cast<uint32_t>(warp), static_cast<uint32_t>(requests));
 }
 

@@ -32,7 +32,7 @@ EXPECTED_FAILURES = {
 
 def run(build: Path, program: str, arguments: tuple[str, ...] = (), seed: int = 0) -> tuple[int, str]:
     """A program's exit code, and what it printed."""
-    environment = {**os.environ, "LD_LIBRARY_PATH": sys.argv[1], "GEMM_SIM_SEED": str(seed)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": sys.argv[1], "PTXSIM_SEED": str(seed)}
     command = [build / f"program_{program}", *arguments]
     finished = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120

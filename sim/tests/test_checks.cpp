@@ -175,7 +175,7 @@ TEST(Checks, Deadlock) {
 TEST(Checks, EndlessLoop) {
   const Ran result = ran("again: add.u32 %r4, %r4, 1;\nbra again;\n", {.block = {32, 1, 1}, .max_instructions = 1000});
   EXPECT_EQ(result.count(Finding::endless), 1) << result.text();
-  EXPECT_NE(result.text().find("GEMM_SIM_MAX_INSTRUCTIONS"), std::string::npos);
+  EXPECT_NE(result.text().find("PTXSIM_MAX_INSTRUCTIONS"), std::string::npos);
 }
 
 // 4096 blocks of a loop that takes some milliseconds each.
@@ -189,7 +189,7 @@ TEST(Checks, LaunchThatWouldTakeTooLong) {
   const std::string text = result.text();
   EXPECT_NE(text.find("of 16777216 blocks would take about "), std::string::npos) << text;
   EXPECT_NE(text.find("times the rows and columns, about a minute"), std::string::npos) << text;
-  EXPECT_NE(text.find("GEMM_SIM_MAX_SECONDS (now 1)"), std::string::npos) << text;
+  EXPECT_NE(text.find("PTXSIM_MAX_SECONDS (now 1)"), std::string::npos) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 

@@ -1,4 +1,4 @@
-"""Runs test_devices.cpp on every simulated GPU, and holds what is said of one that nobody knows.
+"""Runs test_devices.cpp on every simulated GPU, and holds what is said of settings that nobody knows.
 
 test_devices.py PROGRAM
 """
@@ -38,6 +38,16 @@ def main() -> int:
     if code != 2 or not text.endswith(said):
         wrong += 1
         print(f"an unknown device ends with {code} and says\n{text}instead of\n{said}")
+    done = subprocess.run(
+        [sys.argv[1], "--gtest_filter=Device.*"],
+        env={**os.environ, "GEMM_SIM_SEED": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if (done.returncode, done.stderr) != (2, "simulator: GEMM_SIM_SEED is now called PTXSIM_SEED\n"):
+        wrong += 1
+        print(f"a setting under its old name ends with {done.returncode} and says\n{done.stderr}")
     return wrong
 
 

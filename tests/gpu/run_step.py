@@ -60,14 +60,14 @@ def main() -> int:
     cases = [case for variant in step.variants for case in simulated_cases(variant, default)]
     code = step.check(cases, ["--sim"]).returncode
     few = few_multiprocessors(step)
-    on_few = {"GEMM_SIM_MULTIPROCESSORS": few}
+    on_few = {"PTXSIM_MULTIPROCESSORS": few}
     print(f"with multiprocessors: {few}", flush=True)
     cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
     code = code or step.check(cases, ["--sim"], environment=on_few).returncode
     for seed in SEEDS if copies_asynchronously(step) else ():
         print(f"with seed: {seed}", flush=True)
         cases = [case for variant in seeded_variants(step) for case in sanitized_cases(variant, SEEDED_SLICES)]
-        code = code or step.check(cases, ["--sim"], environment={**on_few, "GEMM_SIM_SEED": str(seed)}).returncode
+        code = code or step.check(cases, ["--sim"], environment={**on_few, "PTXSIM_SEED": str(seed)}).returncode
     if most_memory() > MOST_MEMORY:
         print(f"{step.name} takes {most_memory() >> 20} MiB in the simulator, more than {MOST_MEMORY >> 20}")
         code = code or 1

@@ -253,18 +253,18 @@ def test_a_trace_is_written_whole(simulated, tmp_path):
 
 
 def test_the_environment_asks_for_a_trace(simulated, tmp_path):
-    environment = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "GEMM_SIM_TRACE": "t.json"}
-    done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, "GEMM_SIM_TRACE_WARP": "1"})
+    environment = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "PTXSIM_TRACE": "t.json"}
+    done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, "PTXSIM_TRACE_WARP": "1"})
     assert done.returncode == 0, done.stderr
     (kernel,) = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["kernels"]
     assert kernel["warp"] == 1
     for settings, why in (
-        ({"GEMM_SIM_TRACE": "/nowhere/t.json"}, "/nowhere/t.json: there is no folder /nowhere"),
-        ({"GEMM_SIM_WATCH": "0"}, "t.json: GEMM_SIM_WATCH=0 leaves nothing to trace"),
+        ({"PTXSIM_TRACE": "/nowhere/t.json"}, "/nowhere/t.json: there is no folder /nowhere"),
+        ({"PTXSIM_WATCH": "0"}, "t.json: PTXSIM_WATCH=0 leaves nothing to trace"),
     ):
         done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, **settings})
         assert done.returncode == BAD_INPUT
-        assert done.stderr == f"simulator: no trace can be written to GEMM_SIM_TRACE={why}\n"
+        assert done.stderr == f"simulator: no trace can be written to PTXSIM_TRACE={why}\n"
         assert done.stdout == ""
 
 
@@ -285,7 +285,7 @@ def test_with_one_multiprocessor_a_persistent_block_computes_every_tile(tmp_path
     barriers = []
     for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its four warps
         file = tmp_path / f"{multiprocessors}.jsonl"
-        environment = {"GEMM_SIM_MULTIPROCESSORS": str(multiprocessors)}
+        environment = {"PTXSIM_MULTIPROCESSORS": str(multiprocessors)}
         arguments = ("--sim", "--variant", "small", "--m", 256, "--n", 128, "--k", 512, "--json", file)
         assert "in the simulator: right" in run(persistent, *arguments, env=environment).stdout
         barriers.append(json.loads(file.read_text(encoding="utf-8"))["counts"]["barriers"])

@@ -23,7 +23,7 @@ def measure(step: Path, watch: bool) -> tuple[float, float]:
     """Median seconds of a launch, and million warp instructions per second."""
     runs = []
     for _ in range(RUNS):
-        environment = {**os.environ, "GEMM_SIM_WATCH": str(int(watch))}
+        environment = {**os.environ, "PTXSIM_WATCH": str(int(watch))}
         command = [str(step), "--sim", "--size", SIZE]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         found = RESULT.search(done.stdout)

@@ -45,7 +45,7 @@ void give_up_if_too_long(Launch& launch, Clock::time_point begun) {
     std::snprintf(share, sizeof share, "%.2g", std::cbrt(short_seconds / seconds));
     return "this launch of " + std::to_string(launch.grid.count()) + " blocks would take " + spoken(seconds) +
            " here; with matrices of " + share + " times the rows and columns, about a minute. To wait for it, raise " +
-           "GEMM_SIM_MAX_SECONDS (now " + std::to_string(std::lround(launch.options.max_seconds)) + ")";
+           "PTXSIM_MAX_SECONDS (now " + std::to_string(std::lround(launch.options.max_seconds)) + ")";
   });
 }
 

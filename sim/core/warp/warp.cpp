@@ -65,7 +65,7 @@ void Warp::end_turn(uint64_t instructions) {
   if (budget_ == 0) {
     block.report(Finding::endless, pc, nowhere, [&] {
       return "a warp has executed " + std::to_string(block.launch.options.max_instructions) +
-             " instructions and is still at " + block.where(pc) + ": endless, or raise GEMM_SIM_MAX_INSTRUCTIONS";
+             " instructions and is still at " + block.where(pc) + ": endless, or raise PTXSIM_MAX_INSTRUCTIONS";
     });
     block.launch.given_up = true;
     return;
