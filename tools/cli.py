@@ -115,6 +115,8 @@ def parser() -> Parser:
         "count words, rows of tables and figures of each page; fails where a page is too long",
         passes_on="Other options are passed on: python -m plots.text --help shows them.",
     )
+    site = add(_site, "build the course's pages as a site in two languages, into build-site/site")
+    site.add_argument("--serve", action="store_true", help="show it on this machine, and build it anew on each change")
     add(
         _validate,
         "compare the simulator's counts with a GPU's counters",
@@ -246,6 +248,18 @@ def _plot(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
 
 def _text(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     _start(setup, arguments, (), ["-m", "plots.text", *parsed.rest])
+
+
+def _site(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    from base import environment, venv
+    from base.paths import SITE_REQUIREMENTS
+
+    environment.ensure_python(setup, arguments, ("matplotlib",))
+    if setup:
+        venv.install(SITE_REQUIREMENTS, "Installing the generator of the site into .venv", 0.2)
+    from tools import site
+
+    site.run(parsed.serve)
 
 
 def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

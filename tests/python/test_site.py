@@ -1,0 +1,98 @@
+"""The site's pages: every link of the Markdown leads to a page, picture or code that is laid out, in its own language."""
+
+import posixpath
+import re
+from pathlib import Path
+
+import pytest
+
+from base import registry
+from base.errors import UserError
+from tools import site
+from tools.site import navigation, pages
+
+LINK = re.compile(r"(?<!`)\]\(([^()\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory):
+    """All pages as they are laid out: the text by the place, and the folder."""
+    folder = tmp_path_factory.mktemp("pages")
+    pages.lay_out(folder)
+    return folder, {file.relative_to(folder).as_posix(): file.read_text() for file in folder.rglob("*.md")}
+
+
+def test_every_link_leads_to_something_that_is_laid_out(laid_out):
+    folder, texts = laid_out
+    missing = []
+    for place, text in texts.items():
+        prose = "".join(part for code, part in pages.split(text) if not code)
+        for target in LINK.findall(re.sub(r"`[^`\n]*`", "`", prose)):
+            path = target.partition("#")[0]
+            if not path or re.match(r"[a-z]+:", path):
+                continue
+            found = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
+            # What both languages share lies in the English tree, and is built into both.
+            if not ((folder / found).is_file() or (folder / re.sub("^zh/", "en/", found)).is_file()):
+                missing.append(f"{place}: {target}")
+    assert not missing
+
+
+def test_each_language_has_each_page_and_the_navigation_knows_the_path(laid_out):
+    _, texts = laid_out
+    english = {place[3:] for place in texts if place.startswith("en/") and "/code/" not in place}
+    chinese = {place[3:] for place in texts if place.startswith("zh/")}
+    assert chinese == {place for place in english if not place.endswith("/changes.md")}
+    for language, have in (("en", english), ("zh-CN", chinese)):
+        told = re.findall(r"'([\w/.-]+\.md)'", str(navigation.entries(language)))
+        assert set(told) <= have and len(told) == len(set(told))
+        steps = [place for place in told if place.startswith("steps/")]
+        assert steps == [f"steps/{step.name}/index.md" for step in registry.steps()]
+
+
+def test_no_page_keeps_what_only_github_needs(laid_out):
+    _, texts = laid_out
+    for place, text in texts.items():
+        prose = "".join(part for code, part in pages.split(text) if not code)
+        assert "<!--" not in prose and "<details>" not in prose, place
+        assert not re.search(r"\]\([^)]*\.zh-CN\.", prose), place
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("README.md", "en/index.md"),
+        ("README.zh-CN.md", "zh/index.md"),
+        ("steps/01_naive/data.zh-CN.md", "zh/steps/01_naive/data.md"),
+        ("docs/figures/waves.zh-CN.svg", "zh/docs/figures/waves.svg"),
+        ("common/device/half.h", "en/code/common/device/half.h.md"),
+    ],
+)
+def test_the_place_of_a_page(source, place):
+    assert pages.place(Path(source)) == place
+
+
+def test_the_changes_of_a_step_are_its_kernel_beside_the_one_before():
+    lines = pages.change_page("01_naive", "02_coalesced").splitlines()
+    new = [line[1:] for line in lines[lines.index("```diff") + 1 : -1] if line[:1] != "-"]
+    assert new == (pages.ROOT / "steps/02_coalesced/kernel.cu").read_text().splitlines()
+
+
+def test_a_table_or_list_is_set_apart_from_the_paragraph_above_it_and_an_item_from_nothing():
+    assert pages._apart("a\n| b |\n|--|\n| c |") == "a\n\n| b |\n|--|\n| c |"
+    assert pages._apart("a\n- b\n  more\n- c") == "a\n\n- b\n  more\n- c"
+
+
+def test_a_term_shows_its_meaning_and_code_gets_anchors_by_line(laid_out):
+    _, texts = laid_out
+    assert '(../../docs/glossary.md#spill){title="A value' in texts["en/steps/07_thread_tile_8x8/index.md"]
+    assert pages._link("kernel.cu#L12", Path("steps/01_naive/README.md"), "en", set()).endswith(
+        "kernel.cu.md#line-1-12"
+    )
+
+
+@pytest.mark.parametrize("address", ["example.org", "ftp://example.org/", "https://"])
+def test_an_address_that_is_none_is_refused(monkeypatch, address):
+    monkeypatch.setenv(site.ADDRESS, address)
+    with pytest.raises(UserError, match="GEMM_SITE_URL"):
+        site.config()
