@@ -7,9 +7,8 @@
 // once.
 //
 // A small product is over in a few microseconds, and part of that is the start of its kernel. So a
-// launch may begin before the kernel in front of it has ended: it sets up its barriers, and then
-// waits for it. The smallest tile leaves room for a second block on its multiprocessor, so that the
-// next kernel's block is there, and set up, when this one's ends.
+// launch may begin before the kernel in front of it has ended: it fetches its tensor maps, sets up
+// its barriers, and then waits for it.
 //
 // Against step 26: the tile as a template parameter; one block per tile instead of a pair, and no
 // multicast; the early launch; the last columns of a C whose N is no multiple of 8, which TMA
@@ -36,29 +35,27 @@
 
 constexpr int MMA_M = 64, BK = 64;  // rows of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;        // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C
-constexpr int AHEAD = 8;            // slices before a tile's last, when L2 is asked for its old C
-constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
+constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
-/// A block tile, its slices in shared memory, the pieces of C that a consumer has room for, and how
-/// many such blocks a multiprocessor holds.
-template <int BM_, int BN_, int STAGES_, int PIECES_, int BLOCKS_ = 1>
+/// A block tile, its slices in shared memory, and the pieces of C that a consumer has room for.
+template <int BM_, int BN_, int STAGES_, int PIECES_>
 struct Tile {
-  static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, PIECES = PIECES_, BLOCKS = BLOCKS_;
+  static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, PIECES = PIECES_;
   static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M;  // rows of a consumer
   static constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BK * BN * 2;
   static constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
-  static constexpr int PRODUCER_REGISTERS = 24;  // per thread
-  static constexpr int CONSUMER_REGISTERS = BLOCKS == 1 ? 240 : 104;
-  static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP / BLOCKS);
+  static constexpr int BAND = BM == 256 ? 1024 : 2048;  // rows of C in a band
 };
 
 /// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR, class T>
-__global__ void __launch_bounds__(THREADS, T::BLOCKS)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map,
                 const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
@@ -79,6 +76,7 @@ __global__ void __launch_bounds__(THREADS, T::BLOCKS)
 
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
+    tma_prefetch_maps(a_map, b_map, c_map);
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
@@ -92,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, T::BLOCKS)
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
-    give_registers_back<T::PRODUCER_REGISTERS>();
+    give_registers_back<PRODUCER_REGISTERS>();
     for (int index = blockIdx.x; index < tiles && first_thread; index += gridDim.x) {
       const int2 tile = place_of(index);
       for (int k = 0; k < slices * BK; k += BK, place.advance()) {
@@ -114,7 +112,7 @@ __global__ void __launch_bounds__(THREADS, T::BLOCKS)
       if (g.beta != 0.0f) Old::load(As, full, empty, place, c_map, tile);  // behind the slices
     }
   } else {
-    take_registers<T::CONSUMER_REGISTERS>();
+    take_registers<CONSUMER_REGISTERS>();
     const uint32_t As_read = shared_address(As) + warpgroup * WM * ROW_BYTES;
     const uint64_t first_a = matrix_descriptor<Major::K>(As_read, BK);
     const uint64_t first_b = matrix_descriptor<B_MAJOR>(shared_address(Bs), BK);
@@ -167,7 +165,7 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, T::BN, BK)
                                                 : make_tensor_map(g.b, g.k, g.n, g.ldb, BK, ROW);
   const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, MMA_M, ROW);
-  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, T::BM, g.m);
+  const int band_rows = band_height(options.swizzle_stride, T::BAND, T::BM, g.m);
   constexpr int BYTES = T::SMEM_BYTES;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
   const int grid = min(ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN),
@@ -179,7 +177,7 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
 using Wide = Tile<256, 192, 3, 2>;
 using Large = Tile<128, 256, 3, 4>;
 using Square = Tile<128, 128, 6, 2>;
-using Small = Tile<128, 64, 4, 1, 2>;
+using Small = Tile<128, 64, 8, 1>;
 
 template <class AB, Major B_MAJOR>
 void launch_by_size(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
@@ -213,6 +211,6 @@ std::vector<Variant> variants() {
       variant<Wide>("wide").note("block 256×192×64"),
       variant<Large>("large").note("block 128×256×64"),
       variant<Square>("square").note("block 128×128×64"),
-      variant<Small>("small").note("block 128×64×64, two per multiprocessor"),
+      variant<Small>("small").note("block 128×64×64"),
   };
 }

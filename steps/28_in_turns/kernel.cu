@@ -29,30 +29,28 @@
 
 constexpr int MMA_M = 64, BK = 64;  // rows of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int TURN = 1 + CONSUMERS;             // the first consumer's named barrier, then the other's
 constexpr int ROW = 64, ROW_BYTES = 128;        // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C
-constexpr int AHEAD = 8;            // slices before a tile's last, when L2 is asked for its old C
-constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
+constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
-/// A block tile, its slices in shared memory, the pieces of C that a consumer has room for, and how
-/// many such blocks a multiprocessor holds.
-template <int BM_, int BN_, int STAGES_, int PIECES_, int BLOCKS_ = 1>
+/// A block tile, its slices in shared memory, and the pieces of C that a consumer has room for.
+template <int BM_, int BN_, int STAGES_, int PIECES_>
 struct Tile {
-  static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, PIECES = PIECES_, BLOCKS = BLOCKS_;
+  static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, PIECES = PIECES_;
   static constexpr int MMAS_M = BM / MMA_M;  // a tile is one consumer's
   static constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BK * BN * 2;
   static constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
-  static constexpr int PRODUCER_REGISTERS = 24;  // per thread
-  static constexpr int CONSUMER_REGISTERS = BLOCKS == 1 ? 240 : 104;
-  static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP / BLOCKS);
+  static constexpr int BAND = 2048;  // rows of C in a band
 };
 
 /// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR, class T>
-__global__ void __launch_bounds__(THREADS, T::BLOCKS)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map,
                 const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
@@ -73,6 +71,7 @@ __global__ void __launch_bounds__(THREADS, T::BLOCKS)
 
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
+    tma_prefetch_maps(a_map, b_map, c_map);
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
@@ -86,7 +85,7 @@ __global__ void __launch_bounds__(THREADS, T::BLOCKS)
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
-    give_registers_back<T::PRODUCER_REGISTERS>();
+    give_registers_back<PRODUCER_REGISTERS>();
     for (int index = blockIdx.x; index < tiles && first_thread; index += gridDim.x) {
       const int2 tile = place_of(index);
       for (int k = 0; k < slices * BK; k += BK, place.advance()) {
@@ -108,7 +107,7 @@ __global__ void __launch_bounds__(THREADS, T::BLOCKS)
       if (g.beta != 0.0f) Old::load(As, full, empty, place, c_map, tile);  // behind the slices
     }
   } else {
-    take_registers<T::CONSUMER_REGISTERS>();
+    take_registers<CONSUMER_REGISTERS>();
     const uint64_t first_a = matrix_descriptor<Major::K>(shared_address(As), BK);
     const uint64_t first_b = matrix_descriptor<B_MAJOR>(shared_address(Bs), BK);
     char* const Cs = As + STAGES * STAGE_BYTES + warpgroup * PIECES * PIECE_BYTES;
@@ -170,7 +169,7 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, T::BN, BK)
                                                 : make_tensor_map(g.b, g.k, g.n, g.ldb, BK, ROW);
   const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, MMA_M, ROW);
-  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, T::BM, g.m);
+  const int band_rows = band_height(options.swizzle_stride, T::BAND, T::BM, g.m);
   constexpr int BYTES = T::SMEM_BYTES;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
   const int grid = min(ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN),

@@ -14,6 +14,8 @@
 // "Efficient GEMM in CUDA").
 
 #include "common/device/check.h"
+#include "common/device/cluster_launch.h"
+#include "common/device/cluster_places.h"
 #include "common/device/gemm.h"
 #include "common/device/launch_early.h"
 #include "common/device/ptx/cluster.h"
@@ -30,12 +32,13 @@
 
 constexpr int MMA_M = 64, BK = 64;  // rows of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int MEETING = 1 + CONSUMERS;          // the named barrier of both consumers
 constexpr int ROW = 64, ROW_BYTES = 128;        // a box's row: elements, bytes
 constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C
-constexpr int AHEAD = 8;            // slices before a tile's last, when L2 is asked for its old C
-constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
+constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 static_assert(BK == ROW, "a row of A's box is a slice of K");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// A block tile, its slices in shared memory, the pieces of C that a consumer has room for, and the
 /// blocks that share K.
@@ -45,7 +48,7 @@ struct Tile {
   static constexpr int WM = BM / CONSUMERS, MMAS_M = WM / MMA_M;  // rows of a consumer
   static constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BK * BN * 2;
   static constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
-  static constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // per thread
+  static constexpr int BAND = 2048;  // rows of C in a band
   static constexpr int OWN = WM / MMA_M * BN / ROW / SPLIT;  // pieces of a consumer that a block stores
   static_assert(OWN > 0 && BM * BN * 4 <= STAGES * STAGE_BYTES, "the ring has room for the sums");
 };
@@ -54,7 +57,7 @@ struct Tile {
 /// column (Major::K).
 template <class AB, Major B_MAJOR, class T>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(const __grid_constant__ CUtensorMap a_map,
+    gemm_kernel(const int* places, const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map,
                 const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
   constexpr int BM = T::BM, BN = T::BN, STAGES = T::STAGES, PIECES = T::PIECES;
@@ -76,18 +79,21 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
+    tma_prefetch_maps(a_map, b_map, c_map);
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
   __syncthreads();           // nobody waits or arrives at a barrier that is not there yet
   wait_for_kernel_before();  // A and B are complete, and nobody needs the old C any more
-  const int2 at = tile_in_bands(blockIdx.x / SPLIT, tile_rows, tile_cols, band_rows);
+  const int cluster = blockIdx.x / SPLIT;  // those of a GPC have neighbouring tiles, as in step 26
+  const int2 at =
+      tile_in_bands(places ? places[cluster] : cluster, tile_rows, tile_cols, band_rows);
   const int2 tile = make_int2(at.x * BM, at.y * BN);
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
-    give_registers_back<T::PRODUCER_REGISTERS>();
+    give_registers_back<PRODUCER_REGISTERS>();
     for (int slice = 0; slice < slices && first_thread; ++slice, place.advance()) {
       const int k = first_k + slice * BK;
       char* const to = As + place.stage * STAGE_BYTES;
@@ -109,7 +115,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     __syncwarp();    // the first warp comes to the barrier as one
     cluster_sync();  // the consumers meet those of the other blocks
   } else {
-    take_registers<T::CONSUMER_REGISTERS>();
+    take_registers<CONSUMER_REGISTERS>();
     const uint32_t As_read = shared_address(As) + warpgroup * WM * ROW_BYTES;
     const uint64_t first_a = matrix_descriptor<Major::K>(As_read, BK);
     const uint64_t first_b = matrix_descriptor<B_MAJOR>(shared_address(Bs), BK);
@@ -183,15 +189,18 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, T::BN, BK)
                                                 : make_tensor_map(g.b, g.k, g.n, g.ldb, BK, ROW);
   const CUtensorMap c_map = make_tensor_map<AB>(g.c, g.m, g.n, g.ldc, MMA_M, ROW);
-  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, T::BM, g.m);
+  const int band_rows = band_height(options.swizzle_stride, T::BAND, T::BM, g.m);
   constexpr int BYTES = T::SMEM_BYTES;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
-  const int grid = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN) * T::SPLIT;
-  launch_early(!options.alone, kernel, T::SPLIT, grid, THREADS, BYTES, stream, a_map, b_map, c_map, g, band_rows);
+  const int tiles = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN);
+  const int at_once = min(tiles, resident_clusters(kernel, T::SPLIT, THREADS, BYTES));
+  const int* const places =
+      tiles == at_once ? places_on_device(tiles, at_once, T::SPLIT, stream) : nullptr;
+  launch_early(!options.alone, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, BYTES, stream, places,
+               a_map, b_map, c_map, g, band_rows);
 }
 
 using Two = Tile<128, 128, 6, 1, 2>;
-using TwoWide = Tile<128, 256, 4, 1, 2>;
 using Four = Tile<128, 256, 4, 1, 4>;
 
 template <class AB, Major B_MAJOR, class T = Two>
@@ -208,7 +217,6 @@ std::vector<Variant> variants() {
       variant<bf16, Major::K>("two_tn"),
       variant<half, Major::MN>("two_f16"),
       variant<half, Major::K>("two_f16_tn"),
-      variant<bf16, Major::MN, TwoWide>("two_wide").note("block 128×256×64, two of them share K"),
       variant<bf16, Major::MN, Four>("four").note("block 128×256×64, four of them share K"),
   };
 }

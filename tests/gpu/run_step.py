@@ -17,8 +17,8 @@ from step import Step, require_gpu
 
 SEEDS = range(1, 6)  # of the orders in which warps take turns and copies land
 SEEDED_SLICES = 6  # enough for every stage of a ring to be filled again
-# Besides the default variant: step 27's other orders of waits, of consumers that take turns and blocks that share K.
-SEEDED_TOO = {"27_by_size": ("turns", "split")}
+# Besides the default variant: the kernel of step 29 itself, whose blocks share K.
+SEEDED_TOO = {"29_split_k": ("two",)}
 MOST_MEMORY = 2 << 30  # bytes that a simulated run may hold at its highest
 ASYNCHRONOUS = ("cp_async", "tma_load")
 STEPS = Path(__file__).resolve().parents[2] / "steps"

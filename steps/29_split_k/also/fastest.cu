@@ -81,11 +81,11 @@ constexpr Way<AB> WAYS[] = {
      by_size::launch<AB, B_MAJOR, by_size::Small>},
     {"turns", in_turns::Large::BM, in_turns::Large::BN, 1, 1,
      in_turns::launch<AB, B_MAJOR, in_turns::Large>},
+    {"square_turns", in_turns::Square::BM, in_turns::Square::BN, 1, 1,
+     in_turns::launch<AB, B_MAJOR, in_turns::Square>},
+    {"small_turns", in_turns::Small::BM, in_turns::Small::BN, 1, 1,
+     in_turns::launch<AB, B_MAJOR, in_turns::Small>},
     {"two", split_k::Two::BM, split_k::Two::BN, 2, 2, split_k::launch<AB, B_MAJOR, split_k::Two>},
-    {"two_wide", split_k::TwoWide::BM, split_k::TwoWide::BN, 2, 2,
-     split_k::launch<AB, B_MAJOR, split_k::TwoWide>},
-    {"four", split_k::Four::BM, split_k::Four::BN, 4, 4,
-     split_k::launch<AB, B_MAJOR, split_k::Four>},
 };
 
 /// The costs of the current device, or of the first that is recorded; then a line says so, once.

@@ -7,13 +7,12 @@
 // happens, but may have as few as 8 of the other. A stage then holds 16 KB of B and, for 16 rows, 4
 // KB of A.
 //
-// A multiprocessor holds two blocks. N = 8192 has 128 tiles of 64 columns, and two blocks per tile
-// share K: 256 blocks for 264 places, all of them read at the same time, and each gets its share of
-// the bandwidth. The two consumers of a block share K as well, half of each slice. The sums meet in
-// the ring. They are transposed on their way to C's box (stmatrix), and TMA stores that. The old C
-// is fetched at the end.
+// N = 8192 has 128 tiles of 64 columns: nearly all multiprocessors read. The two consumers share K,
+// half of each slice. Where N is smaller, the blocks of a cluster share it, too. The sums meet in
+// shared memory. They are transposed on their way to C's box (stmatrix), and TMA stores that. The
+// old C is fetched at the start.
 //
-// Against step 29: the operands, the consumers' shares, the registers, which are few.
+// Against step 29: the operands, who shares what, one tile per block, the registers, which are few.
 //
 // Source: our own; cuBLAS's kernels for few rows exchange the operands, too.
 
@@ -40,7 +39,6 @@ constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGR
 constexpr int MEETING = 1 + CONSUMERS;                       // the named barrier of both consumers
 constexpr int ROW = 64, ROW_BYTES = 128;                     // a box's row: elements, bytes
 constexpr int B_BYTES = BK * BN * 2, HALF = BK / CONSUMERS;  // HALF: of k, for a consumer
-constexpr int BLOCKS = 2;                                    // of a multiprocessor
 static_assert(HALF == ROW && BN == ROW, "a row of a box is half a slice of K, or 64 columns");
 
 /// Rows of C in a tile, the ring, and the blocks that share K beside the consumers.
@@ -50,15 +48,13 @@ struct Rows {
   static constexpr int A_HALF_BYTES = BM * ROW_BYTES, B_HALF_BYTES = B_BYTES / CONSUMERS;
   static constexpr int STAGE_BYTES = CONSUMERS * (A_HALF_BYTES + B_HALF_BYTES);
   static constexpr int RING_BYTES = STAGES * STAGE_BYTES;
-  static constexpr int C_BYTES = BM * ROW_BYTES, SMEM_BYTES = RING_BYTES + C_BYTES;
+  static constexpr int C_BYTES = BM * ROW_BYTES, SUM_BYTES = BM * BN * 4;
+  static constexpr int SMEM_BYTES = RING_BYTES + C_BYTES + SUM_BYTES;
   static constexpr int QUADS = BM / 2 / 4;  // of four sums, per thread
-  static constexpr int QUAD_BYTES = WARPGROUP * 16, AT_ONCE = B_HALF_BYTES / QUAD_BYTES;
-  static_assert(STAGES * AT_ONCE >= QUADS, "the ring has room for a consumer's sums");
-  static_assert(BLOCKS * (SMEM_BYTES + 1024 + 1024) <= 228 * 1024);
 };
 
 template <class AB, Major B_MAJOR, class T>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
+__global__ void __launch_bounds__(THREADS)
     few_rows_kernel(const __grid_constant__ CUtensorMap a_map,
                     const __grid_constant__ CUtensorMap b_map,
                     const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g) {
@@ -70,7 +66,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warpgroup = __shfl_sync(~0u, warp / 4, 0);  // the consumers, then the producer
 
-  extern __shared__ __align__(1024) char Bs[];  // STAGES times two halves of Bs and of As; C
+  extern __shared__ __align__(1024) char Bs[];  // STAGES times two halves of Bs and of As; C; sums
   __shared__ Barrier full[STAGES], empty[STAGES];  // the slice has landed; it has been read
   __shared__ Barrier old_c;                        // the old C has landed
   char* const As = Bs + B_BYTES;
@@ -78,6 +74,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
+    tma_prefetch_maps(a_map, b_map, c_map);
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init(&old_c, 1);
@@ -136,11 +133,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     wgmma_wait<0>();  // the sums are complete
 
-    // Of four sums, for another consumer, where consumer 1 had its halves of B: it alone has read
-    // them, and it has done so.
-    const auto left = [&](int quad) {
-      char* const stage = Bs + quad / T::AT_ONCE * T::STAGE_BYTES + T::B_HALF_BYTES;
-      return reinterpret_cast<float4*>(stage + quad % T::AT_ONCE * T::QUAD_BYTES) +
+    const auto left = [&](int quad) {  // of four sums, for another consumer
+      return reinterpret_cast<float4*>(Cs + T::C_BYTES) + quad * WARPGROUP +
              threadIdx.x % WARPGROUP;
     };
     const auto leave = [&] {
@@ -195,22 +189,21 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SMEM_BYTES));
   const int tiles = ceil_div(g.m, T::BM) * ceil_div(g.n, BN);
-  launch_early(!options.alone, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, T::SMEM_BYTES, stream, a_map,
-               b_map, c_map, g);
+  launch_early(!options.alone, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, T::SMEM_BYTES, stream,
+               a_map, b_map, c_map, g);
 }
 
-/// The largest split for which all blocks still run at the same time.
+/// The least split that gives half of the multiprocessors a block.
 template <class AB, Major B_MAJOR, int BM, int STAGES>
 void launch_by_columns(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                        cudaStream_t stream) {
-  const int tiles = ceil_div(g.m, BM) * ceil_div(g.n, BN);
-  const int places = BLOCKS * multiprocessors_here();
-  if (4 * tiles <= places)
-    launch<AB, B_MAJOR, Rows<BM, STAGES, 4>>(g, options, stream);
-  else if (2 * tiles <= places)
+  const int tiles = ceil_div(g.m, BM) * ceil_div(g.n, BN), half = multiprocessors_here() / 2;
+  if (tiles > half)
+    launch<AB, B_MAJOR, Rows<BM, STAGES, 1>>(g, options, stream);
+  else if (2 * tiles > half)
     launch<AB, B_MAJOR, Rows<BM, STAGES, 2>>(g, options, stream);
   else
-    launch<AB, B_MAJOR, Rows<BM, STAGES, 1>>(g, options, stream);
+    launch<AB, B_MAJOR, Rows<BM, STAGES, 4>>(g, options, stream);
 }
 
 template <int BM, int STAGES, class AB = __nv_bfloat16, Major B_MAJOR = Major::MN>
@@ -223,14 +216,14 @@ Variant variant(const char* name) {
 std::vector<Variant> variants() {
   using bf16 = __nv_bfloat16;
   return {
-      variant<16, 5>("rows_16").note("tiles of 16 rows and 64 columns, operands exchanged"),
-      variant<16, 5, bf16, Major::K>("rows_16_tn"),
-      variant<16, 5, half>("rows_16_f16"),
-      variant<16, 5, half, Major::K>("rows_16_f16_tn"),
-      variant<64, 3>("rows_64").note("tiles of 64 rows and 64 columns, operands exchanged"),
-      variant<64, 3, bf16, Major::K>("rows_64_tn"),
-      variant<64, 3, half>("rows_64_f16"),
-      variant<64, 3, half, Major::K>("rows_64_f16_tn"),
+      variant<16, 10>("rows_16").note("tiles of 16 rows and 64 columns, operands exchanged"),
+      variant<16, 10, bf16, Major::K>("rows_16_tn"),
+      variant<16, 10, half>("rows_16_f16"),
+      variant<16, 10, half, Major::K>("rows_16_f16_tn"),
+      variant<64, 6>("rows_64").note("tiles of 64 rows and 64 columns, operands exchanged"),
+      variant<64, 6, bf16, Major::K>("rows_64_tn"),
+      variant<64, 6, half>("rows_64_f16"),
+      variant<64, 6, half, Major::K>("rows_64_f16_tn"),
   };
 }
 
