@@ -29,14 +29,21 @@ __device__ __forceinline__ void multiply_slice(float (&acc)[MMAS_M][SUMS], uint6
 }
 
 /// The old C of a block tile of BM×BN, WM rows of it per consumer, comes through the ring behind the tile's slices: 64×64
-/// boxes, in as many stages as they take, each AT_ONCE boxes of every consumer. Where SPLIT blocks share the tile, a
-/// block has OWN boxes of a consumer, those from `rank` * OWN on.
+/// boxes, in as many stages as they take, each AT_ONCE boxes of every consumer. Where SPLIT blocks share the tile, each
+/// takes its own boxes.
 template <int BM, int BN, int WM, int RING_STAGES, int STAGE_BYTES, int SPLIT = 1>
 struct OldC {
   static constexpr int SIDE = 64, BOX_BYTES = SIDE * SIDE * 2, BOX_COLS = BN / SIDE;
-  static constexpr int CONSUMERS = BM / WM, BOXES = WM / SIDE * BOX_COLS, OWN = BOXES / SPLIT;
+  static constexpr int CONSUMERS = BM / WM, BOXES = WM / SIDE * BOX_COLS, OWN = BOXES < SPLIT ? 1 : BOXES / SPLIT;
   static constexpr int STAGES = CONSUMERS * OWN * BOX_BYTES > STAGE_BYTES ? 2 : 1, AT_ONCE = OWN / STAGES;
-  static_assert(BOXES % SPLIT == 0 && OWN % STAGES == 0 && CONSUMERS * AT_ONCE * BOX_BYTES <= STAGE_BYTES);
+  static_assert(BOXES % SPLIT == 0 || CONSUMERS * BOXES <= SPLIT, "a box has one owner");
+  static_assert(OWN % STAGES == 0 && CONSUMERS * AT_ONCE * BOX_BYTES <= STAGE_BYTES);
+
+  /// The block that completes and stores a consumer's box: an equal part of every consumer's for each, or, where there
+  /// are more blocks than that, one box for each.
+  static __device__ __forceinline__ int owner(int consumer, int box) {
+    return SPLIT <= BOXES ? box / OWN : consumer * BOXES + box;
+  }
 
   /// Asks for C to be brought to L2. tile: where it begins, (row, column).
   static __device__ __forceinline__ void prefetch(const CUtensorMap& c_map, int2 tile) {
@@ -51,10 +58,12 @@ struct OldC {
       char* const to = ring + place.stage * STAGE_BYTES;
       Barrier* const landed = &full[place.stage];
       barrier_wait(&empty[place.stage], place.parity ^ 1);
-      barrier_arrive_expect(landed, CONSUMERS * AT_ONCE * BOX_BYTES);
+      const int boxes = SPLIT <= BOXES ? CONSUMERS * AT_ONCE : rank < CONSUMERS * BOXES;
+      barrier_arrive_expect(landed, boxes * BOX_BYTES);
 #pragma unroll
       for (int i = 0; i < CONSUMERS * AT_ONCE; ++i) {
-        const int box = rank * OWN + part * AT_ONCE + i % AT_ONCE;
+        const int box = (SPLIT <= BOXES ? rank * OWN : rank % BOXES) + part * AT_ONCE + i % AT_ONCE;
+        if (owner(i / AT_ONCE, box) != rank) continue;
         tma_load(to + i * BOX_BYTES, c_map, tile.y + box % BOX_COLS * SIDE,
                  tile.x + i / AT_ONCE * WM + box / BOX_COLS * SIDE, landed);
       }
@@ -78,7 +87,7 @@ struct OldC {
       const char* const boxes = ring + place.stage * STAGE_BYTES + consumer * AT_ONCE * BOX_BYTES;
 #pragma unroll
       for (int box = 0; box < BOXES; ++box)
-        if (box / OWN == rank && box % OWN / AT_ONCE == part)
+        if (owner(consumer, box) == rank && box % OWN / AT_ONCE == part)
           add_old_c<AB>(acc[box / BOX_COLS] + box % BOX_COLS * (SIDE / 2), boxes + box % AT_ONCE * BOX_BYTES, g.alpha,
                         g.beta);
       fence_before_async_writes();  // this lane has read what the engine will overwrite

@@ -7,8 +7,8 @@
 // once.
 //
 // A small product is over in a few microseconds, and part of that is the start of its kernel. So a
-// launch may begin before the kernel in front of it has ended: it fetches its tensor maps, sets up
-// its barriers, and then waits for it.
+// launch may begin before the kernel in front of it has ended: it sets up its barriers, and then
+// waits for it.
 //
 // Against step 26: the tile as a template parameter; one block per tile instead of a pair, and no
 // multicast; the early launch; the last columns of a C whose N is no multiple of 8, which TMA
@@ -76,7 +76,6 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
-    tma_prefetch_maps(a_map, b_map, c_map);
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive

@@ -14,8 +14,6 @@
 // "Efficient GEMM in CUDA").
 
 #include "common/device/check.h"
-#include "common/device/cluster_launch.h"
-#include "common/device/cluster_places.h"
 #include "common/device/gemm.h"
 #include "common/device/launch_early.h"
 #include "common/device/ptx/cluster.h"
@@ -49,20 +47,19 @@ struct Tile {
   static constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BK * BN * 2;
   static constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
   static constexpr int BAND = 2048;  // rows of C in a band
-  static constexpr int OWN = WM / MMA_M * BN / ROW / SPLIT;  // pieces of a consumer that a block stores
-  static_assert(OWN > 0 && BM * BN * 4 <= STAGES * STAGE_BYTES, "the ring has room for the sums");
+  static_assert(BM * BN * 4 <= STAGES * STAGE_BYTES, "the ring has room for the sums");
 };
 
 /// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
 /// column (Major::K).
 template <class AB, Major B_MAJOR, class T>
 __global__ void __launch_bounds__(THREADS, 1)
-    gemm_kernel(const int* places, const __grid_constant__ CUtensorMap a_map,
+    gemm_kernel(const __grid_constant__ CUtensorMap a_map,
                 const __grid_constant__ CUtensorMap b_map,
                 const __grid_constant__ CUtensorMap c_map, Gemm<AB, float, AB> g, int band_rows) {
   constexpr int BM = T::BM, BN = T::BN, STAGES = T::STAGES, PIECES = T::PIECES;
   constexpr int WM = T::WM, MMAS_M = T::MMAS_M, A_BYTES = T::A_BYTES, STAGE_BYTES = T::STAGE_BYTES;
-  constexpr int SPLIT = T::SPLIT, OWN = T::OWN;
+  constexpr int SPLIT = T::SPLIT, EACH = MMAS_M * BN / ROW;  // pieces of C of a consumer
   using Old = OldC<BM, BN, WM, STAGES, STAGE_BYTES, SPLIT>;
   const int tile_rows = ceil_div(g.m, BM), tile_cols = ceil_div(g.n, BN);
   const int slices = ceil_div(ceil_div(g.k, BK), SPLIT);  // of this block
@@ -79,16 +76,13 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   let_next_kernel_begin();  // it waits for this one by itself, as this one does below
   if (threadIdx.x == 0) {
-    tma_prefetch_maps(a_map, b_map, c_map);
     for (Barrier& barrier : full) barrier_init(&barrier, 1);
     for (Barrier& barrier : empty) barrier_init(&barrier, CONSUMERS * 4);
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
   __syncthreads();           // nobody waits or arrives at a barrier that is not there yet
   wait_for_kernel_before();  // A and B are complete, and nobody needs the old C any more
-  const int cluster = blockIdx.x / SPLIT;  // those of a GPC have neighbouring tiles, as in step 26
-  const int2 at =
-      tile_in_bands(places ? places[cluster] : cluster, tile_rows, tile_cols, band_rows);
+  const int2 at = tile_in_bands(blockIdx.x / SPLIT, tile_rows, tile_cols, band_rows);
   const int2 tile = make_int2(at.x * BM, at.y * BN);
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
@@ -151,16 +145,16 @@ __global__ void __launch_bounds__(THREADS, 1)
     };
     named_barrier_sync(MEETING, CONSUMERS * WARPGROUP);  // both have read their slices
 #pragma unroll
-    for (int piece = 0; piece < SPLIT * OWN; ++piece)
-      if (piece / OWN != rank)
+    for (int piece = 0; piece < EACH; ++piece)
+      if (Old::owner(warpgroup, piece) != rank)
 #pragma unroll
         for (int quad = 0; quad < QUADS; ++quad)
           *left(piece, quad) = float4_at(sums_of(piece) + quad * 4);
     cluster_sync();                                        // the other blocks' sums are there
     const float factor = g.beta != 0.0f ? g.alpha : 1.0f;  // this block's sums have it already
 #pragma unroll
-    for (int piece = 0; piece < SPLIT * OWN; ++piece) {
-      if (piece / OWN != rank) continue;
+    for (int piece = 0; piece < EACH; ++piece) {
+      if (Old::owner(warpgroup, piece) != rank) continue;
       for (int other = 1; other < SPLIT; ++other)
 #pragma unroll
         for (int quad = 0; quad < QUADS; ++quad) {
@@ -193,15 +187,13 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   constexpr int BYTES = T::SMEM_BYTES;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
   const int tiles = ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN);
-  const int at_once = min(tiles, resident_clusters(kernel, T::SPLIT, THREADS, BYTES));
-  const int* const places =
-      tiles == at_once ? places_on_device(tiles, at_once, T::SPLIT, stream) : nullptr;
-  launch_early(!options.alone, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, BYTES, stream, places,
-               a_map, b_map, c_map, g, band_rows);
+  launch_early(!options.alone, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, BYTES, stream, a_map,
+               b_map, c_map, g, band_rows);
 }
 
-using Two = Tile<128, 128, 6, 1, 2>;
-using Four = Tile<128, 256, 4, 1, 4>;
+using Two = Tile<128, 64, 8, 1, 2>;
+using Four = Tile<128, 64, 8, 1, 4>;
+using TwoLarge = Tile<128, 128, 6, 1, 2>;
 
 template <class AB, Major B_MAJOR, class T = Two>
 Variant variant(const char* name) {
@@ -213,10 +205,11 @@ Variant variant(const char* name) {
 std::vector<Variant> variants() {
   using bf16 = __nv_bfloat16;
   return {
-      variant<bf16, Major::MN>("two").note("block 128×128×64, two of them share K"),
+      variant<bf16, Major::MN>("two").note("block 128×64×64, two of them share K"),
       variant<bf16, Major::K>("two_tn"),
       variant<half, Major::MN>("two_f16"),
       variant<half, Major::K>("two_f16_tn"),
-      variant<bf16, Major::MN, Four>("four").note("block 128×256×64, four of them share K"),
+      variant<bf16, Major::MN, Four>("four").note("block 128×64×64, four of them share K"),
+      variant<bf16, Major::MN, TwoLarge>("two_large").note("block 128×128×64, two share K"),
   };
 }

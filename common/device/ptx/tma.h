@@ -40,12 +40,6 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap& map, int x, int 
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];\n" ::"l"(&map), "r"(x), "r"(y) : "memory");
 }
 
-/// Asks for the maps themselves to be fetched, for which the first copy would wait.
-template <class... Maps>
-__device__ __forceinline__ void tma_prefetch_maps(const Maps&... maps) {
-  (..., [](const CUtensorMap& map) { asm volatile("prefetch.tensormap [%0];\n" ::"l"(&map) : "memory"); }(maps));
-}
-
 /// Starts to store the box at (x, y) from shared memory. Rows outside the matrix are left out, and columns in chunks of
 /// 16 bytes: the matrix's columns should be a multiple of that, or the rest of the last chunk is written, too. Belongs
 /// to the group that this thread commits next.

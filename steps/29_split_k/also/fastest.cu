@@ -59,14 +59,26 @@ constexpr int BK = 64;           // of a slice, in all of them
 constexpr int CLIPPED_IN = 8;    // columns: the pairs' stores clip no less at the edge of C
 constexpr int FEW = 16, SOME = 64;  // rows of few_rows' tiles
 
-/// A kernel: the name of its costs, its tile, the blocks that compute one, and how many of them
-/// share K.
+/// A kernel: the name of its costs, its tile, the blocks that compute one, how many of them share K,
+/// and how many run at the same time.
 template <class AB>
 struct Way {
   const char* name;
   int bm, bn, blocks, split;
   Variant::Launcher<AB, float, AB> launch;
+  int (*at_once)() = multiprocessors_here;
 };
+
+/// Blocks in clusters of four. Fewer than there are multiprocessors: these come in groups, of which
+/// not all are a multiple of four.
+template <class AB, Major B_MAJOR>
+int fours_at_once() {
+  using split_k::Four;
+  const auto kernel = split_k::gemm_kernel<AB, B_MAJOR, Four>;
+  constexpr int BYTES = Four::SMEM_BYTES;
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
+  return Four::SPLIT * resident_clusters(kernel, Four::SPLIT, split_k::THREADS, BYTES);
+}
 
 template <class AB, Major B_MAJOR>
 constexpr Way<AB> WAYS[] = {
@@ -86,6 +98,8 @@ constexpr Way<AB> WAYS[] = {
     {"small_turns", in_turns::Small::BM, in_turns::Small::BN, 1, 1,
      in_turns::launch<AB, B_MAJOR, in_turns::Small>},
     {"two", split_k::Two::BM, split_k::Two::BN, 2, 2, split_k::launch<AB, B_MAJOR, split_k::Two>},
+    {"four", split_k::Four::BM, split_k::Four::BN, 4, 4,
+     split_k::launch<AB, B_MAJOR, split_k::Four>, fours_at_once<AB, B_MAJOR>},
 };
 
 /// The costs of the current device, or of the first that is recorded; then a line says so, once.
@@ -130,13 +144,13 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
     return few_rows<AB, B_MAJOR>(g.m).launch(problem, options, stream);
   }
   const Costs& costs = costs_here();
-  const int multiprocessors = multiprocessors_here(), slices = ceil_div(g.k, BK);
+  const int slices = ceil_div(g.k, BK);
   const auto time = [&](const Way<AB>& way) {
     if (&way == WAYS<AB, B_MAJOR> && g.n % CLIPPED_IN != 0) return HUGE_VAL;
     const Cost& cost = costs.of[&way - WAYS<AB, B_MAJOR>];
     const int tiles = ceil_div(g.m, way.bm) * ceil_div(g.n, way.bn);
-    const int waves = ceil_div(tiles * way.blocks, multiprocessors);
-    return waves * (ceil_div(slices, way.split) * cost.per_slice + cost.per_tile);
+    const int waves = ceil_div(tiles * way.blocks, way.at_once());
+    return waves * (ceil_div(slices, way.split) * cost.per_slice + cost.per_tile) + cost.per_launch;
   };
   const auto sooner = [&](const auto& x, const auto& y) { return time(x) < time(y); };
   std::min_element(std::begin(WAYS<AB, B_MAJOR>), std::end(WAYS<AB, B_MAJOR>), sooner)
@@ -151,6 +165,19 @@ Variant variant(const char* name) {
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 
+/// The kernels one by one, to be timed beside each other; but for this step's own, which is in its
+/// table already.
+std::vector<Variant> ways() {
+  std::vector<Variant> all;
+  for (const Way<__nv_bfloat16>& way : WAYS<__nv_bfloat16, Major::MN>) {
+    if (way.split > 1) continue;
+    all.emplace_back(way.name, way.launch).any_size(way.bm, way.bn, BK).aligned_ld(8, 8, 8);
+    all.back().flat_grid().in_bands().on_tensor_cores();
+  }
+  all.front().columns_in(CLIPPED_IN);
+  return all;
+}
+
 std::vector<Variant> variants() {
   return {
       variant<__nv_bfloat16, Major::MN>("bf16").note("for every size the fastest of steps 26 to 29"),
@@ -162,5 +189,6 @@ std::vector<Variant> variants() {
 }
 
 const Also added(variants, Also::Place::IN_FRONT);
+const Also beside(ways);
 
 }  // namespace
