@@ -22,11 +22,14 @@ SEEDED_TOO = {"29_split_k": ("two",)}
 MOST_MEMORY = 2 << 30  # bytes that a simulated run may hold at its highest
 ASYNCHRONOUS = ("cp_async", "tma_load")
 STEPS = Path(__file__).resolve().parents[2] / "steps"
+FOURS = ("29_split_k",)  # has a variant in clusters of four blocks
 CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pairs of blocks, which take two
 
 
 def few_multiprocessors(step: Step) -> str:
     """How many multiprocessors a simulated GPU needs to run the step at all."""
+    if step.name in FOURS:
+        return "4"
     return "2" if int(step.arch.rstrip("a")) >= CLUSTERS_FROM else "1"
 
 

@@ -15,6 +15,7 @@
 // Source: our own.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -57,6 +58,7 @@ namespace {
 
 constexpr int BK = 64;           // of a slice, in all of them
 constexpr int CLIPPED_IN = 8;    // columns: the pairs' stores clip no less at the edge of C
+constexpr const char* SIMULATOR = "PTX simulator";  // how it names its GPU
 constexpr int FEW = 16, SOME = 64;  // rows of few_rows' tiles
 
 /// A kernel: the name of its costs, its tile, the blocks that compute one, how many of them share K,
@@ -118,6 +120,7 @@ const Costs& costs_here() {
   });
   if (costs != std::end(RECORDED)) return *costs;
   costs = RECORDED;
+  if (std::strcmp(properties.name, SIMULATOR) == 0) return *costs;  // it has no times at all
   std::fprintf(stderr,
                "no costs are recorded of %s: step 29 chooses by those of %s (python -m lab.chooser)\n",
                properties.name, costs->gpu);
@@ -148,8 +151,10 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
   const auto time = [&](const Way<AB>& way) {
     if (&way == WAYS<AB, B_MAJOR> && g.n % CLIPPED_IN != 0) return HUGE_VAL;
     const Cost& cost = costs.of[&way - WAYS<AB, B_MAJOR>];
+    const int at_once = way.at_once();
+    if (at_once == 0) return HUGE_VAL;  // no group of multiprocessors has room for such a cluster
     const int tiles = ceil_div(g.m, way.bm) * ceil_div(g.n, way.bn);
-    const int waves = ceil_div(tiles * way.blocks, way.at_once());
+    const int waves = ceil_div(tiles * way.blocks, at_once);
     return waves * (ceil_div(slices, way.split) * cost.per_slice + cost.per_tile) + cost.per_launch;
   };
   const auto sooner = [&](const auto& x, const auto& y) { return time(x) < time(y); };
