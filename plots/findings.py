@@ -50,8 +50,10 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
         return say(language, f"{step.short}: its types and layouts", f"{step.short} 的各种类型与布局")
     best = max(alike, key=lambda r: r["tflops"])
     if best is default:
-        return say(language, f"{step.short}: none of the default's types and layout is faster",
-                   f"{step.short}：同类型、同布局中，默认变体最快")  # fmt: skip
+        worst = min(alike, key=lambda r: r["tflops"])
+        times = f"×{default['tflops'] / worst['tflops']:.2f}"
+        return say(language, f"{step.short}: the default is the fastest, {times} beside {worst['variant']}",
+                   f"{step.short}：默认变体最快，是 {worst['variant']} 的 {times}")  # fmt: skip
     if not panels.apart(best, default):
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
