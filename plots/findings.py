@@ -85,12 +85,12 @@ def instructions(name: str, totals: Sequence[tuple[Step, float]], per: str, lang
 
 
 def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
-    """Which piece of work the kernel gains most without."""
+    """Which piece of work costs the kernel most of its time, because nothing hides it."""
     what, gain = max(gains, key=lambda one: one[1])
-    gap = " " if what[0].isascii() else ""
-    return say(
-        language, f"{step.short}: ×{gain:.2f} without {what}", f"{step.short}：省去{gap}{what}，速度 ×{gain:.2f}"
-    )
+    gap = " " if what[-1].isascii() else ""
+    cost = f"{1 - 1 / gain:.0%}".replace("%", say(language, " %", "%"))
+    return say(language, f"{step.short}: without {what} it takes {cost} less time",
+               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，时间少 {cost}")  # fmt: skip
 
 
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
