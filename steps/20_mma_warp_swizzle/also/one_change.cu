@@ -1,12 +1,14 @@
-// Step 20, also: the way from step 19 to this step, one change at a time, in the same block tile and with the same
-// bands. What does each change gain by itself, and what is lost where it alone is taken back?
+// Step 20, also: the way from step 19 to this step, one change at a time, in the same block tile
+// and with the same bands. What does each change gain by itself, and what is lost where it alone is
+// taken back?
 //
 // Against kernel.cu: a list of changes, of which each variant makes some.
 //   SWIZZLED    an XOR in the address instead of a pad
-//   AHEAD       fragments loaded one unit (64×64×16) before they are multiplied, also across the barrier
-//   SPREAD      the copies of a slice in four parts, one per 16 of k, instead of all before its first product
-//   SERPENTINE  every other row of instructions from right to left, so that neighbours share a fragment of B
-//   QUADS       C in 16-byte stores, after the lanes of a quad have transposed their sums
+//   AHEAD       fragments loaded one unit (64×64×16) before they are multiplied, also across the
+//   barrier SPREAD      the copies of a slice in four parts, one per 16 of k, instead of all before
+//   its first product SERPENTINE  every other row of instructions from right to left, so that
+//   neighbours share a fragment of B QUADS       C in 16-byte stores, after the lanes of a quad
+//   have transposed their sums
 // With none of them the loop is step 19's (`none`); with all it is kernel.cu's.
 
 #include "common/device/also.h"
@@ -20,19 +22,20 @@
 
 namespace {
 
-constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;      // of one instruction
-constexpr int CHUNK = 8, CHUNK_BYTES = 16;            // what a copy moves; a row of an 8×8 matrix
-constexpr int BM = 256, BN = 256, BK = 64;            // block tile
-constexpr int WM = 64, WN = 128;                      // warp tile
-constexpr int STAGES = 3;                             // of the ring
-constexpr int DEFAULT_BAND = 1024;                    // rows of C in a band
+constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // of one instruction
+constexpr int CHUNK = 8, CHUNK_BYTES = 16;        // what a copy moves; a row of an 8×8 matrix
+constexpr int BM = 256, BN = 256, BK = 64;        // block tile
+constexpr int WM = 64, WN = 128;                  // warp tile
+constexpr int STAGES = 3;                         // of the ring
+constexpr int DEFAULT_BAND = 1024;                // rows of C in a band
 constexpr int MMAS_M = WM / MMA_M, MMAS_N = WN / MMA_N;  // instructions of a warp
 constexpr int WARPS_N = BN / WN, THREADS = BM / WM * WARPS_N * 32;
 constexpr int K_STEPS = BK / MMA_K;  // of a slice
 
 /// Which of the changes a variant makes.
 struct None {
-  static constexpr bool SWIZZLED = false, AHEAD = false, SPREAD = false, SERPENTINE = false, QUADS = false;
+  static constexpr bool SWIZZLED = false, AHEAD = false, SPREAD = false, SERPENTINE = false,
+                        QUADS = false;
 };
 struct OnlySwizzled : None {
   static constexpr bool SWIZZLED = true;
@@ -53,7 +56,8 @@ struct OnlyOrder : None {  // all that concerns the order of the loop
   static constexpr bool AHEAD = true, SPREAD = true, SERPENTINE = true;
 };
 struct All {
-  static constexpr bool SWIZZLED = true, AHEAD = true, SPREAD = true, SERPENTINE = true, QUADS = true;
+  static constexpr bool SWIZZLED = true, AHEAD = true, SPREAD = true, SERPENTINE = true,
+                        QUADS = true;
 };
 struct NotSwizzled : All {
   static constexpr bool SWIZZLED = false;
@@ -105,7 +109,8 @@ struct Slice {
   using A = SharedTile<BM, BK, Change::SWIZZLED>;  // [row][k]
   using B = SharedTile<BK, BN, Change::SWIZZLED>;  // [k][col]
   static constexpr int STAGE_BYTES = A::BYTES + B::BYTES, BYTES = STAGES * STAGE_BYTES;
-  // A unit: 16 of k and all of the warp tile; loaded ahead, half of its columns: the registers hold two units.
+  // A unit: 16 of k and all of the warp tile; loaded ahead, half of its columns: the registers hold
+  // two units.
   static constexpr int SETS = Change::AHEAD ? 2 : 1, PARTS = SETS, UNIT_MMAS_N = MMAS_N / PARTS;
   static constexpr int UNITS = K_STEPS * PARTS;
 };
@@ -127,8 +132,8 @@ __global__ void __launch_bounds__(THREADS, 1) one_change_kernel(Gemm<half> g, in
   char* const Bs = As + T::A::BYTES;
   char* const As_copy = As + T::A::offset(a_row, a_chunk);
   char* const Bs_copy = Bs + T::B::offset(b_row, b_chunk);
-  // The row that a lane names to ldmatrix.x4. Of A: rows 0–15 at k 0–7, then at k 8–15. Of B: k 0–15 of columns 0–7,
-  // then of columns 8–15.
+  // The row that a lane names to ldmatrix.x4. Of A: rows 0–15 at k 0–7, then at k 8–15. Of B: k
+  // 0–15 of columns 0–7, then of columns 8–15.
   const uint32_t a_addr = shared_address(As + T::A::offset(warp_row + lane % 16, lane / 16));
   const uint32_t b_addr =
       shared_address(Bs + T::B::offset(lane % 16, warp_col / CHUNK + lane / 16));
@@ -177,7 +182,9 @@ __global__ void __launch_bounds__(THREADS, 1) one_change_kernel(Gemm<half> g, in
   for (int stage = 0; stage < STAGES - 1; ++stage) copy(stage * T::STAGE_BYTES, 0, 1);
 
   int read = 0, write = (STAGES - 1) * T::STAGE_BYTES;
-  const auto next = [&](int stage) { return stage == (STAGES - 1) * T::STAGE_BYTES ? 0 : stage + T::STAGE_BYTES; };
+  const auto next = [&](int stage) {
+    return stage == (STAGES - 1) * T::STAGE_BYTES ? 0 : stage + T::STAGE_BYTES;
+  };
   if constexpr (Change::AHEAD) {
     cp_async_wait<STAGES - 2>();
     __syncthreads();  // the first slice is complete before anyone reads it
@@ -224,7 +231,8 @@ __global__ void __launch_bounds__(THREADS, 1) one_change_kernel(Gemm<half> g, in
       for (int below = 0; below < 2; ++below)
 #pragma unroll
         for (int j = 0; j < MMAS_N; ++j) {
-          half* const pair = c + (i * MMA_M + below * 8 + lane / 4) * g.ldc + j * MMA_N + lane % 4 * 2;
+          half* const pair =
+              c + (i * MMA_M + below * 8 + lane / 4) * g.ldc + j * MMA_N + lane % 4 * 2;
           store_scaled_pair(pair, g.alpha, sums(acc[i][j], below), g.beta);
         }
   }
@@ -244,7 +252,9 @@ void launch(const Gemm<half>& g, const LaunchOptions& options, cudaStream_t stre
 template <class Change>
 Variant variant(const char* name) {
   Variant v(name, launch<Change>);
-  v.tile(BM, BN, BK).shared_memory(Slice<Change>::BYTES).aligned_ld(CHUNK, CHUNK, Change::QUADS ? CHUNK : 2);
+  v.tile(BM, BN, BK)
+      .shared_memory(Slice<Change>::BYTES)
+      .aligned_ld(CHUNK, CHUNK, Change::QUADS ? CHUNK : 2);
   return v.flat_grid().in_bands().on_tensor_cores();
 }
 
