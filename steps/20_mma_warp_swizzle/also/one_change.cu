@@ -9,7 +9,7 @@
 //   its first product SERPENTINE  every other row of instructions from right to left, so that
 //   neighbours share a fragment of B QUADS       C in 16-byte stores, after the lanes of a quad
 //   have transposed their sums
-// With none of them the loop is step 19's (`none`); with all it is kernel.cu's.
+// With none of them the loop is step 19's (`none`); with all of them (`every`) it is kernel.cu's.
 
 #include "common/device/also.h"
 #include "common/device/check.h"
@@ -260,7 +260,7 @@ Variant variant(const char* name) {
 
 std::vector<Variant> variants() {
   return {
-      variant<All>("all"),
+      variant<All>("every").note("all of the changes: the same machine code as the default"),
       variant<None>("none").note("none of the changes: step 19"),
       variant<OnlySwizzled>("only_xor").note("step 19 and the XOR"),
       variant<OnlyAhead>("only_ahead").note("step 19, fragments one unit ahead"),
