@@ -3,8 +3,9 @@
     python -m lab.chooser            compare the committed header with the records
     python -m lab.chooser --update   write it
 
-A kernel's time is taken for waves × (slices × per_slice + per_tile) + per_launch, in microseconds. The header is
-steps/29_split_k/also/costs.h.
+A kernel's time is taken for waves × (slices × per_slice + per_tile) + fill × slices × shared + per_launch, in
+microseconds; `fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the
+others: that part of a slice's time counts by the fill. The header is steps/29_split_k/also/costs.h.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from records.files import Record
 
 STEP = "29_split_k"
 HEADER = STEPS / STEP / "also" / "costs.h"
-CLOSE = 1.15  # of the fastest: slower kernels than that are not fitted to, since none of them is chosen
+FAR = 3.0  # the power by which a time weighs less than the fastest of its size: what is far behind is never chosen
 SQUARE = 4.0  # weight of a square size, which is timed for longer than the others
 ROUNDS = 20  # of the fit, each with the negative costs of the one before left out
 Size = tuple[int, int, int]
@@ -36,13 +37,17 @@ class Way:
     bn: int
     blocks: int = 1  # that compute a tile
     split: int = 1  # of them share K
+    idle: int = (
+        0  # multiprocessors for which there is no cluster: the launcher asks the driver, which said so on an H200
+    )
 
-    def work(self, size: Size, multiprocessors: int) -> tuple[float, float, float]:
-        """What is multiplied by per_slice, per_tile and per_launch."""
+    def work(self, size: Size, multiprocessors: int) -> tuple[float, float, float, float]:
+        """What is multiplied by per_slice, per_tile, shared and per_launch."""
         m, n, k = size
-        waves = -(-(-(-m // self.bm) * -(-n // self.bn) * self.blocks) // multiprocessors)
-        slices = -(-k // 64)
-        return waves * -(-slices // self.split), waves, 1.0
+        blocks, places = -(-m // self.bm) * -(-n // self.bn) * self.blocks, multiprocessors - self.idle
+        all_slices, waves = -(-k // 64), -(-blocks // places)
+        slices = -(-all_slices // self.split)
+        return waves * slices, waves, blocks / places * slices, 1.0
 
 
 WAYS = (
@@ -55,10 +60,10 @@ WAYS = (
     Way("square_turns", 128, 128),
     Way("small_turns", 64, 128),
     Way("two", 128, 64, blocks=2, split=2),
-    Way("four", 128, 64, blocks=4, split=4),
+    Way("four", 128, 64, blocks=4, split=4, idle=12),
 )
-NEVER = (1e9, 0.0, 0.0)  # the costs of a way that was not timed, or was far behind wherever it was
-Costs = dict[str, tuple[float, float, float]]  # per_slice, per_tile, per_launch by the way's name
+NEVER = (1e9, 0.0, 0.0, 0.0)  # the costs of a way that was not timed, or was far behind wherever it was
+Costs = dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch by the way's name
 MULTIPROCESSORS = 132
 
 
@@ -81,24 +86,25 @@ def fitted(times: dict[Size, dict[str, float]], multiprocessors: int = MULTIPROC
     for way in WAYS:
         rows, weights = [], []
         for size, of_size in times.items():
-            if way.name not in of_size or of_size[way.name] > CLOSE * min(of_size.values()):
+            if way.name not in of_size:
                 continue
             rows.append([part / of_size[way.name] for part in way.work(size, multiprocessors)])
-            weights.append(size[2] ** 0.5 * (SQUARE if len(set(size)) == 1 else 1.0))
+            weight = size[2] ** 0.5 * (min(of_size.values()) / of_size[way.name]) ** FAR
+            weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
         costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
     return costs
 
 
-def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
-    used = [0, 1, 2]
-    found = np.zeros(3)
+def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
+    used = [0, 1, 2, 3]
+    found = np.zeros(4)
     for _ in range(ROUNDS):
-        found = np.zeros(3)
+        found = np.zeros(4)
         found[used] = np.linalg.lstsq(rows[:, used] * weights[:, None], weights, rcond=None)[0]
         if (found >= 0).all():
             break
         used = [part for part in used if found[part] > 0]
-    return float(found[0]), float(found[1]), float(found[2])
+    return tuple(float(cost) for cost in found)
 
 
 def estimate(costs: Costs, way: Way, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float:
@@ -117,10 +123,11 @@ def header(costs_of: dict[str, Costs]) -> str:
         f"// Written by `python -m lab.chooser --update` from records/<gpu>/{STEP}.jsonl: not to be edited.",
         "#pragma once",
         "",
-        "/// What a kernel costs, in microseconds: a tile per slice of K, a tile once, and a launch.",
+        "/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts by the fill of",
+        "/// the waves alone, and a launch.",
         "struct Cost {",
         "  const char* way;",
-        "  double per_slice, per_tile, per_launch;",
+        "  double per_slice, per_tile, shared, per_launch;",
         "};",
         "",
         "/// The costs on a GPU, in the order of fastest.cu's ways.",

@@ -1,10 +1,11 @@
 // Written by `python -m lab.chooser --update` from records/<gpu>/29_split_k.jsonl: not to be edited.
 #pragma once
 
-/// What a kernel costs, in microseconds: a tile per slice of K, a tile once, and a launch.
+/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts by the fill of
+/// the waves alone, and a launch.
 struct Cost {
   const char* way;
-  double per_slice, per_tile, per_launch;
+  double per_slice, per_tile, shared, per_launch;
 };
 
 /// The costs on a GPU, in the order of fastest.cu's ways.
@@ -15,14 +16,14 @@ struct Costs {
 
 constexpr Costs RECORDED[] = {
     {"NVIDIA H200",
-     {{"pairs", 1.1048, 3.6205, 0.092434},
-      {"wide", 1.1543, 2.2509, 0},
-      {"large", 0.76797, 1.8724, 1.8252},
-      {"square", 0.40431, 0.84214, 1.5871},
-      {"small", 0.23129, 0.54067, 1.4017},
-      {"turns", 0.58342, 0.26975, 1.8641},
-      {"square_turns", 0.39944, 0.07213, 2.2738},
-      {"small_turns", 0.21976, 0.24973, 1.9227},
-      {"two", 1e+09, 0, 0},
-      {"four", 1e+09, 0, 0}}},
+     {{"pairs", 1.1042, 3.5964, 0, 0},
+      {"wide", 1.1526, 2.0475, 0, 0},
+      {"large", 0.76714, 1.923, 0, 1.7191},
+      {"square", 0.30285, 1.069, 0.10028, 1.2474},
+      {"small", 0.12377, 1.1979, 0.10451, 1.0341},
+      {"turns", 0.41571, 0.33662, 0.17299, 1.5917},
+      {"square_turns", 0.30451, 0.10816, 0.095819, 2.1997},
+      {"small_turns", 0.11614, 0.37565, 0.1051, 2.0221},
+      {"two", 0.087205, 3.2954, 0.20098, 0},
+      {"four", 0.11834, 0.79778, 0.24299, 3.02}}},
 };

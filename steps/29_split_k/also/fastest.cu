@@ -4,6 +4,8 @@
 // of step 27 in between, step 28's turns where K is short, this step's split where C is small and K
 // long, and few_rows where C has few rows. Each one's time is estimated as in step 27's launcher,
 // as waves × (slices × time per slice + time per tile), and the kernel with the least is launched.
+// Multiprocessors that are idle leave bandwidth and power to the others, so a part of a slice's
+// time counts by how full the waves are.
 //
 // The times are not typed: `python -m lab.chooser` fits them to the records of a GPU and writes
 // them to costs.h. On a GPU that is not recorded, those of the first take their place, and a line
@@ -153,9 +155,11 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
     const Cost& cost = costs.of[&way - WAYS<AB, B_MAJOR>];
     const int at_once = way.at_once();
     if (at_once == 0) return HUGE_VAL;  // no group of multiprocessors has room for such a cluster
-    const int tiles = ceil_div(g.m, way.bm) * ceil_div(g.n, way.bn);
-    const int waves = ceil_div(tiles * way.blocks, at_once);
-    return waves * (ceil_div(slices, way.split) * cost.per_slice + cost.per_tile) + cost.per_launch;
+    const int blocks = ceil_div(g.m, way.bm) * ceil_div(g.n, way.bn) * way.blocks;
+    const int waves = ceil_div(blocks, at_once), own_slices = ceil_div(slices, way.split);
+    const double fill = static_cast<double>(blocks) / at_once;
+    return waves * (own_slices * cost.per_slice + cost.per_tile) +
+           fill * own_slices * cost.shared + cost.per_launch;
   };
   const auto sooner = [&](const auto& x, const auto& y) { return time(x) < time(y); };
   std::min_element(std::begin(WAYS<AB, B_MAJOR>), std::end(WAYS<AB, B_MAJOR>), sooner)
