@@ -120,11 +120,11 @@ def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> 
 def header(costs_of: dict[str, Costs]) -> str:
     """costs.h for these GPUs, by their names."""
     lines = [
-        f"// Written by `python -m lab.chooser --update` from records/<gpu>/{STEP}.jsonl: not to be edited.",
+        f"// Written by `python -m lab.chooser --update` from records/<gpu>/{STEP}.jsonl.",
         "#pragma once",
         "",
-        "/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts by the fill of",
-        "/// the waves alone, and a launch.",
+        "/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts",
+        "/// by the fill of the waves, and a launch.",
         "struct Cost {",
         "  const char* way;",
         "  double per_slice, per_tile, shared, per_launch;",

@@ -133,5 +133,6 @@ TileCost<Launcher> cheapest(const TileCost<Launcher> (&ways)[COUNT], int m, int 
     const int blocks = ceil_div(m, way.bm) * ceil_div(n, way.bn) * way.split;
     return ceil_div(blocks, multiprocessors) * (ceil_div(slices, way.split) * way.per_slice + way.per_tile);
   };
-  return *std::min_element(std::begin(ways), std::end(ways), [&](const auto& x, const auto& y) { return cost(x) < cost(y); });
+  return *std::min_element(std::begin(ways), std::end(ways),
+                           [&](const auto& x, const auto& y) { return cost(x) < cost(y); });
 }

@@ -28,9 +28,9 @@ __device__ __forceinline__ void multiply_slice(float (&acc)[MMAS_M][SUMS], uint6
                                 accumulate || k_step > 0);
 }
 
-/// The old C of a block tile of BM×BN, WM rows of it per consumer, comes through the ring behind the tile's slices: 64×64
-/// boxes, in as many stages as they take, each AT_ONCE boxes of every consumer. Where SPLIT blocks share the tile, each
-/// takes its own boxes.
+/// The old C of a block tile of BM×BN, WM rows of it per consumer, comes through the ring behind the tile's slices:
+/// 64×64 boxes, in as many stages as they take, each AT_ONCE boxes of every consumer. Where SPLIT blocks share the
+/// tile, each takes its own boxes.
 template <int BM, int BN, int WM, int RING_STAGES, int STAGE_BYTES, int SPLIT = 1>
 struct OldC {
   static constexpr int SIDE = 64, BOX_BYTES = SIDE * SIDE * 2, BOX_COLS = BN / SIDE;

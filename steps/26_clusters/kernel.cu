@@ -45,7 +45,7 @@ constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int PIECES = 2, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, in turn, per consumer
-constexpr int AHEAD = 8;    // slices before a tile's last, when L2 is asked for its old C
+constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
 constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
 using Old = OldC<BM, BN, WM, STAGES, STAGE_BYTES>;

@@ -36,8 +36,8 @@
 constexpr int MMA_M = 64, BK = 64;  // rows of one instruction, whose N is BN; of a slice
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
-constexpr int ROW = 64, ROW_BYTES = 128;        // a box's row: elements, bytes
-constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C
+constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
+constexpr int PIECE_BYTES = MMA_M * ROW_BYTES;                    // 64×64 of C
 constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 static_assert(BK == ROW, "a row of A's box is a slice of K");
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
@@ -167,8 +167,8 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const int band_rows = band_height(options.swizzle_stride, T::BAND, T::BM, g.m);
   constexpr int BYTES = T::SMEM_BYTES;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
-  const int grid = min(ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN),
-                       resident_blocks(kernel, THREADS, BYTES));
+  const int grid =
+      min(ceil_div(g.m, T::BM) * ceil_div(g.n, T::BN), resident_blocks(kernel, THREADS, BYTES));
   launch_early(!options.alone, kernel, 1, grid, THREADS, BYTES, stream, a_map, b_map, c_map, g,
                band_rows);
 }
@@ -189,7 +189,6 @@ void launch_by_size(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
   };
   cheapest(tiles, g.m, g.n, ceil_div(g.k, BK)).launch(g, options, stream);
 }
-
 
 template <class T, class AB = __nv_bfloat16, Major B_MAJOR = Major::MN>
 Variant variant(const char* name,

@@ -1,7 +1,7 @@
 // Step 29: blocks that share K.
 //
-// The idea: a small C with a long K has too few tiles, whatever their size. So two or four blocks, a
-// cluster, share one tile: each multiplies its part of K. They meet, and each completes a part of
+// The idea: a small C with a long K has too few tiles, whatever their size. So two or four blocks,
+// a cluster, share one tile: each multiplies its part of K. They meet, and each completes a part of
 // the tile: it adds the sums of that part which the others have left in their shared memory
 // (distributed shared memory), and stores it.
 //
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   constexpr int SPLIT = T::SPLIT, EACH = MMAS_M * BN / ROW;  // pieces of C of a consumer
   using Old = OldC<BM, BN, WM, STAGES, STAGE_BYTES, SPLIT>;
   const int tile_rows = ceil_div(g.m, BM), tile_cols = ceil_div(g.n, BN);
-  const int slices = ceil_div(ceil_div(g.k, BK), SPLIT);  // of this block
+  const int slices = ceil_div(ceil_div(g.k, BK), SPLIT);          // of this block
   const int rank = cluster_rank(), first_k = rank * slices * BK;  // zeros arrive from beyond K
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   // The consumers, then the producer. Taken from lane 0: the compiler then knows it to be one value

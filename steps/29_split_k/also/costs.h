@@ -1,8 +1,8 @@
-// Written by `python -m lab.chooser --update` from records/<gpu>/29_split_k.jsonl: not to be edited.
+// Written by `python -m lab.chooser --update` from records/<gpu>/29_split_k.jsonl.
 #pragma once
 
-/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts by the fill of
-/// the waves alone, and a launch.
+/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts
+/// by the fill of the waves, and a launch.
 struct Cost {
   const char* way;
   double per_slice, per_tile, shared, per_launch;

@@ -58,13 +58,13 @@ namespace split_k {
 
 namespace {
 
-constexpr int BK = 64;           // of a slice, in all of them
-constexpr int CLIPPED_IN = 8;    // columns: the pairs' stores clip no less at the edge of C
+constexpr int BK = 64;         // of a slice, in all of them
+constexpr int CLIPPED_IN = 8;  // columns: the pairs' stores clip no less at the edge of C
 constexpr const char* SIMULATOR = "PTX simulator";  // how it names its GPU
-constexpr int FEW = 16, SOME = 64;  // rows of few_rows' tiles
+constexpr int FEW = 16, SOME = 64;                  // rows of few_rows' tiles
 
-/// A kernel: the name of its costs, its tile, the blocks that compute one, how many of them share K,
-/// and how many run at the same time.
+/// A kernel: the name of its costs, its tile, the blocks that compute one, how many of them share
+/// K, and how many run at the same time.
 template <class AB>
 struct Way {
   const char* name;
@@ -86,7 +86,7 @@ int fours_at_once() {
 
 template <class AB, Major B_MAJOR>
 constexpr Way<AB> WAYS[] = {
-    {"pairs", pairs::BM, pairs::CLUSTER* pairs::BN, pairs::CLUSTER, 1, pairs::launch<AB, B_MAJOR>},
+    {"pairs", pairs::BM, pairs::CLUSTER * pairs::BN, pairs::CLUSTER, 1, pairs::launch<AB, B_MAJOR>},
     {"wide", by_size::Wide::BM, by_size::Wide::BN, 1, 1,
      by_size::launch<AB, B_MAJOR, by_size::Wide>},
     {"large", by_size::Large::BM, by_size::Large::BN, 1, 1,
@@ -117,15 +117,15 @@ const Costs& costs_here() {
   if (costs) return *costs;
   cudaDeviceProp properties;
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-  costs = std::find_if(std::begin(RECORDED), std::end(RECORDED), [&](const Costs& of) {
-    return std::strcmp(of.gpu, properties.name) == 0;
-  });
+  costs = std::find_if(std::begin(RECORDED), std::end(RECORDED),
+                       [&](const Costs& of) { return std::strcmp(of.gpu, properties.name) == 0; });
   if (costs != std::end(RECORDED)) return *costs;
   costs = RECORDED;
   if (std::strcmp(properties.name, SIMULATOR) == 0) return *costs;  // it has no times at all
-  std::fprintf(stderr,
-               "no costs are recorded of %s: step 29 chooses by those of %s (python -m lab.chooser)\n",
-               properties.name, costs->gpu);
+  std::fprintf(
+      stderr,
+      "no costs are recorded of %s: step 29 chooses by those of %s (python -m lab.chooser)\n",
+      properties.name, costs->gpu);
   return *costs;
 }
 
@@ -144,8 +144,8 @@ template <class AB, Major B_MAJOR>
 void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                     cudaStream_t stream) {
   if (g.m <= SOME) {
-    const Problem problem{
-        {g.m, g.n, g.k, g.a, g.lda, g.b, g.ldb, g.c, g.ldc, g.alpha, g.beta}, options.scales};
+    const Problem problem{{g.m, g.n, g.k, g.a, g.lda, g.b, g.ldb, g.c, g.ldc, g.alpha, g.beta},
+                          options.scales};
     return few_rows<AB, B_MAJOR>(g.m).launch(problem, options, stream);
   }
   const Costs& costs = costs_here();
@@ -158,8 +158,8 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
     const int blocks = ceil_div(g.m, way.bm) * ceil_div(g.n, way.bn) * way.blocks;
     const int waves = ceil_div(blocks, at_once), own_slices = ceil_div(slices, way.split);
     const double fill = static_cast<double>(blocks) / at_once;
-    return waves * (own_slices * cost.per_slice + cost.per_tile) +
-           fill * own_slices * cost.shared + cost.per_launch;
+    return waves * (own_slices * cost.per_slice + cost.per_tile) + fill * own_slices * cost.shared +
+           cost.per_launch;
   };
   const auto sooner = [&](const auto& x, const auto& y) { return time(x) < time(y); };
   std::min_element(std::begin(WAYS<AB, B_MAJOR>), std::end(WAYS<AB, B_MAJOR>), sooner)
@@ -189,7 +189,8 @@ std::vector<Variant> ways() {
 
 std::vector<Variant> variants() {
   return {
-      variant<__nv_bfloat16, Major::MN>("bf16").note("for every size the fastest of steps 26 to 29"),
+      variant<__nv_bfloat16, Major::MN>("bf16").note(
+          "for every size the fastest of steps 26 to 29"),
       variant<__nv_bfloat16, Major::K>("bf16_tn"),
       variant<half, Major::MN>("f16"),
       variant<half, Major::K>("f16_tn"),
