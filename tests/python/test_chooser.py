@@ -39,7 +39,7 @@ def test_the_launcher_lists_the_same_ways_in_the_same_order_with_the_same_tiles(
 
 
 def test_costs_that_made_the_times_are_found_again():
-    costs = {way.name: (0.5 + i / 10, 2.0 + i, 1.5) for i, way in enumerate(chooser.WAYS)}
+    costs = {way.name: (0.5 + i / 10, 2.0 + i, 0.25, 1.5) for i, way in enumerate(chooser.WAYS)}
     sizes = [(m, n, k) for m in (1024, 4096, 8192) for n in (1024, 3072) for k in (512, 1024, 8192)]
     times = {size: {"large": chooser.estimate(costs, chooser.WAYS[2], size)} for size in sizes}
     assert chooser.fitted(times)["large"] == pytest.approx(costs["large"])
