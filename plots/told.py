@@ -2,7 +2,8 @@
 
 A key is SUBJECT:QUANTITY, and :N behind it asks for N decimals.
 
-A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³; several sizes
+A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³, or `@16384k512`
+where K is another; several sizes
 (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two subjects with `/` between them are compared. A kind
 in front says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `gpus row.copied.27`,
 `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
@@ -27,7 +28,7 @@ from .style import Missing, number, say
 
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
-_SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*))?$")
+_SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
 _KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large", "memory", "steps")
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
@@ -180,7 +181,9 @@ class _Teller:
             if not rows:
                 raise UnknownFigure(f"no best library call beside {step.name} {variant or ''} at {size}³")
             return 100 * rows[0]["ratio"], 0
-        record = self._timing(kind, step, variant, size)
+        found = _SUBJECT.match(subject)
+        depth = int(found["depth"]) if found and found["depth"] else size
+        record = self._timing(kind, step, variant, size) if depth == size else self._deep(step, variant, size, depth)
         if kind == "cutlass" and quantity == "faster":
             return 100 * record["ratio"] - 100, 0
         return self._of_timing(step, record, quantity)
@@ -206,6 +209,15 @@ class _Teller:
                 raise UnknownFigure(f"no timing of {step.name} {variant or ''} at {size}³")
             raise Missing(f"no timing of {step.name}")
         return found
+
+    def _deep(self, step: Step, variant: str | None, size: int, depth: int) -> Record:
+        """A timing whose K is not its M and N, beside cuBLAS where that was measured."""
+        rows = [r for r in self.records.of_step(self.gpu, step.name) if not r.get("options") and not r.get("beta")]
+        rows = [r for r in rows if (r["m"], r["n"], r["k"]) == (size, size, depth)]
+        rows = [r for r in rows if (r["variant"] == variant if variant else r["default"])]
+        if not rows:
+            raise UnknownFigure(f"no timing of {step.name} {variant or ''} at {size}×{size}×{depth}")
+        return min(rows, key=lambda r: r.get("baseline") != "cublas")
 
     def _of_timing(self, step: Step, record: Record, quantity: str) -> Value:
         speed, size = record["tflops"], record["m"]
