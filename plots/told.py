@@ -6,7 +6,7 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 where K is another; several sizes
 (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two subjects with `/` between them are compared. A kind
 in front says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `gpus row.copied.27`,
-`loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
+`launch 20.only_xor`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
 ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers without
 the sign, which the page's language writes.
 
@@ -29,7 +29,7 @@ from .style import Missing, number, say
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
-_KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large", "memory", "steps")
+_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "steps")
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -140,6 +140,7 @@ class _Teller:
         of_kind: dict[str, Callable[[str, str], Value]] = {
             "alone": self._alone,
             "l2": self._l2,
+            "launch": self._launch,
             "gpus": self._several,
             "loop": self._loop,
             "latency": self._latency,
@@ -316,6 +317,25 @@ class _Teller:
             "dram": (counts[metrics.DRAM_READ] / 1e9, 2),
         }
         return _named(values, quantity, "what crosses from L2")
+
+    def _launch(self, subject: str, quantity: str) -> Value:
+        """One launch under ncu: GB that the SMs received and that crossed from L2, million requests to L2, thousand cycles."""
+        step, variant, size = self.step_of(subject)
+        default = self.records.default_at(self.gpu, step.name, size)
+        name = variant or (default["variant"] if default else "")
+        rows = [r for r in self.records.profiles.get(self.gpu, []) if (r["step"], r["variant"]) == (step.name, name)]
+        counts = {r["metric"]: r["value"] for r in rows if r["m"] == r["n"] == r["k"] == size}
+        if metrics.CYCLES not in counts:
+            raise UnknownFigure(f"no launch of {step.name} {variant or ''} at {size}³ was counted")
+        values: dict[str, Value] = {
+            "received": (counts[metrics.RECEIVED_SECTORS] * metrics.SECTOR_BYTES / 1e9, 2),
+            "crossed": (counts[metrics.COALESCER_SECTORS] * metrics.SECTOR_BYTES / 1e9, 2),
+            "requests": (counts[metrics.L2_REQUESTS] / 1e6, 1),
+            "dram": (counts[metrics.DRAM_READ] / 1e9, 2),
+            "cycles": (counts[metrics.CYCLES] / 1e3, 0),
+            "pipe": (counts[metrics.TENSOR_PIPE], 0),
+        }
+        return _named(values, quantity, "one launch")
 
     def _several(self, subject: str, quantity: str) -> Value:
         """One product on two GPUs: `row.copied.27`, the first record of it; `row.copied.27.8` in eight chunks. `serial`:

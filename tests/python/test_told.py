@@ -33,6 +33,7 @@ def test_a_figure_is_that_of_its_record():
     assert told_of("03:gain") == f"{record('03_smem_tiling')['tflops'] / record('02_coalesced')['tflops']:.2f}"
     speeds = [record("03_smem_tiling", size)["tflops"] for size in (4096, 8192)]
     assert told_of("03@4096,8192:max-tflops") == f"{max(speeds):.2f}"
+    assert told_of("launch 20.none:received") == "1.61" and told_of("launch 20.every:received") == "1.07"
     deep = next(r for r in RECORDS.of_step("h200", "20_mma_warp_swizzle") if (r["m"], r["k"]) == (16384, 512))
     assert told_of("20@16384k512:tflops") == f"{deep['tflops']:.0f}"
     assert told_of("03:bound") == "10.3" and told_of("03:fma.shared_load_wavefronts") == "2.00"
