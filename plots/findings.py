@@ -50,8 +50,10 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
         return say(language, f"{step.short}: its types and layouts", f"{step.short} 的各种类型与布局")
     best = max(alike, key=lambda r: r["tflops"])
     if best is default:
-        return say(language, f"{step.short}: none of the default's types and layout is faster",
-                   f"{step.short}：同类型、同布局中，默认变体最快")  # fmt: skip
+        worst = min(alike, key=lambda r: r["tflops"])
+        times = f"×{default['tflops'] / worst['tflops']:.2f}"
+        return say(language, f"{step.short}: the default is the fastest, {times} beside {worst['variant']}",
+                   f"{step.short}：默认变体最快，是 {worst['variant']} 的 {times}")  # fmt: skip
     if not panels.apart(best, default):
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
@@ -83,12 +85,12 @@ def instructions(name: str, totals: Sequence[tuple[Step, float]], per: str, lang
 
 
 def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
-    """Which piece of work the kernel gains most without."""
+    """Which piece of work costs the kernel most of its time, because nothing hides it."""
     what, gain = max(gains, key=lambda one: one[1])
-    gap = " " if what[0].isascii() else ""
-    return say(
-        language, f"{step.short}: ×{gain:.2f} without {what}", f"{step.short}：省去{gap}{what}，速度 ×{gain:.2f}"
-    )
+    gap = " " if what[-1].isascii() else ""
+    cost = f"{1 - 1 / gain:.0%}".replace("%", say(language, " %", "%"))
+    return say(language, f"{step.short}: without {what} it takes {cost} less time",
+               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，时间少 {cost}")  # fmt: skip
 
 
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:

@@ -2,13 +2,13 @@
 
 A key is SUBJECT:QUANTITY, and :N behind it asks for N decimals.
 
-A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³, or `@16384k512`
-where K is another; several sizes
-(`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two subjects with `/` between them are compared. A kind
-in front says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `gpus row.copied.27`,
-`launch 20.only_xor`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
-ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers without
-the sign, which the page's language writes.
+A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³, or
+`@16384k512` where K is another; several sizes (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two
+subjects with `/` between them are compared. A kind in front says that other records are meant: `cutlass 27@8192`,
+`alone 26`, `l2 26@8192`, `launch 20.only_xor`, `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`,
+`memory 14@8192`, `without 16.no_copies`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
+without the sign, which the page's language writes.
 
 A GPU in front of all that, `h100 27@8192:tflops`, asks for its record beside the library that its table has; two of them,
 `h100/h200 27@8192:tflops`, for the quotient. `min-`, `max-` and what two GPUs tell of many pairs take several steps, too:
@@ -22,14 +22,14 @@ from collections.abc import Callable
 
 from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, metrics
 
-from . import bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
+from . import bottleneck_charts, bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
 from .course import Course, Step
 from .style import Missing, number, say
 
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
-_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "steps")
+_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "steps")
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -145,6 +145,7 @@ class _Teller:
             "loop": self._loop,
             "latency": self._latency,
             "memory": self._memory,
+            "without": self._without,
             "large": self._large,
         }
         return of_kind[kind](subject, quantity)
@@ -400,6 +401,21 @@ class _Teller:
         if found := re.fullmatch(r"(gb|tbs)-of-([\d.]+)", quantity):
             return 100 * read[found[1]] / float(found[2]), 0
         return _named({"gb": (read["gb"], 1), "tbs": (read["tbs"], 1)}, quantity, "memory, gb-of-N, tbs-of-N")
+
+    def _without(self, subject: str, quantity: str) -> Value:
+        """A kernel that leaves work out beside the full one: `time` it takes and `saved`, in percent of the full one's."""
+        step, variant, size = self.step_of(subject)
+        rows = bottleneck_charts.left_out(self.records, self.gpu, step.name)
+        found = next((r for r in rows.get(size, []) if r.record["variant"] == variant), None)
+        if found is None:
+            if rows:
+                raise UnknownFigure(f"{step.name} has no '{variant}' at {size}³ that leaves work out")
+            raise Missing(f"no kernel of {step.name} that leaves work out was timed")
+        values: dict[str, Value] = {
+            "gain": (found.gain, 2), "time": (100 / found.gain, 0), "saved": (100 - 100 / found.gain, 0),
+            "tflops": (found.record["tflops"], None), "full": (found.full["tflops"], None),
+        }  # fmt: skip
+        return _named(values, quantity, "a kernel that leaves work out")
 
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""

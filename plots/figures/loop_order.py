@@ -71,7 +71,10 @@ def order(language: str) -> Canvas:
         canvas.line(layout.MARGIN + wide, y + 60, layout.RIGHT, y + 54, MUTED, 1)
         y += 62 + 22 + 16
         products = kinds.count("tensor")
-        words = f"above the head of the slice, below all of it: {products} products", f"上：开头；下：整片，{products} 条乘法"
+        words = (
+            f"above the head of the slice, below all of it: {products} products",
+            f"上：开头；下：整片，{products} 条乘法",
+        )
         canvas.text(layout.MARGIN, y, say(language, *words), 13, MUTED)
         y += 14
     texts = (
