@@ -414,6 +414,7 @@ class _Teller:
         values: dict[str, Value] = {
             "gain": (found.gain, 2), "time": (100 / found.gain, 0), "saved": (100 - 100 / found.gain, 0),
             "tflops": (found.record["tflops"], None), "full": (found.full["tflops"], None),
+            "in-turn": (found.record["ratio"] / found.full["ratio"], 2),
         }  # fmt: skip
         return _named(values, quantity, "a kernel that leaves work out")
 
