@@ -115,13 +115,12 @@ TileChoice<Launcher> best_choice(const TileChoice<Launcher> (&choices)[COUNT], i
 }
 
 /// One way to cut C: into tiles of bm × bn, and what a tile costs: so much time per slice of K and so much once, in any
-/// unit. `split` blocks share a tile, so that it has as many slices for each of them as K divided by `split` has.
+/// unit.
 template <class Launcher>
 struct TileCost {
   int bm, bn;
   double per_slice, per_tile;
   Launcher launch;
-  int split = 1;
 };
 
 /// The way for which a C of m × n with so many slices takes the shortest time: waves × what a tile costs. The first of
@@ -130,9 +129,9 @@ template <class Launcher, int COUNT>
 TileCost<Launcher> cheapest(const TileCost<Launcher> (&ways)[COUNT], int m, int n, int slices) {
   const int multiprocessors = multiprocessors_here();
   const auto cost = [&](const TileCost<Launcher>& way) {
-    const int blocks = ceil_div(m, way.bm) * ceil_div(n, way.bn) * way.split;
-    return ceil_div(blocks, multiprocessors) * (ceil_div(slices, way.split) * way.per_slice + way.per_tile);
+    const int waves = ceil_div(ceil_div(m, way.bm) * ceil_div(n, way.bn), multiprocessors);
+    return waves * (slices * way.per_slice + way.per_tile);
   };
-  return *std::min_element(std::begin(ways), std::end(ways),
-                           [&](const auto& x, const auto& y) { return cost(x) < cost(y); });
+  const auto cheaper = [&](const auto& x, const auto& y) { return cost(x) < cost(y); };
+  return *std::min_element(std::begin(ways), std::end(ways), cheaper);
 }
