@@ -42,7 +42,10 @@ def test_a_variant_of_other_types_is_not_compared():
 def test_the_number_of_stages_matters_only_beyond_the_spread():
     grid = {(2, 512): timed(100), (3, 512): timed(101), (3, 1024): timed(100)}
     assert "matter less than the spread" in findings.stages(STEP, {"w": grid}, "en")
-    assert "3 stages are the fastest, by 20 %" in findings.stages(STEP, {"w": grid | {(3, 2048): timed(120)}}, "en")
+    faster = grid | {(3, 2048): timed(120)}
+    assert "more than 2 stages make w 20 % faster" in findings.stages(STEP, {"w": faster}, "en")
+    both = findings.stages(STEP, {"v": grid, "w": faster}, "en")
+    assert both.endswith("w 20 % faster, the other tiles at most 1 %")
 
 
 def test_strides_are_compared_at_the_largest_size_without_the_steps_own():
