@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/ptx/link.h"
 #include "core/ptx/parse.h"
 #include "core/warp/decode.h"
-#include "session/fatbin.h"
 
 namespace sim {
 namespace {
@@ -45,19 +45,44 @@ void refuse_old_names() {
 
 // --- modules ---
 
-ptx::Module Module::syntax(const std::string& kernel) {
-  ptx::Module parsed;
-  for (const std::string_view text :
-       find_ptx(fat_binary_, static_cast<uint32_t>(Simulator::instance().device.capability))) {
-    parsed = ptx::parse(text, kernel);
-    check_version(parsed);
-    define(parsed);
-    const bool has_it = std::any_of(parsed.kernels.begin(), parsed.kernels.end(),
-                                    [&](const ptx::Function& each) { return each.name == kernel; });
-    if (has_it) break;
+const std::vector<PtxTexts>& Module::parts() {
+  if (!parts_.empty()) return parts_;
+  const auto capability = static_cast<uint32_t>(Simulator::instance().device.capability);
+  std::vector<PtxTexts> parts;
+  std::string why;
+  for (const void* const fat_binary : fat_binaries_) {
+    try {
+      parts.push_back(find_ptx(fat_binary, capability));
+    } catch (const Refused& refused) {
+      if (why.empty()) why = refused.what();
+    }
   }
+  if (parts.empty() && !fat_binaries_.empty()) throw Refused(why);  // what another part lacks is refused where it is called
+  if (fat_binaries_.empty()) parts.emplace_back().texts.push_back(text_);
+  return parts_ = std::move(parts);
+}
+
+ptx::Module Module::syntax(const std::string& kernel) {
+  const auto has_it = [&](const ptx::Module& parsed) {
+    return std::any_of(parsed.kernels.begin(), parsed.kernels.end(),
+                       [&](const ptx::Function& each) { return each.name == kernel; });
+  };
+  std::vector<ptx::Module> linked;
+  for (const PtxTexts& part : parts()) {
+    ptx::Module parsed;
+    for (const std::string_view text : part.texts) {
+      parsed = ptx::parse(text, kernel);
+      check_version(parsed);
+      if (parts_.size() == 1) define(parsed);
+      if (parts_.size() > 1 || has_it(parsed)) break;  // of a part the newest: all parts are of one compilation
+    }
+    if (parts_.size() == 1) return defined_ = true, parsed;
+    linked.push_back(std::move(parsed));
+  }
+  ptx::Module whole = ptx::link(std::move(linked));
+  define(whole);
   defined_ = true;
-  return parsed;
+  return whole;
 }
 
 void Module::check_version(const ptx::Module& parsed) {
@@ -69,6 +94,7 @@ void Module::check_version(const ptx::Module& parsed) {
 }
 
 void Module::define(const ptx::Module& parsed) {
+  kernel_names_.insert(parsed.kernel_names.begin(), parsed.kernel_names.end());
   std::vector<const ptx::Variable*> made;
   for (const ptx::Variable& variable : parsed.variables) {
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
@@ -114,6 +140,8 @@ const Program* Kernel::decoded() {
     const ptx::Module syntax = module->syntax(name);
     const auto found = std::find_if(syntax.kernels.begin(), syntax.kernels.end(),
                                     [&](const ptx::Function& each) { return each.name == name; });
+    const size_t digits = syntax.target.find_first_of("0123456789");
+    if (digits != std::string::npos) ptx_architecture = std::atoi(syntax.target.c_str() + digits);
     if (found == syntax.kernels.end()) throw Refused("kernel " + readable(name) + " is not in the PTX of this binary");
     program = std::make_unique<Program>(decode(syntax, *found, [&](const std::string& variable) {
       const Module::Variable* const known = module->variable(variable);
@@ -147,7 +175,9 @@ Simulator::Simulator() {
   options.max_instructions = setting("PTXSIM_MAX_INSTRUCTIONS", options.max_instructions);
   options.max_seconds = static_cast<double>(setting("PTXSIM_MAX_SECONDS", 600));
   options.seed = setting("PTXSIM_SEED", 0, 0);
+  most_mistakes = setting("PTXSIM_REPORTS", most_mistakes, 0);
   options.watch = setting("PTXSIM_WATCH", 1, 0) != 0;
+  device.memory_bytes = setting("PTXSIM_MEMORY", device.memory_bytes >> 20) << 20;
   multiprocessors = static_cast<int>(
       std::min<uint64_t>(setting("PTXSIM_MULTIPROCESSORS", static_cast<uint64_t>(device.multiprocessors)), 1024));
   options.threads = static_cast<unsigned>(
@@ -185,9 +215,9 @@ void Simulator::write_trace() {
     std::fprintf(stderr, "simulator: no trace was written to %s: %s\n", trace_file_.c_str(), why.c_str());
 }
 
-Module* Simulator::add_module(const void* fat_binary) {
+Module* Simulator::add_module(std::unique_ptr<Module> module) {
   const std::scoped_lock lock(mutex_);
-  return modules_.emplace_back(std::make_unique<Module>(fat_binary)).get();
+  return modules_.emplace_back(std::move(module)).get();
 }
 
 void Simulator::remove_module(Module* module) {
@@ -224,9 +254,27 @@ const Module::Variable* Simulator::variable(const void* host_variable) {
   return found == variables_.end() ? nullptr : found->second.first->variable(found->second.second);
 }
 
-LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
-                               std::optional<Dim3> asked_cluster) {
+Kernel* Simulator::kernel(Module* module, const std::string& name) {
   const std::scoped_lock lock(mutex_);
+  if (!module->has_kernel(name)) return nullptr;
+  Kernel& kernel = named_kernels_[{module, name}];
+  kernel.module = module;
+  kernel.name = name;
+  return &kernel;
+}
+
+uint64_t Simulator::resident_blocks(Kernel& kernel, uint64_t threads, uint64_t dynamic_shared_bytes) const {
+  const Program* const program = kernel.decoded();
+  if (!program || threads == 0) return 0;
+  const uint64_t shared = program->static_shared_bytes + dynamic_shared_bytes + Device::reserved_shared_bytes;
+  const uint64_t by_threads = device.threads_per_multiprocessor / (warp_size * ((threads + warp_size - 1) / warp_size));
+  return std::min<uint64_t>(
+      {by_threads, device.shared_bytes_per_multiprocessor / shared, device.blocks_per_multiprocessor});
+}
+
+LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
+  const std::scoped_lock lock(mutex_);
+  const auto& [grid, block, arguments, dynamic_shared_bytes, asked_cluster, cooperative] = request;
   const Program* const program = kernel.decoded();
   if (!program) return LaunchResult::not_runnable;
 
@@ -256,6 +304,15 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
   if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block))
     return LaunchResult::too_much_shared_memory;
 
+  const uint64_t resident = resident_blocks(kernel, block.count(), dynamic_shared_bytes) * static_cast<uint64_t>(multiprocessors);
+  if (cooperative && grid.count() > resident) {
+    reports.add(Finding::bad_launch, kernel.name, "cooperative", "", [&] {
+      return "a cooperative launch of " + std::to_string(grid.count()) + " blocks, of which " +
+             std::to_string(resident) + " are resident at once: cudaOccupancyMaxActiveBlocksPerMultiprocessor says how many";
+    });
+    return LaunchResult::too_many_blocks;
+  }
+
   std::vector<std::byte> parameters(program->parameter_bytes);
   for (size_t i = 0; i < program->parameters.size(); ++i) {
     const auto [offset, bytes] = program->parameters[i];
@@ -271,11 +328,24 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
                 .options = options,
                 .cluster = cluster,
                 .is_explicit_cluster = required || asked_cluster.has_value(),
-                .multiprocessors = static_cast<uint32_t>(multiprocessors)};
+                .multiprocessors = static_cast<uint32_t>(multiprocessors),
+                .cooperative = cooperative};
+  // What cooperative_groups finds by two special registers: its length, and the barrier of the grid.
+  std::array<uint32_t, 4> workspace{sizeof workspace};
+  launch.grid_workspace = cooperative ? reinterpret_cast<uint64_t>(workspace.data()) : 0;
+  if (cooperative) allocations.add(launch.grid_workspace, sizeof workspace, "grid workspace");
   const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(*program) : nullptr;
   launch.trace = trace.get();
+  if (program->reads_clock) {
+    reports.add(Finding::clock, kernel.name, SourceLines{"clock", "", "", ""}, [] {
+      return std::string("reads a clock, which counts the warp's instructions here: it only grows, and is no time");
+    }, true);
+  }
   const auto begun = std::chrono::steady_clock::now();
+  under_way_ = &launch;
   Tallies tallies = run(launch);
+  under_way_ = nullptr;
+  if (cooperative) allocations.remove(launch.grid_workspace);
   if (trace) traces_->add(launch, *trace);
   LaunchTotals& totals = totals_[&kernel];
   ++totals.launches;
@@ -298,16 +368,13 @@ void Simulator::reset() {
   const std::scoped_lock lock(mutex_);
   totals_.clear();
   reports.clear();
-  reports_given = 0;
+  reports_given = told_ = 0;
 }
 
-std::string Simulator::report_text() const {
-  std::string text;
-  for (const Report& report : reports.all()) {
-    text += "simulator: " + std::string(name(report.kind)) + " in " + readable(report.kernel) + ": " + report.message +
-            "\n";
-  }
-  return text;
+bool Simulator::interrupt() {
+  Launch* const launch = under_way_;
+  if (launch) launch->given_up = true;
+  return launch != nullptr;
 }
 
 }  // namespace sim

@@ -1,11 +1,13 @@
 /// The state behind the runtime's functions: modules, memory, what was counted and found.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "core/machine/launch.h"
 #include "core/ptx/syntax.h"
 #include "session/device.h"
+#include "session/fatbin.h"
 #include "session/traces.h"
 
 namespace sim {
@@ -21,7 +24,10 @@ namespace sim {
 /// A fat binary that the program registered. Its PTX is parsed when first needed, kernel by kernel.
 class Module {
  public:
-  explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}
+  /// Several fat binaries are the parts of a program that was compiled apart (nvcc -rdc=true).
+  explicit Module(std::vector<const void*> fat_binaries) : fat_binaries_(std::move(fat_binaries)) {}
+  /// PTX as it is.
+  explicit Module(std::string text) : text_(std::move(text)) {}
   ~Module();
 
   /// The module's variables and one kernel of it, from the newest architecture's text that has this kernel.
@@ -32,14 +38,22 @@ class Module {
     size_t bytes = 0;
   };
   const Variable* variable(const std::string& name);
+  /// Whether a kernel of this name is in its texts, once they have been parsed.
+  bool has_kernel(const std::string& name) const { return kernel_names_.contains(name); }
 
  private:
   static void check_version(const ptx::Module& parsed);
   void define(const ptx::Module& parsed);
 
-  const void* fat_binary_;
+  /// The texts of each part.
+  const std::vector<PtxTexts>& parts();
+
+  std::vector<const void*> fat_binaries_;
+  std::string text_;
+  std::vector<PtxTexts> parts_;
   bool defined_ = false;  ///< the variables, from the first time that a text is parsed
   std::map<std::string, Variable> variables_;
+  std::set<std::string> kernel_names_;
   std::vector<std::vector<std::byte>> storage_;
 };
 
@@ -49,6 +63,7 @@ struct Kernel {
   std::string name;
   std::unique_ptr<Program> program;
   std::string refusal;                ///< why it cannot be run, once that is known
+  int ptx_architecture = 0;           ///< 90 where its text is for sm_90
   bool non_portable_cluster = false;  ///< set by cudaFuncSetAttribute: more than 8 blocks are allowed
   uint32_t dynamic_shared_limit = 0;  ///< set by cudaFuncSetAttribute; 0: what is left of the default
 
@@ -70,6 +85,7 @@ enum class LaunchResult {
   bad_configuration,
   bad_cluster,
   too_much_shared_memory,
+  too_many_blocks,
   not_runnable,
   failed,
   assertion_failed
@@ -79,22 +95,38 @@ class Simulator {
  public:
   static Simulator& instance();
 
-  Module* add_module(const void* fat_binary);
+  Module* add_module(std::unique_ptr<Module> module);
   void remove_module(Module* module);
   void add_kernel(Module* module, const void* host_function, std::string name);
   void add_variable(Module* module, const void* host_variable, std::string name);
   Kernel* kernel(const void* host_function);
   const Module::Variable* variable(const void* host_variable);
 
-  /// `cluster`: where the launch asks for one.
-  LaunchResult launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
-                      std::optional<Dim3> cluster = std::nullopt);
+  /// A kernel of a module by its name in PTX; null where there is none.
+  Kernel* kernel(Module* module, const std::string& name);
+
+  struct Request {
+    Dim3 grid, block;
+    void** arguments;
+    size_t dynamic_shared_bytes = 0;
+    std::optional<Dim3> cluster = {};  ///< where the launch asks for one
+    bool cooperative = false;          ///< all blocks are alive at once
+  };
+  LaunchResult launch(Kernel& kernel, const Request& request);
+  /// Blocks of so many threads that fit on a multiprocessor, by threads and shared memory.
+  uint64_t resident_blocks(Kernel& kernel, uint64_t threads, uint64_t dynamic_shared_bytes) const;
 
   void reset();
-  /// The JSON of gemmSimReport.
-  std::string summary();
-  /// The reports as text, for a process that nobody asked.
-  std::string report_text() const;
+  /// The JSON of gemmSimReport; `asked`: its reports need not be printed any more.
+  std::string summary(bool asked = true);
+  /// What was found since the last call, a line for each mistake, for a process that nobody asks.
+  std::string new_mistakes();
+  /// All that was found, a line for each mistake; empty where there is nothing.
+  std::string all_mistakes() const;
+  /// What was counted, as a table for each kernel.
+  std::string counts_table();
+  /// The launch that is under way ends soon; false where there is none.
+  bool interrupt();
 
   /// Traces the first launch of each kernel from now on, or none; what was traced before is forgotten.
   void trace(bool on);
@@ -109,6 +141,8 @@ class Simulator {
   Device device;             ///< that PTXSIM_DEVICE names, an H200 where it names none
   int multiprocessors = 0;   ///< that programs are told of; blocks run side by side as they may
   size_t reports_given = 0;  ///< reports that gemmSimReport has handed out
+  bool asked = false;        ///< the program takes care of the reports itself
+  size_t most_mistakes = 10;  ///< that are printed
 
  private:
   Simulator();
@@ -116,10 +150,13 @@ class Simulator {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Module>> modules_;
   std::unordered_map<const void*, Kernel> kernels_;
+  std::map<std::pair<const Module*, std::string>, Kernel> named_kernels_;
   std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
   std::map<const Kernel*, LaunchTotals> totals_;
   std::unique_ptr<Traces> traces_;
   std::string trace_file_;  ///< that the environment names
+  size_t told_ = 0, told_mistakes_ = 0;
+  std::atomic<Launch*> under_way_ = nullptr;
 };
 
 /// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.

@@ -30,6 +30,22 @@ std::string readable(const std::string& mangled) {
   return text;
 }
 
+std::string shortened(const std::string& name) {
+  constexpr size_t most = 100;
+  // From the deepest arguments on, until the rest is short enough.
+  for (int deepest = 8; name.size() > most && deepest >= 1; --deepest) {
+    std::string shorter;
+    int depth = 0;
+    for (const char letter : name) {
+      if (letter == '>' && depth > 0) --depth;
+      if (depth < deepest) shorter += letter;
+      if (letter == '<' && ++depth == deepest) shorter += "\u2026";
+    }
+    if (shorter.size() <= most || deepest == 1) return shorter.size() <= most ? shorter : shorter.substr(0, most) + "\u2026";
+  }
+  return name;
+}
+
 std::string hexadecimal(uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));

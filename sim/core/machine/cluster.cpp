@@ -191,9 +191,39 @@ void Cluster::report_deadlock() {
 }
 
 void Cluster::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
-  if (!reported_.insert({kind, here, there}).second) return;
-  const Block& any = *blocks_.front();
-  launch.reports.add(kind, launch.program.name, any.where(here), there == nowhere ? "" : any.where(there), message);
+  add_report(kind, here, there, message, false);
+}
+
+void Cluster::warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
+  add_report(kind, here, there, message, true);
+}
+
+void Cluster::add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+                         bool warning) {
+  if (const auto [known, fresh] = reported_.try_emplace({kind, here, there}, 0u); !fresh) {
+    ++known->second;
+    return;
+  }
+  launch.reports.add(kind, launch.program.name, places(here, there), message, warning);
+}
+
+SourceLines Cluster::places(uint32_t here, uint32_t there) const {
+  const Program& program = launch.program;
+  const auto where = [&](uint32_t site, bool own) {
+    if (site == nowhere) return std::string();
+    ptx::Location location = program.sites[site].location;
+    if (own && location.caller_line != 0) location = {location.caller_file, location.caller_line};
+    return program.where(location);
+  };
+  return {where(here, false), where(there, false), where(here, true), where(there, true)};
+}
+
+void Cluster::count_reports() {
+  for (auto& [key, times] : reported_) {
+    const auto& [kind, here, there] = key;
+    if (times != 0) launch.reports.add(kind, launch.program.name, places(here, there), nullptr, false, times);
+    times = 0;
+  }
 }
 
 std::string Cluster::agent_name(uint32_t agent) const {

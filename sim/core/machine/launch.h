@@ -39,6 +39,8 @@ struct Launch {
   Dim3 cluster{};  ///< blocks of one
   bool is_explicit_cluster = false;
   uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
+  bool cooperative = false;        ///< no block waits for the end of another to begin
+  uint64_t grid_workspace = 0;     ///< an address, of a cooperative launch
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_cluster = 0;

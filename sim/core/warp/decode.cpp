@@ -165,7 +165,12 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
   written_ = &instruction;
   made_ = Instruction{};
   program_.first_use.push_back(static_cast<uint32_t>(program_.register_uses.size()));
-  const std::vector<const Form*> forms = Table::instance().find(instruction.opcode);
+  const bool clock = instruction.opcode.starts_with("mov.") && instruction.operands.size() == 2 &&
+                     instruction.operands[1].kind == Operand::Kind::special &&
+                     (instruction.operands[1].text.starts_with("%clock") ||
+                      instruction.operands[1].text.starts_with("%globaltimer"));
+  program_.reads_clock |= clock;
+  const std::vector<const Form*> forms = Table::instance().find(clock ? "ptxsim.clock" : instruction.opcode);
   if (forms.empty()) refuse("the simulator does not know this instruction");
   const auto fitting =
       std::find_if(forms.begin(), forms.end(), [&](const Form* each) { return each->build || fits(*each); });
