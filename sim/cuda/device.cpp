@@ -84,7 +84,10 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize(void) { return sim::returned(sim::device_state()); }
-cudaError_t cudaDeviceReset(void) { return cudaSuccess; }
+cudaError_t cudaDeviceReset(void) {
+  sim::device_failed(cudaSuccess);  // memory and modules stay
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
   *value = 0;

@@ -7,16 +7,19 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/asynchronous/tensor_map.h"
 #include "cuda/ending.h"
 #include "cuda/errors.h"
 #include "cuda/launches.h"
+#include "session/gemm_sim.h"
 
 namespace {
 
@@ -50,9 +53,13 @@ CUresult make_context(CUcontext* made) {
   return CUDA_SUCCESS;
 }
 
-/// The driver gives a code only; the reason goes to the standard error stream, once.
+thread_local std::string why_refused;
+std::atomic<bool> is_asked_why = false;
+
+/// The driver gives a code only; the reason goes to the standard error stream, once, unless the program asks for it.
 CUresult refused(CUresult code, const std::string& why) {
-  sim::say_once(why);
+  why_refused = why;
+  if (!is_asked_why) sim::say_once(why);
   return code;
 }
 
@@ -67,25 +74,27 @@ CUresult load(CUmodule* loaded, const void* image, const char* function) {
   uint32_t first = 0;
   std::memcpy(&first, image, 1);
   if (first != 0 && static_cast<const char*>(image)[1] != 0) std::memcpy(&first, image, sizeof first);
-  std::unique_ptr<sim::Module> made;
+  Simulator& simulator = Simulator::instance();
+  sim::Module* made = nullptr;
   if (first == wrapper) {
     const void* data;
     std::memcpy(&data, static_cast<const std::byte*>(image) + 8, sizeof data);
-    made = std::make_unique<sim::Module>(std::vector{data});
+    made = simulator.add_module(data);
   } else if (first == fat_binary) {
-    made = std::make_unique<sim::Module>(std::vector{image});
+    made = simulator.add_module(image);
   } else if (std::memcmp(image, "\177ELF", 4) == 0) {
     return refused(CUDA_ERROR_NO_BINARY_FOR_GPU,
                    std::string(function) + ": this is machine code (a cubin); the simulator runs PTX (nvcc -ptx)");
   } else {
-    made = std::make_unique<sim::Module>(std::string(static_cast<const char*>(image)));
+    made = simulator.add_module(std::string(static_cast<const char*>(image)));
   }
   try {
     made->syntax("");
   } catch (const sim::Refused& why) {
+    simulator.remove_module(made);
     return refused(CUDA_ERROR_INVALID_PTX, std::string(function) + ": " + why.what());
   }
-  *loaded = reinterpret_cast<CUmodule>(Simulator::instance().add_module(std::move(made)));
+  *loaded = reinterpret_cast<CUmodule>(made);
   return CUDA_SUCCESS;
 }
 
@@ -180,6 +189,13 @@ cudaError_t entry_point(const char* symbol, void** to, unsigned version, cudaDri
 }  // namespace
 
 extern "C" {
+
+const char* gemmSimWhy(void) {
+  static thread_local std::string given;
+  is_asked_why = true;
+  given = std::exchange(why_refused, "");
+  return given.empty() ? nullptr : given.c_str();
+}
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
@@ -374,6 +390,14 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 }
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel function, CUdevice) {
   return cuFuncSetAttribute(reinterpret_cast<CUfunction>(function), attribute, value);
+}
+CUresult cuFuncGetParamInfo(CUfunction function, size_t number, size_t* offset, size_t* bytes) {
+  const sim::Program* const program = function ? kernel(function)->decoded() : nullptr;
+  if (!program) return refused(CUDA_ERROR_NO_BINARY_FOR_GPU, function ? kernel(function)->refusal : "no function");
+  if (number >= program->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  if (offset) *offset = program->parameters[number].first;
+  if (bytes) *bytes = program->parameters[number].second;
+  return CUDA_SUCCESS;
 }
 CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) { return CUDA_SUCCESS; }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads, size_t shared) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "cuda/process.h"
 #include "session/simulator.h"
 
 namespace sim {
@@ -16,18 +17,10 @@ namespace {
 constexpr int code_of_errors = 1, code_of_interrupt = 130;
 std::atomic<bool> interrupted = false;
 
-void write_for(const char* variable, const std::string& text) {
-  const char* const file = std::getenv(variable);
-  if (!file || !*file) return;
-  const std::string why = write_whole(file, text);
-  if (!why.empty()) std::fprintf(stderr, "simulator: nothing was written to %s: %s\n", file, why.c_str());
-}
-
 /// Writes what was asked for, and whatever nobody has asked for. Whether there are errors that nobody has seen.
 bool tell_all() {
   Simulator& simulator = Simulator::instance();
-  simulator.write_trace();
-  write_for("PTXSIM_JSON", simulator.summary(false) + "\n");
+  write_what_was_asked_for();
   std::fflush(nullptr);
   if (const char* const counts = std::getenv("PTXSIM_COUNTS"); counts && *counts == '1')
     std::fputs(simulator.counts_table().c_str(), stderr);

@@ -1,7 +1,6 @@
 /// How nvcc's host code tells the runtime of its kernels, and launches them.
 #include <cuda_runtime_api.h>
 
-#include <memory>
 #include <vector>
 
 #include "cuda/ending.h"
@@ -122,7 +121,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
   }
   if (fat_binaries.empty()) fat_binaries.push_back(given.data);
   return reinterpret_cast<void**>(
-      Simulator::instance().add_module(std::make_unique<sim::Module>(std::move(fat_binaries))));
+      Simulator::instance().add_module(fat_binaries));
 }
 
 void __cudaRegisterFatBinaryEnd(void**) {}

@@ -1,6 +1,8 @@
 #include "session/fatbin.h"
 
+#ifndef __EMSCRIPTEN__
 #include <dlfcn.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -61,6 +63,10 @@ std::string unpacked(const std::byte* entry_at, const Entry& entry) {
     std::memcpy(&bytes, entry_at + unpacked_bytes_at, sizeof bytes);
   if (bytes == 0 || bytes > most_unpacked_bytes || entry.compressed_bytes > entry.payload_bytes)
     throw Refused("a damaged fat binary: a compressed text without its length");
+#ifdef __EMSCRIPTEN__
+  (void)entry_at;
+  throw Refused("the PTX in this binary is compressed, which the simulator in a page cannot unpack");
+#else
   const bool zstd = entry.flags & flag_zstd;
   const char* const library = zstd ? "libzstd.so.1" : "liblz4.so.1";
   const char* const name = zstd ? "ZSTD_decompress" : "LZ4_decompress_safe";
@@ -79,6 +85,7 @@ std::string unpacked(const std::byte* entry_at, const Entry& entry) {
                  packed, text.data(), static_cast<int>(entry.compressed_bytes), static_cast<int>(bytes)));
   if (made != bytes) throw Refused("a damaged fat binary: its compressed text cannot be unpacked");
   return text;
+#endif
 }
 
 template <class T>

@@ -56,8 +56,8 @@ std::string Simulator::new_mistakes() {
   told_ = all.size();
   std::string text;
   for (const Mistake& mistake : gathered(std::move(fresh))) {
-    if (told_mistakes_++ == most_mistakes) text += "simulator: more is found than is printed: ptxsim --reports N\n";
-    if (told_mistakes_ > most_mistakes) continue;
+    if (told_mistakes_++ == most_mistakes_) text += "simulator: more is found than is printed: ptxsim --reports N\n";
+    if (told_mistakes_ > most_mistakes_) continue;
     text += "simulator: " + head(mistake) + ": " + mistake.first.message;
     if (mistake.times > 1) text += " (" + times(mistake.times) + also(mistake) + ")";
     text += "\n";
@@ -77,11 +77,11 @@ std::string Simulator::all_mistakes() const {
   text += ", causes first\n";
   size_t number = 0;
   for (const Mistake& mistake : mistakes) {
-    if (number == most_mistakes) {
+    if (number == most_mistakes_) {
       text += "  and " + std::to_string(mistakes.size() - number) + " more (ptxsim --reports N)\n";
       break;
     }
-    const SourceLines& places = mistake.first.places;
+    const SourceLines& places = mistake.first.lines;
     text += "  " + std::to_string(++number) + ". " + head(mistake) + ", " + times(mistake.times);
     // Without lines the message says what it is.
     if (!places.own_there.empty())

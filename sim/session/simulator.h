@@ -3,13 +3,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/readable.h"
@@ -17,21 +20,30 @@
 #include "core/ptx/syntax.h"
 #include "session/device.h"
 #include "session/fatbin.h"
+#include "session/recorder.h"
 #include "session/traces.h"
 
 namespace sim {
 
-/// A fat binary that the program registered. Its PTX is parsed when first needed, kernel by kernel.
+class Simulator;
+
+/// PTX that the program registered. It is parsed when first needed, kernel by kernel.
 class Module {
  public:
-  /// Several fat binaries are the parts of a program that was compiled apart (nvcc -rdc=true).
-  explicit Module(std::vector<const void*> fat_binaries) : fat_binaries_(std::move(fat_binaries)) {}
-  /// PTX as it is.
-  explicit Module(std::string text) : text_(std::move(text)) {}
+  /// The texts for a GPU of `architecture` (90 for sm_90), the first choice first; they live as long as the module.
+  /// Throws Refused where there is none.
+  using Texts = std::function<PtxTexts(uint32_t architecture)>;
+
+  /// Several parts are those of a program that was compiled apart (nvcc -rdc=true).
+  Module(Simulator& simulator, std::vector<Texts> parts) : simulator_(simulator), sources_(std::move(parts)) {}
   ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
 
   /// The module's variables and one kernel of it, from the newest architecture's text that has this kernel.
   ptx::Module syntax(const std::string& kernel);
+  /// The text that `syntax` took.
+  std::string_view text(const std::string& kernel);
   /// Address and size of a `.global` or `.const` variable.
   struct Variable {
     std::byte* address = nullptr;
@@ -40,17 +52,17 @@ class Module {
   const Variable* variable(const std::string& name);
   /// Whether a kernel of this name is in its texts, once they have been parsed.
   bool has_kernel(const std::string& name) const { return kernel_names_.contains(name); }
+  Simulator& simulator() const { return simulator_; }
 
  private:
   static void check_version(const ptx::Module& parsed);
   void define(const ptx::Module& parsed);
-
-  /// The texts of each part.
   const std::vector<PtxTexts>& parts();
 
-  std::vector<const void*> fat_binaries_;
-  std::string text_;
-  std::vector<PtxTexts> parts_;
+  Simulator& simulator_;
+  const std::vector<Texts> sources_;
+  std::vector<PtxTexts> parts_;  ///< what the sources gave, once they were asked
+  std::string_view taken_;
   bool defined_ = false;  ///< the variables, from the first time that a text is parsed
   std::map<std::string, Variable> variables_;
   std::set<std::string> kernel_names_;
@@ -91,11 +103,26 @@ enum class LaunchResult {
   assertion_failed
 };
 
+/// What a front decides before anything is run.
+struct Settings {
+  Device device;            ///< that is simulated
+  int multiprocessors = 0;  ///< that programs are told of; 0: as many as the device has
+  Options options;
+  size_t most_mistakes = 10;  ///< that are printed
+  uint32_t traced_warp = 0, traced_requests = 8;  ///< see Traces
+};
+
 class Simulator {
  public:
+  explicit Simulator(Settings settings);
+
+  /// That of the CUDA runtime, whose settings are the environment's: sim/cuda alone has it.
   static Simulator& instance();
 
-  Module* add_module(std::unique_ptr<Module> module);
+  Module* add_module(std::vector<Module::Texts> parts);
+  Module* add_module(const std::vector<const void*>& fat_binaries);
+  Module* add_module(const void* fat_binary);
+  Module* add_module(std::string ptx);
   void remove_module(Module* module);
   void add_kernel(Module* module, const void* host_function, std::string name);
   void add_variable(Module* module, const void* host_variable, std::string name);
@@ -113,10 +140,16 @@ class Simulator {
     bool cooperative = false;          ///< all blocks are alive at once
   };
   LaunchResult launch(Kernel& kernel, const Request& request);
-  /// Blocks of so many threads that fit on a multiprocessor, by threads and shared memory.
-  uint64_t resident_blocks(Kernel& kernel, uint64_t threads, uint64_t dynamic_shared_bytes) const;
+  /// The same in two halves, for a front that runs what is between them piece by piece. Null where it is refused.
+  std::unique_ptr<Launch> begin(Kernel& kernel, const Request& request, LaunchResult& refused);
+  LaunchResult end(Kernel& kernel, const Launch& launch, Tallies tallies, double seconds);
 
   void reset();
+  /// Blocks of so many threads that fit on a multiprocessor, by threads and shared memory.
+  uint64_t resident_blocks(Kernel& kernel, uint64_t threads, uint64_t dynamic_shared_bytes) const;
+  /// The launch that is under way ends soon; false where there is none.
+  bool interrupt();
+
   /// The JSON of gemmSimReport; `asked`: its reports need not be printed any more.
   std::string summary(bool asked = true);
   /// What was found since the last call, a line for each mistake, for a process that nobody asks.
@@ -125,36 +158,36 @@ class Simulator {
   std::string all_mistakes() const;
   /// What was counted, as a table for each kernel.
   std::string counts_table();
-  /// The launch that is under way ends soon; false where there is none.
-  bool interrupt();
 
   /// Traces the first launch of each kernel from now on, or none; what was traced before is forgotten.
   void trace(bool on);
   /// The JSON of gemmSimTraceText.
   std::string trace_json();
-  /// Writes the trace where the environment asks for it; says why where that is impossible.
-  void write_trace();
+
+  /// Writes down what each launch from now on is given.
+  void record();
+  /// The JSON of what was written down, and the summary.
+  std::string recorded();
 
   Allocations allocations;
   Reports reports;
   Options options;
-  Device device;             ///< that PTXSIM_DEVICE names, an H200 where it names none
+  Device device;
   int multiprocessors = 0;   ///< that programs are told of; blocks run side by side as they may
   size_t reports_given = 0;  ///< reports that gemmSimReport has handed out
   bool asked = false;        ///< the program takes care of the reports itself
-  size_t most_mistakes = 10;  ///< that are printed
 
  private:
-  Simulator();
-
   std::mutex mutex_;
   std::vector<std::unique_ptr<Module>> modules_;
   std::unordered_map<const void*, Kernel> kernels_;
   std::map<std::pair<const Module*, std::string>, Kernel> named_kernels_;
   std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
   std::map<const Kernel*, LaunchTotals> totals_;
+  const uint32_t traced_warp_, traced_requests_;
   std::unique_ptr<Traces> traces_;
-  std::string trace_file_;  ///< that the environment names
+  std::unique_ptr<Recorder> recorder_;
+  const size_t most_mistakes_;
   size_t told_ = 0, told_mistakes_ = 0;
   std::atomic<Launch*> under_way_ = nullptr;
 };

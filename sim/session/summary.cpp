@@ -2,7 +2,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "session/gemm_sim.h"
 #include "session/simulator.h"
 
 namespace sim {
@@ -134,7 +133,7 @@ std::string Simulator::summary(bool asked) {
                              {"kernel", readable(report.kernel)},
                              {"message", report.message},
                              {"times", report.times},
-                             {"lines", json::array({report.places.own_here, report.places.own_there})}});
+                             {"lines", json::array({report.lines.own_here, report.lines.own_there})}});
     }
   };
   list("reports", reports.all());
@@ -144,32 +143,3 @@ std::string Simulator::summary(bool asked) {
 }
 
 }  // namespace sim
-
-extern "C" {
-
-int gemmSimVersion(void) {
-  sim::Simulator::instance().asked = true;
-  return 1;
-}
-
-void gemmSimReset(void) {
-  sim::Simulator::instance().asked = true;
-  sim::Simulator::instance().reset();
-}
-
-const char* gemmSimReport(void) {
-  static thread_local std::string text;
-  text = sim::Simulator::instance().summary();
-  return text.c_str();
-}
-
-void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
-
-void gemmSimTrace(int on) { sim::Simulator::instance().trace(on != 0); }
-
-const char* gemmSimTraceText(void) {
-  static thread_local std::string text;
-  text = sim::Simulator::instance().trace_json();
-  return text.c_str();
-}
-}

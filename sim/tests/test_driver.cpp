@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "fat_binary.h"
+#include "session/gemm_sim.h"
+
 namespace {
 
 using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
@@ -20,11 +23,11 @@ Encode encode_tiled() {
   return reinterpret_cast<Encode>(function);
 }
 
-TEST(Driver, KnowsOneFunction) {
+TEST(Driver, FindsFunctionsByTheVersionOfTheProgram) {
   EXPECT_NE(encode_tiled(), nullptr);
   void* function = &function;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSuccess;
-  EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 12000, cudaEnableDefault, &result), cudaSuccess);
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuNothing", &function, 12000, cudaEnableDefault, &result), cudaSuccess);
   EXPECT_EQ(result, cudaDriverEntryPointSymbolNotFound);
   EXPECT_EQ(function, nullptr);
   EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 11080, cudaEnableDefault, &result),
@@ -33,6 +36,50 @@ TEST(Driver, KnowsOneFunction) {
   EXPECT_EQ(function, nullptr);
   EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 99000, cudaEnableDefault, nullptr),
             cudaErrorInvalidValue);
+  CUdriverProcAddressQueryResult found;
+  EXPECT_EQ(cuGetProcAddress("cuMemAlloc", &function, 12000, 0, &found), CUDA_SUCCESS);
+  EXPECT_EQ(function, reinterpret_cast<void*>(&cuMemAlloc));
+  EXPECT_EQ(cuGetProcAddress("cuCtxCreate", &function, 13000, 0, &found), CUDA_SUCCESS);
+  EXPECT_EQ(function, reinterpret_cast<void*>(&cuCtxCreate));
+}
+
+TEST(Driver, RunsAKernelOfAModule) {
+  CUmodule module;
+  CUfunction function;
+  const std::string wrong = "this is no PTX";
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(cuModuleLoadData(&module, wrong.c_str()), CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("PTX line 1"), std::string::npos);
+  const std::string ptx = sim::testing::text();
+  ASSERT_EQ(cuModuleLoadData(&module, ptx.c_str()), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleGetFunction(&function, module, "other"), CUDA_ERROR_NOT_FOUND);
+  ASSERT_EQ(cuModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
+  CUdeviceptr counter, memory;
+  size_t bytes = 0;
+  EXPECT_EQ(cuModuleGetGlobal(&counter, &bytes, module, "counter"), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 8u);
+  ASSERT_EQ(cuMemAlloc(&memory, 256), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemsetD32(memory, 99, 64), CUDA_SUCCESS);
+  void* parameters[] = {&memory};
+  EXPECT_EQ(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr), CUDA_SUCCESS);
+  size_t size = sizeof memory;
+  CUdeviceptr upper = memory + 128;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &upper, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+  EXPECT_EQ(cuLaunchKernel(function, 1, 1, 1, 16, 1, 1, 0, nullptr, nullptr, extra), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  unsigned host[64];
+  EXPECT_EQ(cuMemcpyDtoH(host, memory, sizeof host), CUDA_SUCCESS);
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(host[i], i < 48 ? i % 32 : 99) << i;
+  int value = 0;
+  EXPECT_EQ(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, function), CUDA_SUCCESS);
+  EXPECT_EQ(value, 80);
+  EXPECT_EQ(cuFuncGetParamInfo(function, 0, nullptr, &size), CUDA_SUCCESS);
+  EXPECT_EQ(cuFuncGetParamInfo(function, 1, nullptr, &size), CUDA_ERROR_INVALID_VALUE);
+  // A grid of which not all blocks are resident has no barrier.
+  EXPECT_EQ(cuLaunchCooperativeKernel(function, 132 * 32 + 1, 1, 1, 64, 1, 1, 0, nullptr, parameters),
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
+  gemmSimReset();
 }
 
 TEST(Driver, EncodesTensorMapsOrSaysWhyNot) {

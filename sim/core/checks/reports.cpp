@@ -75,7 +75,7 @@ std::vector<Mistake> gathered(std::vector<Report> reports) {
   };
   std::vector<Group> groups;
   for (Report& report : reports) {
-    const SourceLines& places = report.places;
+    const SourceLines& places = report.lines;
     const auto shares = [&](const Group& group) {
       return group.mistake.first.kind == report.kind && group.mistake.first.kernel == report.kernel &&
              (group.lines.contains(places.own_here) || (!places.own_there.empty() && group.lines.contains(places.own_there)));
@@ -120,6 +120,8 @@ std::vector<Report> Reports::some(bool warnings) const {
   for (const auto& [key, report] : reports_) {
     if (report.warning == warnings) some.push_back(report);
   }
+  std::stable_sort(some.begin(), some.end(),
+                   [](const Report& a, const Report& b) { return rank(a.kind) < rank(b.kind); });
   return some;
 }
 

@@ -52,7 +52,7 @@ struct Report {
   Finding kind;
   std::string kernel;
   std::string message;
-  SourceLines places;
+  SourceLines lines;
   bool warning = false;  ///< doubtful, or without harm here: no error
   uint64_t times = 1;
   uint64_t order = 0;  ///< of the first time

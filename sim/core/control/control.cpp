@@ -91,6 +91,12 @@ void fence(Warp& warp, const Instruction&) {
   if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting());
 }
 
+/// fence.mbarrier_init: a fence, and whoever is told of the mbarriers that these lanes have initialised may use them.
+void fence_inits(Warp& warp, const Instruction& instruction) {
+  fence(warp, instruction);
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.mbarriers.fence_inits(warp, warp.exec);
+}
+
 /// fence.proxy.async: what this warp has written to shared memory may be read by the async proxy.
 void fence_proxy(Warp& warp, const Instruction&) {
   if (warp.exec != 0 && warp.block.launch.options.watch)
@@ -274,7 +280,7 @@ template <auto combine, class T>
             {"", Class::barrier, handle_together<every_lane<BarrierOperands>, barrier<false>>, build_barrier});
   table.add("bar.warp.sync", {"w", Class::barrier, handle_members<member_masks<0>, warp_barrier>});
   table.add("nanosleep.u32", {"", Class::other, sleep, build_sleep});
-  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence});
+  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence_inits});
   table.add("fence.proxy.async{,.shared,.shared::cta,.shared::cluster}", {"", Class::other, fence_proxy});
   table.add("fence.proxy.{alias,async.global}", {"", Class::other, nothing});
   table.add("griddepcontrol.{launch_dependents,wait}", {"", Class::other, nothing});

@@ -116,8 +116,8 @@ void Block::fill_specials() {
             case Special::cluster_ctarank: return rank;
             case Special::cluster_nctarank: return static_cast<u32>(of_cluster.count());
             case Special::is_explicit_cluster: return launch.is_explicit_cluster ? all_lanes : 0;
-            case Special::envreg1: return static_cast<u32>(launch.grid_workspace >> 32);
-            case Special::envreg2: return static_cast<u32>(launch.grid_workspace);
+            case Special::envreg1: return static_cast<u32>(launch.grid_workspace() >> 32);
+            case Special::envreg2: return static_cast<u32>(launch.grid_workspace());
           }
           return 0;
         }();
@@ -226,6 +226,15 @@ void Block::complete(Barrier& barrier) {
   barrier = {};
 }
 
+std::vector<Block::BarrierState> Block::open_barriers() const {
+  std::vector<BarrierState> open;
+  for (uint32_t number = 0; number < barrier_count; ++number) {
+    const Barrier& barrier = barriers_[number];
+    if (barrier.arrived != 0) open.push_back({number, barrier.arrived, barrier.expected, barrier.waiting});
+  }
+  return open;
+}
+
 bool Block::release_abandoned() {
   uint32_t done = 0;
   for (const Warp& warp : warps_) done |= u32{warp.state == Warp::State::done} << warp.index;
@@ -299,7 +308,7 @@ std::string Block::thread(uint32_t thread) const {
 
 std::byte* Block::resolve(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
   const auto [place, owner, offset] = reach(*this, address);
-  const auto within = [&](std::byte* begin, uint64_t size) {
+  const auto within = [&, offset = offset](std::byte* begin, uint64_t size) {
     return bytes <= size && offset <= size - bytes ? begin + offset : nullptr;
   };
   switch (place) {

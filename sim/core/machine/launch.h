@@ -1,9 +1,11 @@
 /// One launch of a kernel: a grid of blocks, spread over the cores.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,12 +42,15 @@ struct Launch {
   bool is_explicit_cluster = false;
   uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
   bool cooperative = false;        ///< no block waits for the end of another to begin
-  uint64_t grid_workspace = 0;     ///< an address, of a cooperative launch
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;
   std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
+
+  /// What cooperative_groups finds by two special registers: its length, and the barrier of the grid.
+  std::array<uint32_t, 4> workspace{sizeof workspace};
+  uint64_t grid_workspace() const { return cooperative ? reinterpret_cast<uint64_t>(workspace.data()) : 0; }
 
   uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
@@ -60,5 +65,21 @@ std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable);
 
 /// Runs the whole grid and returns what its instructions did. False in `launch.given_up` when it came to its end.
 Tallies run(Launch& launch);
+
+/// The same piece by piece, on the caller's thread alone.
+class Run {
+ public:
+  explicit Run(Launch& launch);
+  ~Run();
+
+  /// Gives the warps of one cluster a turn each. False when there is nothing left to do.
+  bool turn();
+  /// What the instructions have done so far.
+  Tallies tallies() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace sim

@@ -1,5 +1,6 @@
 #include "core/machine/mbarrier.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/machine/access.h"
@@ -67,7 +68,24 @@ void Mbarriers::invalidate(Warp& warp, uint32_t lane, uint32_t address) {
   if (used(warp, lane, address)) at_.erase(address);
 }
 
-Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
+void Mbarriers::fence_inits(const Warp& warp, uint32_t lanes) {
+  for (auto& [address, mbarrier] : at_) {
+    if (mbarrier.initialiser.agent == warp.agent && (lanes >> mbarrier.initialiser.lane & 1)) mbarrier.fenced = true;
+  }
+}
+
+void Mbarriers::check_init_fence(Warp& warp, uint32_t lane, const Mbarrier& mbarrier) {
+  const auto& [agent, its_lane] = mbarrier.initialiser;
+  if (mbarrier.fenced || block_.shadow.clocks.has_fenced(warp.agent, agent, its_lane, mbarrier.initialised)) return;
+  warp.block.cluster.warn(Finding::unfenced, warp.here(), mbarrier.site, [&] {
+    return block_.what_it_does(warp, lane) + ": will tell the mbarrier at " + block_.place(mbarrier.address) +
+           ", initialised at " + block_.where(mbarrier.site) + " by " + block_.cluster.thread(agent, its_lane) +
+           ", with no fence between: fence.mbarrier_init.release.cluster after the initialisation, or fence.proxy.async, "
+           "makes sure that the async proxy sees it";
+  });
+}
+
+Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address, bool visits) {
   const auto found = at_.find(static_cast<uint32_t>(address));
   const auto what = [&] {
     return block_.what_it_does(warp, lane) + ": there is no mbarrier at " + block_.place(address);
@@ -90,14 +108,15 @@ Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   const Clocks& clocks = block_.shadow.clocks;
   if (&warp.block != &block_) {
     block_.check_is_alive(warp.agent, warp.here());
-    block_.shadow.visit(warp.agent, warp.here());
+    if (visits) block_.shadow.visit(warp.agent, warp.here());
   }
   const auto& [initialiser, its_lane] = mbarrier.initialiser;
   if (initialiser != warp.agent && !clocks.has_seen(warp.agent, initialiser, its_lane, mbarrier.initialised)) {
     warp.block.report(Finding::race, warp.here(), mbarrier.site, [&] {
       return block_.what_it_does(warp, lane) + ": uses the mbarrier at " + block_.place(address) + ", initialised at " +
              block_.where(mbarrier.site) + " by " +
-             block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) + ", with no barrier between";
+             block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) +
+             ", with no barrier between: __syncthreads, or the cluster's barrier, after the initialisation";
     });
   }
   return &mbarrier;
@@ -125,9 +144,18 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
     return warp.block.give_up(
         warp, Finding::mbarrier,
         [&] {
-          return block_.what_it_does(warp, lane) + ": " + std::to_string(count) + " arrivals where " +
-                 std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) + " are missing, at " +
-                 describe(mbarrier.address);
+          std::string text = block_.what_it_does(warp, lane) + ": " + std::to_string(count) + " arrivals where " +
+                             std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) +
+                             " are missing, at " + describe(mbarrier.address);
+          if (mbarrier.pending == 0 && mbarrier.last_site != ~0u) {
+            text += ". Somebody has come round again before this phase was complete: between " +
+                    block_.where(mbarrier.last_site) + " and " + block_.where(warp.here()) +
+                    " a wait is missing, or it ends at once because its parity is that of the phase before, or it waits "
+                    "for a release (an arrival at the \"empty\" barrier) that does not depend on this phase";
+          } else if (count != 0) {
+            text += ". More threads arrive than the initialisation at " + block_.where(mbarrier.site) + " says";
+          }
+          return text;
         },
         mbarrier.site);
   }
@@ -181,8 +209,8 @@ void Mbarriers::advance(Mbarrier& mbarrier) {
 void Mbarriers::end() {
   for (const auto& [address, mbarrier] : at_) {
     if (mbarrier.bytes + block_.cluster.async.bytes_under_way(block_, address) == 0) continue;
-    block_.report(Finding::transaction_count, mbarrier.site, nowhere, [&] {
-      return "block " + block_.name() + " ends with a transaction count that does not balance: " + describe(address);
+    block_.report(Finding::transaction_count, mbarrier.site, nowhere, [&, at = address] {
+      return "block " + block_.name() + " ends with a transaction count that does not balance: " + describe(at);
     });
   }
 }
@@ -203,6 +231,13 @@ std::string Mbarriers::describe(uint32_t address) const {
   else if (mbarrier->bytes > 0)
     text += ", " + std::to_string(mbarrier->bytes) + " bytes have come that nobody expects";
   return text;
+}
+
+std::vector<const Mbarrier*> Mbarriers::all() const {
+  std::vector<const Mbarrier*> found;
+  for (const auto& [address, mbarrier] : at_) found.push_back(&mbarrier);
+  std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->address < b->address; });
+  return found;
 }
 
 }  // namespace sim

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/checks/clocks.h"
 
@@ -30,6 +31,7 @@ struct Mbarrier {
   SyncClock gathering, completed;      ///< released by arrivals at this phase, and at those that are complete
   uint32_t site = 0, initialised = 0;  ///< of its initialisation: instruction, stamp
   Thread initialiser;
+  bool fenced = false;  ///< its initialiser has executed fence.mbarrier_init since
   uint32_t last_site = ~0u;  ///< of the last arrival; none yet
   Thread last;
   std::unordered_map<uint32_t, uint64_t> passed;  ///< by warp: phases complete when it last waited
@@ -57,11 +59,18 @@ class Mbarriers {
   void start();
 
   void init(Warp& warp, uint32_t lane, uint32_t address, uint32_t count);
+  /// fence.mbarrier_init by these lanes of a warp.
+  void fence_inits(const Warp& warp, uint32_t lanes);
+  /// A transfer that these lanes' warp starts will tell the mbarrier: a warning where nothing has fenced its
+  /// initialisation.
+  void check_init_fence(Warp& warp, uint32_t lane, const Mbarrier& mbarrier);
   void invalidate(Warp& warp, uint32_t lane, uint32_t address);
 
   /// The mbarrier that a thread, of this block or another of the cluster, uses at `address`. Null, and reported, where
   /// there is none, or where its word was overwritten.
-  Mbarrier* used(Warp& warp, uint32_t lane, uint64_t address);
+  /// `visits`: the thread itself has to do with it, so that the block may not end before; a transfer that will tell it
+  /// is reported by itself where nobody waits.
+  Mbarrier* used(Warp& warp, uint32_t lane, uint64_t address, bool visits = true);
   /// The same for a transfer that was started by the instruction `site`.
   Mbarrier* signalled(uint32_t site, uint32_t address);
   /// The agent of the transfers that the mbarrier counts.
@@ -76,6 +85,7 @@ class Mbarriers {
   /// "phase 3 (parity 1) of the mbarrier at …: 1 of 2 arrivals have come, 64 bytes are expected that have not come".
   std::string describe(uint32_t address) const;
   const Mbarrier* find(uint32_t address) const;
+  std::vector<const Mbarrier*> all() const;  ///< by address
 
  private:
   std::byte* word_at(uint32_t address) const;

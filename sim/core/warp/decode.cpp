@@ -105,6 +105,7 @@ void Builder::place_registers() {
   for (const ptx::Register& reg : kernel_.registers) {
     const bool predicate = reg.width == Width::predicate;
     slots_.push_back(allot(predicate ? sizeof(uint32_t) : static_cast<uint32_t>(reg.width) * warp_size));
+    program_.registers.push_back({reg.name, reg.width, slots_.back()});
     if (!predicate) program_.register_count += std::max(1u, static_cast<uint32_t>(reg.width) / 4);
   }
 }
@@ -161,7 +162,8 @@ bool Builder::fits(const Form& form) const {
   return true;
 }
 
-void Builder::decode_one(const ptx::Instruction& instruction) {
+void Builder::decode_one(const ptx::Instruction& written) {
+  ptx::Instruction instruction = written;
   written_ = &instruction;
   made_ = Instruction{};
   program_.first_use.push_back(static_cast<uint32_t>(program_.register_uses.size()));
@@ -170,7 +172,13 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
                      (instruction.operands[1].text.starts_with("%clock") ||
                       instruction.operands[1].text.starts_with("%globaltimer"));
   program_.reads_clock |= clock;
-  const std::vector<const Form*> forms = Table::instance().find(clock ? "ptxsim.clock" : instruction.opcode);
+  std::vector<const Form*> forms = Table::instance().find(clock ? "ptxsim.clock" : instruction.opcode);
+  if (forms.empty()) {
+    if (const std::string known = Table::instance().reordered(instruction.opcode); !known.empty()) {
+      instruction.opcode = known;
+      forms = Table::instance().find(known);
+    }
+  }
   if (forms.empty()) refuse("the simulator does not know this instruction");
   const auto fitting =
       std::find_if(forms.begin(), forms.end(), [&](const Form* each) { return each->build || fits(*each); });
@@ -196,7 +204,7 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
     }
   }
   program_.code.push_back(made_);
-  program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as});
+  program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as, instruction.text_line});
 }
 
 Program decode(const ptx::Module& module, const ptx::Function& written, const AddressOf& address_of) {
