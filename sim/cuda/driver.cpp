@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/asynchronous/tensor_map.h"
+#include "core/ptx/parse.h"
 #include "cuda/ending.h"
 #include "cuda/errors.h"
 #include "cuda/launches.h"
@@ -86,7 +87,13 @@ CUresult load(CUmodule* loaded, const void* image, const char* function) {
     return refused(CUDA_ERROR_NO_BINARY_FOR_GPU,
                    std::string(function) + ": this is machine code (a cubin); the simulator runs PTX (nvcc -ptx)");
   } else {
-    made = simulator.add_module(std::string(static_cast<const char*>(image)));
+    const std::string text = static_cast<const char*>(image);
+    try {
+      sim::ptx::parse(text);  // all of it, as a driver's compiler would
+    } catch (const sim::Refused& why) {
+      return refused(CUDA_ERROR_INVALID_PTX, std::string(function) + ": " + why.what());
+    }
+    made = simulator.add_module(text);
   }
   try {
     made->syntax("");

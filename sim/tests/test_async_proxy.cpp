@@ -118,7 +118,8 @@ TEST_F(AsyncProxyTest, AReadNeedsAFenceOfTheWriterOrTheReader) {
   read(0);
   EXPECT_EQ(count(Finding::unfenced), 1) << text();
   reports_.clear();
-  cluster_.clocks.fence_proxy(warp(0, 1).agent, 1);  // by one of the lanes that wrote
+  touch(Touch::write, warp(0, 1), block(0), 0);
+  cluster_.clocks.fence_proxy(warp(0, 1).agent, 1);  // by one of the lanes that wrote, which knows of no other's write
   all_meet();
   read(2);
   EXPECT_EQ(count(Finding::unfenced), 1) << text();

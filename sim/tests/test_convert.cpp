@@ -205,7 +205,7 @@ TEST(Convert, FlushesSubnormals) {
 /// What a code of 8 bits stands for; infinite or NaN where the format says so.
 f64 value_of(int code, int mantissa_bits, int bias, int largest) {
   const int exponent = (code & 127) >> mantissa_bits, mantissa = code & ((1 << mantissa_bits) - 1);
-  if ((code & 127) > largest) return mantissa_bits == 2 && mantissa == 0 ? INFINITY : NAN;
+  if ((code & 127) > largest) return mantissa_bits == 2 && mantissa == 0 ? (code & 128 ? -INFINITY : INFINITY) : NAN;
   const f64 size = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
                                  : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
   return code & 128 ? -size : size;
