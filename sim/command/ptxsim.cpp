@@ -59,8 +59,8 @@ The exit code is the program's, or 1 where it is 0 and mistakes were found,
 fs::path libraries() {
   std::error_code failed;
   const fs::path here = fs::read_symlink("/proc/self/exe", failed).parent_path();
-  for (const fs::path& folder : {here, here / "lib", here.parent_path() / "lib", here.parent_path() / "lib" / "ptxsim",
-                                 here.parent_path()}) {
+  for (const fs::path& folder :
+       {here, here / "lib", here.parent_path() / "lib", here.parent_path() / "lib" / "ptxsim", here.parent_path()}) {
     if (fs::exists(folder / "libcudart.so.13", failed)) return folder;
   }
   fail(bad_use, "its library libcudart.so.13 is not beside it, in " + here.string());
@@ -90,7 +90,8 @@ std::vector<char*> as_argv(std::vector<std::string>& words) {
 
 [[noreturn]] void run_nvcc(std::vector<std::string> words) {
   const auto says = [&](std::string_view what) {
-    return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return word.find(what) != std::string::npos; });
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return word.find(what) != std::string::npos; });
   };
   if (!says("lineinfo") && !says("-G")) words.push_back("-lineinfo");
   // code=sm_90 leaves no PTX in the program; what arch says is added as PTX, which the simulator runs.
@@ -105,7 +106,8 @@ std::vector<char*> as_argv(std::vector<std::string>& words) {
   }
   words.insert(words.end(), more.begin(), more.end());
   for (std::string& word : words) {
-    if (word == "-arch=native" || word == "--gpu-architecture=native") word = "-arch=sm_90";  // there may be no GPU here
+    if (word == "-arch=native" || word == "--gpu-architecture=native")
+      word = "-arch=sm_90";  // there may be no GPU here
   }
   std::vector<char*> argv = as_argv(words);
   execvp("nvcc", argv.data());
@@ -192,8 +194,9 @@ void refuse_what_cannot_run(const std::string& name, const std::string& file) {
   const ptxsim::Executable program = ptxsim::inspect(file);
   if (program.other_machine) fail(not_executable, name + " is a program for another processor than this one");
   if (program.is_elf && program.has_fat_binary && !program.links_runtime && !program.has_runtime) {
-    fail(not_executable, name + " is stripped and contains CUDA's runtime, so that nothing says where its functions "
-                                "are: link it with nvcc -cudart shared, or do not strip it");
+    fail(not_executable, name +
+                             " is stripped and contains CUDA's runtime, so that nothing says where its functions "
+                             "are: link it with nvcc -cudart shared, or do not strip it");
   }
 }
 
@@ -227,7 +230,8 @@ int run_seeds(Options& options, const std::string& file) {
       become(once, file);
     }
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     codes.push_back(code);
     worst = std::max(worst, code);
@@ -236,8 +240,8 @@ int run_seeds(Options& options, const std::string& file) {
     if (!result.is_discarded()) {
       last = result;
       for (const auto& report : result.at("reports")) {
-        Seen& entry = seen[report.at("kind").get<std::string>() + " in " + report.at("kernel").get<std::string>() + ": " +
-                           report.at("lines").dump()];
+        Seen& entry = seen[report.at("kind").get<std::string>() + " in " + report.at("kernel").get<std::string>() +
+                           ": " + report.at("lines").dump()];
         if (entry.seeds.empty()) entry.report = report;
         entry.seeds.push_back(seed);
       }
@@ -271,10 +275,15 @@ int main(int argc, char** argv) {
   const std::string file = found(options.program[0]);
   refuse_what_cannot_run(options.program[0], file);
   const char* const before = std::getenv("LD_LIBRARY_PATH");
-  setenv("LD_LIBRARY_PATH", (folder.string() + (before && *before ? std::string(":") + before : "")).c_str(), 1);
+  fs::path blas = folder / "blas";
+  if (std::error_code failed; !fs::exists(blas, failed)) blas = folder / "cuda" / "blas";  // as built
+  setenv("LD_LIBRARY_PATH",
+         (folder.string() + ":" + blas.string() + (before && *before ? std::string(":") + before : "")).c_str(), 1);
   const char* const preloaded = std::getenv("LD_PRELOAD");
-  setenv("LD_PRELOAD",
-         ((folder / "libcudart.so.13").string() + (preloaded && *preloaded ? std::string(":") + preloaded : "")).c_str(), 1);
+  setenv(
+      "LD_PRELOAD",
+      ((folder / "libcudart.so.13").string() + (preloaded && *preloaded ? std::string(":") + preloaded : "")).c_str(),
+      1);
   if (options.seeds) return run_seeds(options, file);
   become(options, file);
 }

@@ -1,11 +1,12 @@
 /// How nvcc's host code tells the runtime of its kernels, and launches them.
+#include "cuda/launches.h"
+
 #include <cuda_runtime_api.h>
 
 #include <vector>
 
 #include "cuda/ending.h"
 #include "cuda/errors.h"
-#include "cuda/launches.h"
 #include "session/simulator.h"
 
 namespace {
@@ -55,9 +56,7 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments, size
     case LaunchResult::too_much_shared_memory: return returned(cudaErrorInvalidValue);
     case LaunchResult::too_many_blocks: return returned(cudaErrorCooperativeLaunchTooLarge);
     case LaunchResult::not_runnable: return returned(cudaErrorNoKernelImageForDevice);
-    case LaunchResult::failed:
-      device_failed(cudaErrorLaunchFailure);
-      return cudaSuccess;  // as on a GPU: known later
+    case LaunchResult::failed: device_failed(cudaErrorLaunchFailure); return cudaSuccess;  // as on a GPU: known later
     case LaunchResult::assertion_failed: device_failed(cudaErrorAssert); return cudaSuccess;
   }
   return cudaErrorUnknown;
@@ -104,7 +103,8 @@ cudaError_t resident_blocks(Kernel* kernel, int threads, size_t dynamic_shared_b
   if (!kernel) return returned(cudaErrorInvalidDeviceFunction);
   if (!kernel->decoded()) return returned(cudaErrorNoKernelImageForDevice);
   if (threads <= 0) return returned(cudaErrorInvalidValue);
-  *blocks = static_cast<int>(Simulator::instance().resident_blocks(*kernel, static_cast<uint64_t>(threads), dynamic_shared_bytes));
+  *blocks = static_cast<int>(
+      Simulator::instance().resident_blocks(*kernel, static_cast<uint64_t>(threads), dynamic_shared_bytes));
   return cudaSuccess;
 }
 
@@ -117,11 +117,11 @@ void** __cudaRegisterFatBinary(void* wrapper) {
   const auto& given = *static_cast<const FatBinaryWrapper*>(wrapper);
   std::vector<const void*> fat_binaries;
   if (given.version == version_of_parts) {
-    for (auto* part = static_cast<const void* const*>(given.parts); part && *part; ++part) fat_binaries.push_back(*part);
+    for (auto* part = static_cast<const void* const*>(given.parts); part && *part; ++part)
+      fat_binaries.push_back(*part);
   }
   if (fat_binaries.empty()) fat_binaries.push_back(given.data);
-  return reinterpret_cast<void**>(
-      Simulator::instance().add_module(fat_binaries));
+  return reinterpret_cast<void**>(Simulator::instance().add_module(fat_binaries));
 }
 
 void __cudaRegisterFatBinaryEnd(void**) {}

@@ -44,7 +44,8 @@ std::byte* room_near(uint64_t near, size_t bytes) {
   constexpr uint64_t step = uint64_t{1} << 20, reach = uint64_t{1} << 30;
   for (uint64_t away = step; away < reach && away < near; away += step) {
     void* const wanted = reinterpret_cast<void*>((near - away) & ~uint64_t{0xffff});
-    void* const got = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    void* const got =
+        mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == wanted) return static_cast<std::byte*>(got);
     if (got != MAP_FAILED) munmap(got, bytes);
   }
@@ -112,7 +113,8 @@ std::vector<Found> runtime_in(const std::vector<char>& file, uint64_t base) {
     if (table.sh_type != SHT_SYMTAB) continue;
     const Elf64_Shdr names = section(table.sh_link);
     if (table.sh_offset + table.sh_size > file.size() || names.sh_offset + names.sh_size > file.size()) continue;
-    for (size_t at = table.sh_offset; at + sizeof(Elf64_Sym) <= table.sh_offset + table.sh_size; at += sizeof(Elf64_Sym)) {
+    for (size_t at = table.sh_offset; at + sizeof(Elf64_Sym) <= table.sh_offset + table.sh_size;
+         at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
       std::memcpy(&symbol, file.data() + at, sizeof symbol);
       if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_size < jump_bytes ||
@@ -123,7 +125,8 @@ std::vector<Found> runtime_in(const std::vector<char>& file, uint64_t base) {
       const bool api = text.size() > 4 && text.starts_with("cuda") && text[4] >= 'A' && text[4] <= 'Z';
       if (!api && !text.starts_with("__cuda")) continue;
       void* const ours = own ? dlsym(own, name) : nullptr;
-      const bool of_runtime = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || ELF64_ST_VISIBILITY(symbol.st_other) == STV_HIDDEN;
+      const bool of_runtime =
+          ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || ELF64_ST_VISIBILITY(symbol.st_other) == STV_HIDDEN;
       if (!ours && !(api && of_runtime)) continue;
       launches |= text == "cudaLaunchKernel";
       found.push_back({reinterpret_cast<std::byte*>(base + symbol.st_value), ours, ours ? nullptr : strdup(name)});
@@ -137,26 +140,30 @@ std::vector<Found> runtime_in(const std::vector<char>& file, uint64_t base) {
   const std::vector<char> file = whole_file("/proc/self/exe");
   const std::vector<Found> found = runtime_in(file, load_address());
   if (found.empty()) return;
-  const auto [low, high] = std::minmax_element(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.at < b.at; });
+  const auto [low, high] =
+      std::minmax_element(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.at < b.at; });
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t first = reinterpret_cast<uint64_t>(low->at) & ~(page - 1);
   const uint64_t bytes = reinterpret_cast<uint64_t>(high->at) + jump_bytes - first;
   std::byte* const room = room_near(first, found.size() * trampoline_bytes);
   if (!room || mprotect(reinterpret_cast<void*>(first), bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
-    std::fputs("simulator: this program's static runtime cannot be replaced here: link it with nvcc -cudart shared\n", stderr);
+    std::fputs("simulator: this program's static runtime cannot be replaced here: link it with nvcc -cudart shared\n",
+               stderr);
     std::_Exit(2);
   }
   for (size_t i = 0; i < found.size(); ++i) {
     std::byte* const trampoline = room + i * trampoline_bytes;
     const Found& each = found[i];
-    put_trampoline(trampoline, reinterpret_cast<uint64_t>(each.ours ? each.ours : reinterpret_cast<void*>(&sim_not_offered)),
+    put_trampoline(trampoline,
+                   reinterpret_cast<uint64_t>(each.ours ? each.ours : reinterpret_cast<void*>(&sim_not_offered)),
                    each.name);
     put_jump(each.at, trampoline);
   }
   mprotect(reinterpret_cast<void*>(first), bytes, PROT_READ | PROT_EXEC);
   mprotect(room, found.size() * trampoline_bytes, PROT_READ | PROT_EXEC);
   __builtin___clear_cache(reinterpret_cast<char*>(first), reinterpret_cast<char*>(first + bytes));
-  __builtin___clear_cache(reinterpret_cast<char*>(room), reinterpret_cast<char*>(room + found.size() * trampoline_bytes));
+  __builtin___clear_cache(reinterpret_cast<char*>(room),
+                          reinterpret_cast<char*>(room + found.size() * trampoline_bytes));
 }
 #endif
 

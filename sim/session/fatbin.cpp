@@ -80,7 +80,7 @@ std::string unpacked(const std::byte* entry_at, const Entry& entry) {
   const std::byte* const packed = entry_at + entry.header_bytes;
   const uint64_t made =
       zstd ? reinterpret_cast<size_t (*)(void*, size_t, const void*, size_t)>(function)(text.data(), bytes, packed,
-                                                                                       entry.compressed_bytes)
+                                                                                        entry.compressed_bytes)
            : static_cast<uint64_t>(reinterpret_cast<int (*)(const void*, void*, int, int)>(function)(
                  packed, text.data(), static_cast<int>(entry.compressed_bytes), static_cast<int>(bytes)));
   if (made != bytes) throw Refused("a damaged fat binary: its compressed text cannot be unpacked");
@@ -142,8 +142,7 @@ PtxTexts find_ptx(const void* fat_binary, uint32_t architecture) {
   if (lowest != ~0u)
     throw Refused("the PTX in this binary is for compute_" + lowest_name + ", which the simulated GPU, compute_" +
                   std::to_string(architecture) + ", does not run");
-  throw Refused("this binary holds no PTX" +
-                (machine_code.empty() ? "" : ", only machine code for " + machine_code) +
+  throw Refused("this binary holds no PTX" + (machine_code.empty() ? "" : ", only machine code for " + machine_code) +
                 ": build it with nvcc -gencode arch=compute_80,code=compute_80");
 }
 

@@ -12,9 +12,9 @@ int gemmSimVersion(void);
 /// Forgets what was counted and reported.
 void gemmSimReset(void);
 
-/// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks, or has
-/// called any of the functions above, takes care of the reports: without, a process that has any prints them and exits
-/// with code 1.
+/// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks, or
+/// has called any of the functions above, takes care of the reports: without, a process that has any prints them and
+/// exits with code 1.
 ///
 ///     {"version": 1,
 ///      "kernels": [{"name", "launches", "seconds", "grid": [x,y,z],

@@ -19,7 +19,8 @@ std::string head(const Mistake& mistake) {
 std::string also(const Mistake& mistake) {
   constexpr size_t most = 4;
   std::string text;
-  for (size_t i = 0; i < std::min(most, mistake.also.size()); ++i) text += (i == 0 ? "; also " : ", ") + mistake.also[i];
+  for (size_t i = 0; i < std::min(most, mistake.also.size()); ++i)
+    text += (i == 0 ? "; also " : ", ") + mistake.also[i];
   if (mistake.also.size() > most) text += " and at " + std::to_string(mistake.also.size() - most) + " more places";
   return text;
 }
@@ -52,7 +53,8 @@ std::string quotient(uint64_t a, uint64_t b) {
 
 std::string Simulator::new_mistakes() {
   std::vector<Report> all = everything(reports), fresh;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(fresh), [&](const Report& each) { return each.order >= told_; });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(fresh),
+               [&](const Report& each) { return each.order >= told_; });
   told_ = all.size();
   std::string text;
   for (const Mistake& mistake : gathered(std::move(fresh))) {
@@ -68,7 +70,8 @@ std::string Simulator::new_mistakes() {
 std::string Simulator::all_mistakes() const {
   const std::vector<Mistake> mistakes = gathered(everything(reports));
   if (mistakes.empty()) return "";
-  const auto warnings = std::count_if(mistakes.begin(), mistakes.end(), [](const Mistake& each) { return each.first.warning; });
+  const auto warnings =
+      std::count_if(mistakes.begin(), mistakes.end(), [](const Mistake& each) { return each.first.warning; });
   const auto counted = [](size_t count, const char* what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
   };
@@ -106,11 +109,12 @@ std::string Simulator::counts_table() {
       return std::to_string(size[0].get<int>()) + "x" + std::to_string(size[1].get<int>()) + "x" +
              std::to_string(size[2].get<int>());
     };
-    text += shortened(kernel.at("name")) + ", launched " + times(kernel.at("launches")) + ", last grid " + triple("grid") +
-            ", block " + triple("block") + "\n";
+    text += shortened(kernel.at("name")) + ", launched " + times(kernel.at("launches")) + ", last grid " +
+            triple("grid") + ", block " + triple("block") + "\n";
     text += line_of_table("instructions of warps", grouped(of("instructions")));
-    constexpr std::array<std::array<const char*, 2>, 3> plain = {
-        {{"products on tensor cores", "tensor_ops"}, {"barriers", "barriers"}, {"divergent branches", "divergent_branches"}}};
+    constexpr std::array<std::array<const char*, 2>, 3> plain = {{{"products on tensor cores", "tensor_ops"},
+                                                                  {"barriers", "barriers"},
+                                                                  {"divergent branches", "divergent_branches"}}};
     for (const auto& [what, key] : plain) {
       if (of(key) != 0) text += line_of_table(what, grouped(of(key)));
     }

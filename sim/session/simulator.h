@@ -108,7 +108,7 @@ struct Settings {
   Device device;            ///< that is simulated
   int multiprocessors = 0;  ///< that programs are told of; 0: as many as the device has
   Options options;
-  size_t most_mistakes = 10;  ///< that are printed
+  size_t most_mistakes = 10;                      ///< that are printed
   uint32_t traced_warp = 0, traced_requests = 8;  ///< see Traces
 };
 

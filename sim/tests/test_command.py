@@ -103,13 +103,21 @@ def main() -> int:
         expect("static runtime", run(PTXSIM, program), 0, "no error 63 on 9.0")
         expect("device", run(PTXSIM, "--device=a100", program), 0, "no error 63 on 8.0")
         expect("memory", run(PTXSIM, "--memory", 16, program, "m"), 0, "has 16 MiB", "\n2\n")
-        race = ("race in sum", "sum.cu:8 by thread", "with no barrier between", "in all 2 errors, causes first", "1. race")
+        race = (
+            "race in sum",
+            "sum.cu:8 by thread",
+            "with no barrier between",
+            "in all 2 errors, causes first",
+            "1. race",
+        )
         expect("a mistake", run(PTXSIM, program, "w"), 1, *race, "2. uninitialised read")
         expect("a mistake, then abort", run(PTXSIM, program, "a"), -signal.SIGABRT, *race)
         expect("few reports", run(PTXSIM, "--reports", 1, program, "w"), 1, "and 1 more")
         expect("counts", run(PTXSIM, "--counts", program), 0, "sum, launched once", "instructions of warps")
         report = folder / "report.json"
-        expect("seeds", run(PTXSIM, "--seeds", 3, "--json", report, program, "w"), 1, "3 seeds", "race in sum", "--seed")
+        expect(
+            "seeds", run(PTXSIM, "--seeds", 3, "--json", report, program, "w"), 1, "3 seeds", "race in sum", "--seed"
+        )
         seen = json.loads(report.read_text())
         if seen["exit_codes"] != [1, 1, 1] or not all(each["seeds"] for each in seen["reports"]):
             wrong.append(f"seeds: {seen['exit_codes']}, {seen['reports']}")

@@ -3,10 +3,22 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <string>
 
 #include "fat_binary.h"
 #include "session/gemm_sim.h"
+
+// As programs declare them; the header is not in every installation.
+extern "C" {
+int cublasCreate_v2(void**);
+int cublasDestroy_v2(void*);
+int cublasSgemm_v2(void*, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*,
+                   float*, int);
+int cublasGemmEx(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int, const void*,
+                 void*, int, int, int, int);
+}
 
 namespace {
 
@@ -105,6 +117,52 @@ TEST(Driver, EncodesTensorMapsOrSaysWhyNot) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   for (const char* why : {"tensorMap", "tensorRank is 9", "rows of 512 bytes", "16U4_ALIGN16B"})
     EXPECT_NE(said.find(why), std::string::npos) << said;
+}
+
+// --- cuBLAS ---
+
+// C = 2·op(A)·op(B) + C of 3×2×4, by columns, against loops; A is transposed in memory.
+TEST(Blas, MultipliesMatricesOfManyTypes) {
+  constexpr int m = 3, n = 2, k = 4, f32 = 0, s8 = 3, s32 = 10, bf16 = 14, compute_f32 = 68, compute_s32 = 72;
+  void* handle = nullptr;
+  ASSERT_EQ(cublasCreate_v2(&handle), 0);
+  std::byte* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory), 4096), cudaSuccess);
+  auto* const a = reinterpret_cast<float*>(memory);
+  auto* const b = a + m * k;
+  auto* const c = reinterpret_cast<float*>(memory + 1024);
+  auto* const small_a = reinterpret_cast<int8_t*>(memory + 2048);
+  auto* const small_b = small_a + 64;
+  auto* const sums = reinterpret_cast<int32_t*>(memory + 2304);
+  auto* const halves = reinterpret_cast<uint16_t*>(memory + 3072);
+  for (int i = 0; i < m * k; ++i) a[i] = static_cast<float>(small_a[i] = static_cast<int8_t>(i - 5));
+  for (int i = 0; i < k * n; ++i) b[i] = static_cast<float>(small_b[i] = static_cast<int8_t>(3 - i));
+  const auto expected = [&](int row, int column) {
+    int sum = 0;
+    for (int i = 0; i < k; ++i) sum += small_a[row * k + i] * small_b[column * k + i];
+    return sum;
+  };
+  std::fill_n(c, m * n, 1.0f);
+  const float alpha = 2, beta = 1, none = 0;
+  ASSERT_EQ(cublasSgemm_v2(handle, 1, 0, m, n, k, &alpha, a, k, b, k, &beta, c, m), 0);
+  for (int i = 0; i < m * n; ++i) EXPECT_EQ(c[i], 2 * expected(i % m, i / m) + 1);
+  const int32_t one = 1, zero = 0;
+  ASSERT_EQ(
+      cublasGemmEx(handle, 1, 0, m, n, k, &one, small_a, s8, k, small_b, s8, k, &zero, sums, s32, m, compute_s32, 0),
+      0);
+  for (int i = 0; i < m * n; ++i) EXPECT_EQ(sums[i], expected(i % m, i / m));
+  ASSERT_EQ(cublasGemmEx(handle, 1, 0, m, n, k, &alpha, a, f32, k, b, f32, k, &none, halves, bf16, m, compute_f32, 0),
+            0);
+  EXPECT_EQ(uint32_t{halves[0]} << 16, std::bit_cast<uint32_t>(static_cast<float>(2 * expected(0, 0))));
+  // One that does not fit its allocation, one whose leading dimension is too small, and a type that is not there.
+  EXPECT_EQ(
+      cublasSgemm_v2(handle, 1, 0, m, n, k, &alpha, a, k, b, k, &none, reinterpret_cast<float*>(memory + 4092), m), 13);
+  EXPECT_NE(std::string(gemmSimReport()).find("C takes 24 bytes"), std::string::npos);
+  gemmSimReset();
+  EXPECT_EQ(cublasSgemm_v2(handle, 1, 0, m, n, k, &alpha, a, k - 1, b, k, &beta, c, m), 7);
+  EXPECT_EQ(cublasGemmEx(handle, 1, 0, m, n, k, &alpha, a, 28, k, b, 28, k, &none, c, f32, m, compute_f32, 0), 15);
+  EXPECT_EQ(cublasDestroy_v2(handle), 0);
+  cudaFree(memory);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What was found, as people read it: each mistake once, with how often, causes before consequences; and what programs as
-// they are written need: modifiers in any order, clocks, texts that were compiled apart.
+// What was found, as people read it: each mistake once, with how often, causes before consequences; and what programs
+// as they are written need: modifiers in any order, clocks, texts that were compiled apart.
 #include "core/base/readable.h"
 #include "core/ptx/link.h"
 #include "evaluate.h"
@@ -8,7 +8,8 @@ namespace sim::testing::test_reports {
 namespace {
 
 Report report(Finding kind, const std::string& here, const std::string& there, uint64_t order, uint64_t times = 1) {
-  return {.kind = kind, .kernel = "k", .message = "", .lines = {here, there, here, there}, .times = times, .order = order};
+  return {
+      .kind = kind, .kernel = "k", .message = "", .lines = {here, there, here, there}, .times = times, .order = order};
 }
 
 TEST(Reports, OneMistakeIsOneReport) {
@@ -25,9 +26,10 @@ TEST(Reports, OneMistakeIsOneReport) {
 // A missing barrier: the value is read before it is written, which is the consequence.
 TEST(Reports, CausesComeBeforeConsequences) {
   std::vector<uint32_t> out(64);
-  const Ran ran = run(kernel("mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\n"
-                             ".shared .align 16 .b8 tile[256];\nst.shared.u32 [%r2], %r1;\nld.shared.u32 %r4, [%r3];\n"),
-                      {.block = {64, 1, 1}}, out);
+  const Ran ran =
+      run(kernel("mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\n"
+                 ".shared .align 16 .b8 tile[256];\nst.shared.u32 [%r2], %r1;\nld.shared.u32 %r4, [%r3];\n"),
+          {.block = {64, 1, 1}}, out);
   ASSERT_EQ(ran.reports.size(), 2u) << ran.text();
   EXPECT_EQ(ran.reports[0].kind, Finding::race);
   EXPECT_EQ(ran.reports[1].kind, Finding::uninitialised);
@@ -36,8 +38,9 @@ TEST(Reports, CausesComeBeforeConsequences) {
 
 TEST(Reports, LongTemplateNamesAreShortened) {
   EXPECT_EQ(shortened("gemm<128, 128>"), "gemm<128, 128>");
-  const std::string cute = "gemm_device<cute::tuple<cute::C<128>, cute::C<128>>, cute::Layout<cute::tuple<int, cute::C<1>>>, " +
-                           std::string(200, 'x') + "<int>, float>";
+  const std::string cute =
+      "gemm_device<cute::tuple<cute::C<128>, cute::C<128>>, cute::Layout<cute::tuple<int, cute::C<1>>>, " +
+      std::string(200, 'x') + "<int>, float>";
   EXPECT_EQ(shortened("k<A<" + std::string(120, 'b') + ">, B>"), "k<A<\u2026>, B>");
   EXPECT_LE(shortened(cute).size(), 104u);
 }
@@ -46,7 +49,8 @@ TEST(Reports, LongTemplateNamesAreShortened) {
 TEST(Reports, AMissingCopyWaitIsSaidToBeOne) {
   std::vector<uint32_t> out(64, 7);
   const std::string body =
-      "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, "
+      "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\nshl.b32 %r2, %r1, 2;\nxor.b32 "
+      "%r3, "
       "%r2, 128;\n.shared .align 16 .b8 tile[256];\ncp.async.ca.shared.global [%r2], [%d2], 4;\n"
       "cp.async.commit_group;\n";
   const auto with = [&](const std::string& rest) { return run(kernel(body + rest), {.block = {64, 1, 1}}, out); };
@@ -65,8 +69,9 @@ TEST(Reports, AnUnfencedInitialisationIsAWarning) {
   const auto with = [&](const std::string& after_init, const std::string& before_copy) {
     return run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n"
                       ".shared .align 8 .b64 full;\n.shared .align 16 .b8 tile[256];\n@%p1 bra ready;\n"
-                      "mbarrier.init.shared::cta.b64 [full], 1;\n" + after_init + "ready:\nbar.sync 0;\n@%p1 bra wait;\n" +
-                      before_copy + "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n"
+                      "mbarrier.init.shared::cta.b64 [full], 1;\n" +
+                      after_init + "ready:\nbar.sync 0;\n@%p1 bra wait;\n" + before_copy +
+                      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n"
                       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d1], 64, [full];\n"
                       "wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra wait;\n"),
                {.block = {64, 1, 1}}, out);
@@ -84,15 +89,17 @@ TEST(Reports, AnUnfencedInitialisationIsAWarning) {
 TEST(Reports, AMulticastIsNoVisitOfTheReceiver) {
   std::vector<uint32_t> out(64, 7);
   const auto with = [&](const std::string& waits) {
-    return run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r5, %cluster_ctarank;\n"
-                      "setp.ne.u32 %p1, %r1, 0;\nsetp.ne.or.u32 %p3, %r5, 0, %p1;\nmov.u16 %h1, 3;\n"
-                      ".shared .align 8 .b64 full;\n.shared .align 16 .b8 tile[256];\n@%p1 bra ready;\n"
-                      "mbarrier.init.shared::cta.b64 [full], 1;\nfence.mbarrier_init.release.cluster;\nready:\n"
-                      "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
-                      "@!%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n@%p3 bra wait;\n"
-                      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%d1], "
-                      "64, [full], %h1;\nwait:\n" + waits),
-               {.grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {2, 1, 1}}, out);
+    return run(
+        kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r5, %cluster_ctarank;\n"
+               "setp.ne.u32 %p1, %r1, 0;\nsetp.ne.or.u32 %p3, %r5, 0, %p1;\nmov.u16 %h1, 3;\n"
+               ".shared .align 8 .b64 full;\n.shared .align 16 .b8 tile[256];\n@%p1 bra ready;\n"
+               "mbarrier.init.shared::cta.b64 [full], 1;\nfence.mbarrier_init.release.cluster;\nready:\n"
+               "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+               "@!%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n@%p3 bra wait;\n"
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%d1], "
+               "64, [full], %h1;\nwait:\n" +
+               waits),
+        {.grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {2, 1, 1}}, out);
   };
   const Ran waited = with("mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra wait;\n");
   EXPECT_TRUE(waited.reports.empty()) << waited.text();
@@ -121,14 +128,16 @@ TEST(Programs, ClocksOnlyGrow) {
 
 TEST(Programs, TextsCompiledApartAreLinked) {
   const std::string head = ".version 9.0\n.target sm_80\n.address_size 64\n";
-  const std::string first = head + ".extern .func (.param .b32 r) twice (.param .b32 x);\n.extern .global .align 4 .b8 "
-                                   "table[];\n.global .align 4 .u32 own = 1;\n.visible .entry k(.param .u64 p0)\n{\n.reg .b32 "
-                                   "%r<4>;\nld.global.u32 %r1, [table];\nld.global.u32 %r2, [own];\n{\n.param .b32 a;\n.param "
-                                   ".b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), twice, (a);\nld.param.b32 %r3, "
-                                   "[b];\n}\nret;\n}\n";
-  const std::string second = head + ".visible .global .align 4 .b8 table[8] = {1};\n.global .align 4 .u32 own = 2;\n.visible "
-                                    ".func (.param .b32 r) twice (.param .b32 x)\n{\n.reg .b32 %r<3>;\nld.param.b32 %r1, "
-                                    "[x];\nld.global.u32 %r2, [own];\nst.param.b32 [r], %r1;\nret;\n}\n";
+  const std::string first = head +
+                            ".extern .func (.param .b32 r) twice (.param .b32 x);\n.extern .global .align 4 .b8 "
+                            "table[];\n.global .align 4 .u32 own = 1;\n.visible .entry k(.param .u64 p0)\n{\n.reg .b32 "
+                            "%r<4>;\nld.global.u32 %r1, [table];\nld.global.u32 %r2, [own];\n{\n.param .b32 a;\n.param "
+                            ".b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), twice, (a);\nld.param.b32 %r3, "
+                            "[b];\n}\nret;\n}\n";
+  const std::string second = head +
+                             ".visible .global .align 4 .b8 table[8] = {1};\n.global .align 4 .u32 own = 2;\n.visible "
+                             ".func (.param .b32 r) twice (.param .b32 x)\n{\n.reg .b32 %r<3>;\nld.param.b32 %r1, "
+                             "[x];\nld.global.u32 %r2, [own];\nst.param.b32 [r], %r1;\nret;\n}\n";
   const ptx::Module linked = ptx::link({ptx::parse(first), ptx::parse(second)});
   std::vector<std::string> asked;
   const Program program = decode(linked, linked.kernels.at(0), [&](const std::string& name) -> uint64_t {

@@ -29,7 +29,8 @@ struct Tiny {
     const f64 rest = std::ldexp(size, -unit) - units;
     if (rest > 0.5 || (rest == 0.5 && std::fmod(units, 2) == 1)) units += 1;
     // One more unit than the mantissa holds is the next exponent's first number: the encoding goes on in order.
-    const s64 code = static_cast<s64>(units) + (static_cast<s64>(unit + mantissa_bits - least_exponent) << mantissa_bits);
+    const s64 code =
+        static_cast<s64>(units) + (static_cast<s64>(unit + mantissa_bits - least_exponent) << mantissa_bits);
     return sign | static_cast<u8>(code > largest ? largest : code);
   }
 
@@ -82,8 +83,10 @@ template <class F>
 /// An integer of the source's type is the lower part of a wider register.
 template <class From, class Wider>
 [[gnu::cold]] void add_from_wider(Table& table, const std::string& from) {
-  table.lanewise<[](Wider x) { return static_cast<u64>(static_cast<From>(x)); }>("cvt.{u64,s64}." + from, Class::convert);
-  table.lanewise<[](Wider x) { return static_cast<u32>(static_cast<From>(x)); }>("cvt.{u32,s32}." + from, Class::convert);
+  table.lanewise<[](Wider x) { return static_cast<u64>(static_cast<From>(x)); }>("cvt.{u64,s64}." + from,
+                                                                                 Class::convert);
+  table.lanewise<[](Wider x) { return static_cast<u32>(static_cast<From>(x)); }>("cvt.{u32,s32}." + from,
+                                                                                 Class::convert);
 }
 
 u32 masked(u32 first, u32 bits) {

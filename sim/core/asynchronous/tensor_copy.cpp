@@ -93,8 +93,8 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
   return bytes;
 }
 
-/// A tile that is at least as long as the swizzle's pattern, and begins in the middle of it, is seldom what whoever reads
-/// it by rows expects. The hardware takes it: the pattern depends on addresses alone.
+/// A tile that is at least as long as the swizzle's pattern, and begins in the middle of it, is seldom what whoever
+/// reads it by rows expects. The hardware takes it: the pattern depends on addresses alone.
 void warn_within_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const Spot& spot) {
   const uint32_t pattern = box.pattern_bytes();
   if (spot.offset % pattern == 0 || box.shared_bytes() < pattern) return;

@@ -41,7 +41,8 @@ std::string shortened(const std::string& name) {
       if (depth < deepest) shorter += letter;
       if (letter == '<' && ++depth == deepest) shorter += "\u2026";
     }
-    if (shorter.size() <= most || deepest == 1) return shorter.size() <= most ? shorter : shorter.substr(0, most) + "\u2026";
+    if (shorter.size() <= most || deepest == 1)
+      return shorter.size() <= most ? shorter : shorter.substr(0, most) + "\u2026";
   }
   return name;
 }

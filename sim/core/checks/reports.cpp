@@ -78,7 +78,8 @@ std::vector<Mistake> gathered(std::vector<Report> reports) {
     const SourceLines& places = report.lines;
     const auto shares = [&](const Group& group) {
       return group.mistake.first.kind == report.kind && group.mistake.first.kernel == report.kernel &&
-             (group.lines.contains(places.own_here) || (!places.own_there.empty() && group.lines.contains(places.own_there)));
+             (group.lines.contains(places.own_here) ||
+              (!places.own_there.empty() && group.lines.contains(places.own_there)));
     };
     auto group = std::find_if(groups.begin(), groups.end(), shares);
     const auto pair = std::minmax(places.own_here, places.own_there);

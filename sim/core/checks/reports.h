@@ -71,8 +71,8 @@ std::vector<Mistake> gathered(std::vector<Report> reports);
 class Reports {
  public:
   /// Adds a report, or one more time to one of the same kind at the same lines of the same kernel.
-  void add(Finding kind, const std::string& kernel, const SourceLines& places, const std::function<std::string()>& message,
-           bool warning = false, uint64_t times = 1);
+  void add(Finding kind, const std::string& kernel, const SourceLines& places,
+           const std::function<std::string()>& message, bool warning = false, uint64_t times = 1);
   void add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
            const std::function<std::string()>& message) {
     add(kind, kernel, SourceLines{here, there, here, there}, message);

@@ -163,14 +163,16 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                block.where(objection.other_site) + " by " + other() +
-               " is under way: no cp.async wait has covered it. The thread that copied must wait (cp.async.wait_group), "
+               " is under way: no cp.async wait has covered it. The thread that copied must wait "
+               "(cp.async.wait_group), "
                "and a barrier must follow before others read";
       });
     case What::async_under_way:
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + ", which " +
                started(block, objection, other()) +
-               " is writing: nobody has waited for its mbarrier, or the wait ended at once because its parity is that of "
+               " is writing: nobody has waited for its mbarrier, or the wait ended at once because its parity is that "
+               "of "
                "the phase before";
       });
     case What::reads_under_way:

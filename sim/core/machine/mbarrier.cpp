@@ -80,7 +80,8 @@ void Mbarriers::check_init_fence(Warp& warp, uint32_t lane, const Mbarrier& mbar
   warp.block.cluster.warn(Finding::unfenced, warp.here(), mbarrier.site, [&] {
     return block_.what_it_does(warp, lane) + ": will tell the mbarrier at " + block_.place(mbarrier.address) +
            ", initialised at " + block_.where(mbarrier.site) + " by " + block_.cluster.thread(agent, its_lane) +
-           ", with no fence between: fence.mbarrier_init.release.cluster after the initialisation, or fence.proxy.async, "
+           ", with no fence between: fence.mbarrier_init.release.cluster after the initialisation, or "
+           "fence.proxy.async, "
            "makes sure that the async proxy sees it";
   });
 }
@@ -148,10 +149,11 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
                              std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) +
                              " are missing, at " + describe(mbarrier.address);
           if (mbarrier.pending == 0 && mbarrier.last_site != ~0u) {
-            text += ". Somebody has come round again before this phase was complete: between " +
-                    block_.where(mbarrier.last_site) + " and " + block_.where(warp.here()) +
-                    " a wait is missing, or it ends at once because its parity is that of the phase before, or it waits "
-                    "for a release (an arrival at the \"empty\" barrier) that does not depend on this phase";
+            text +=
+                ". Somebody has come round again before this phase was complete: between " +
+                block_.where(mbarrier.last_site) + " and " + block_.where(warp.here()) +
+                " a wait is missing, or it ends at once because its parity is that of the phase before, or it waits "
+                "for a release (an arrival at the \"empty\" barrier) that does not depend on this phase";
           } else if (count != 0) {
             text += ". More threads arrive than the initialisation at " + block_.where(mbarrier.site) + " says";
           }

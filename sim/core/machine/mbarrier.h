@@ -31,7 +31,7 @@ struct Mbarrier {
   SyncClock gathering, completed;      ///< released by arrivals at this phase, and at those that are complete
   uint32_t site = 0, initialised = 0;  ///< of its initialisation: instruction, stamp
   Thread initialiser;
-  bool fenced = false;  ///< its initialiser has executed fence.mbarrier_init since
+  bool fenced = false;       ///< its initialiser has executed fence.mbarrier_init since
   uint32_t last_site = ~0u;  ///< of the last arrival; none yet
   Thread last;
   std::unordered_map<uint32_t, uint64_t> passed;  ///< by warp: phases complete when it last waited

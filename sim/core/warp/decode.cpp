@@ -167,10 +167,10 @@ void Builder::decode_one(const ptx::Instruction& written) {
   written_ = &instruction;
   made_ = Instruction{};
   program_.first_use.push_back(static_cast<uint32_t>(program_.register_uses.size()));
-  const bool clock = instruction.opcode.starts_with("mov.") && instruction.operands.size() == 2 &&
-                     instruction.operands[1].kind == Operand::Kind::special &&
-                     (instruction.operands[1].text.starts_with("%clock") ||
-                      instruction.operands[1].text.starts_with("%globaltimer"));
+  const bool clock =
+      instruction.opcode.starts_with("mov.") && instruction.operands.size() == 2 &&
+      instruction.operands[1].kind == Operand::Kind::special &&
+      (instruction.operands[1].text.starts_with("%clock") || instruction.operands[1].text.starts_with("%globaltimer"));
   program_.reads_clock |= clock;
   std::vector<const Form*> forms = Table::instance().find(clock ? "ptxsim.clock" : instruction.opcode);
   if (forms.empty()) {

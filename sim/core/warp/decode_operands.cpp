@@ -141,8 +141,7 @@ uint32_t Builder::shared_constant(Width width, uint64_t offset) {
 }
 
 uint32_t Builder::special(const std::string& name, Width width) {
-  if (name.starts_with("%clock") || name.starts_with("%globaltimer"))
-    refuse("a clock is read by mov alone");
+  if (name.starts_with("%clock") || name.starts_with("%globaltimer")) refuse("a clock is read by mov alone");
   const auto known = special_names.find(name);
   if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
   if (width != (name == "%is_explicit_cluster" ? Width::predicate : Width::b32))

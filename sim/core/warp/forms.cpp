@@ -110,9 +110,9 @@ std::vector<const Form*> Table::find(const std::string& opcode) const {
 
 std::string Table::reordered(const std::string& opcode) const {
   // Those in which no two modifiers of one kind say different things by their order, as the two types of cvt do.
-  static const std::set<std::string_view> any_order = {"atom", "bar",     "barrier", "fence", "ld",    "ldmatrix", "match",
-                                                       "mbarrier", "membar", "prefetch", "red",  "redux", "shfl",
-                                                       "st",   "stmatrix", "vote"};
+  static const std::set<std::string_view> any_order = {"atom",  "bar",      "barrier",  "fence",    "ld",  "ldmatrix",
+                                                       "match", "mbarrier", "membar",   "prefetch", "red", "redux",
+                                                       "shfl",  "st",       "stmatrix", "vote"};
   const std::string name = opcode.substr(0, opcode.find('.'));
   const auto lines = by_name_.find(name);
   if (!any_order.contains(name) || lines == by_name_.end()) return "";

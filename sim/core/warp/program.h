@@ -169,7 +169,7 @@ struct Program {
   std::vector<RegisterUse> register_uses;
   std::vector<uint32_t> first_use;  ///< by instruction: its first in the above; one more at the end
   bool reads_clock = false;
-  bool watches_registers = false;   ///< it has wgmma
+  bool watches_registers = false;  ///< it has wgmma
 
   std::vector<uint32_t> operand_lists;  ///< registers of instructions that have more than fit into them
 

@@ -1,11 +1,11 @@
 """For pytest: a fixture under which every kernel must be free of findings.
 
-    def test_add(ptxsim_checked):
-        ptxsim_checked(module.kernel("add")[4, 128](x, y, out, n))      # under seed 0
+def test_add(ptxsim_checked):
+    ptxsim_checked(module.kernel("add")[4, 128](x, y, out, n))      # under seed 0
 
-    @pytest.mark.parametrize("seed", range(8))
-    def test_add_in_any_order(ptxsim_checked, seed): …
-        ptxsim.seed(seed)
+@pytest.mark.parametrize("seed", range(8))
+def test_add_in_any_order(ptxsim_checked, seed): …
+    ptxsim.seed(seed)
 """
 
 from collections.abc import Callable, Iterator
