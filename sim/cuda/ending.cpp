@@ -54,7 +54,7 @@ void watch_the_end() {
   static const bool once = [] {
     std::atexit(at_exit);
     for (const int signal : {SIGINT, SIGTERM, SIGABRT, SIGSEGV}) {
-      struct sigaction now {};
+      struct sigaction now{};
       if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) std::signal(signal, end_by_signal);
     }
     return true;

@@ -12,8 +12,7 @@ namespace {
 
 template <class To, class From>
 void expect_resized(const std::string& to, const std::string& from) {
-  expect_like<To, From>(
-      "cvt." + to + "." + from, [](From x) { return static_cast<To>(static_cast<__int128>(x)); }, 4);
+  expect_like<To, From>("cvt." + to + "." + from, [](From x) { return static_cast<To>(static_cast<__int128>(x)); }, 4);
 }
 
 template <class From>
@@ -21,18 +20,14 @@ void expect_to_every_integer(const std::string& from) {
   for (const char* to : {"u16", "s16"}) expect_resized<u16, From>(to, from);
   for (const char* to : {"u32", "s32"}) expect_resized<u32, From>(to, from);
   for (const char* to : {"u64", "s64"}) expect_resized<u64, From>(to, from);
-  expect_like<u32, From>(
-      "cvt.u8." + from, [](From x) { return static_cast<u32>(static_cast<u64>(x) % 256); }, 4);
-  expect_like<u16, From>(
-      "cvt.u8." + from, [](From x) { return static_cast<u16>(static_cast<u64>(x) % 256); }, 4);
+  expect_like<u32, From>("cvt.u8." + from, [](From x) { return static_cast<u32>(static_cast<u64>(x) % 256); }, 4);
+  expect_like<u16, From>("cvt.u8." + from, [](From x) { return static_cast<u16>(static_cast<u64>(x) % 256); }, 4);
   const auto sign = [](From x) {
     const int low = static_cast<int>(static_cast<u64>(x) % 256);
     return low >= 128 ? low - 256 : low;
   };
-  expect_like<u32, From>(
-      "cvt.s8." + from, [=](From x) { return static_cast<u32>(sign(x)); }, 4);
-  expect_like<u16, From>(
-      "cvt.s8." + from, [=](From x) { return static_cast<u16>(sign(x)); }, 4);
+  expect_like<u32, From>("cvt.s8." + from, [=](From x) { return static_cast<u32>(sign(x)); }, 4);
+  expect_like<u16, From>("cvt.s8." + from, [=](From x) { return static_cast<u16>(sign(x)); }, 4);
 }
 
 TEST(Convert, BetweenIntegers) {
@@ -52,27 +47,18 @@ void expect_from_byte() {
     return low >= 128 ? low - 256 : low;
   };
   for (const std::string sign : {"u", "s"}) {
-    expect_like<u16, Register>(
-        "cvt." + sign + "16.u8", [=](Register x) { return static_cast<u16>(u(x)); }, 3);
-    expect_like<u32, Register>(
-        "cvt." + sign + "32.u8", [=](Register x) { return static_cast<u32>(u(x)); }, 3);
-    expect_like<u64, Register>(
-        "cvt." + sign + "64.u8", [=](Register x) { return static_cast<u64>(u(x)); }, 3);
-    expect_like<u16, Register>(
-        "cvt." + sign + "16.s8", [=](Register x) { return static_cast<u16>(s(x)); }, 3);
-    expect_like<u32, Register>(
-        "cvt." + sign + "32.s8", [=](Register x) { return static_cast<u32>(s(x)); }, 3);
+    expect_like<u16, Register>("cvt." + sign + "16.u8", [=](Register x) { return static_cast<u16>(u(x)); }, 3);
+    expect_like<u32, Register>("cvt." + sign + "32.u8", [=](Register x) { return static_cast<u32>(u(x)); }, 3);
+    expect_like<u64, Register>("cvt." + sign + "64.u8", [=](Register x) { return static_cast<u64>(u(x)); }, 3);
+    expect_like<u16, Register>("cvt." + sign + "16.s8", [=](Register x) { return static_cast<u16>(s(x)); }, 3);
+    expect_like<u32, Register>("cvt." + sign + "32.s8", [=](Register x) { return static_cast<u32>(s(x)); }, 3);
     expect_like<u64, Register>(
         "cvt." + sign + "64.s8", [=](Register x) { return static_cast<u64>(static_cast<s64>(s(x))); }, 3);
   }
-  expect_like<f32, Register>(
-      "cvt.rn.f32.u8", [=](Register x) { return static_cast<f32>(u(x)); }, 3);
-  expect_like<f32, Register>(
-      "cvt.rn.f32.s8", [=](Register x) { return static_cast<f32>(s(x)); }, 3);
-  expect_like<f64, Register>(
-      "cvt.rn.f64.u8", [=](Register x) { return static_cast<f64>(u(x)); }, 3);
-  expect_like<f64, Register>(
-      "cvt.rn.f64.s8", [=](Register x) { return static_cast<f64>(s(x)); }, 3);
+  expect_like<f32, Register>("cvt.rn.f32.u8", [=](Register x) { return static_cast<f32>(u(x)); }, 3);
+  expect_like<f32, Register>("cvt.rn.f32.s8", [=](Register x) { return static_cast<f32>(s(x)); }, 3);
+  expect_like<f64, Register>("cvt.rn.f64.u8", [=](Register x) { return static_cast<f64>(u(x)); }, 3);
+  expect_like<f64, Register>("cvt.rn.f64.s8", [=](Register x) { return static_cast<f64>(s(x)); }, 3);
 }
 
 TEST(Convert, FromBytesInWiderRegisters) {
@@ -275,18 +261,12 @@ TEST(Convert, FormatsOfEightBits) {
 
 TEST(Convert, IntegersInWiderRegisters) {
   for (const std::string sign : {"u", "s"}) {
-    expect_like<u64, u64>(
-        "cvt." + sign + "64.u32", [](u64 x) { return x & 0xffffffff; }, 3);
-    expect_like<u64, u64>(
-        "cvt." + sign + "64.s32", [](u64 x) { return static_cast<u64>(static_cast<s32>(x)); }, 3);
-    expect_like<u32, u64>(
-        "cvt." + sign + "32.s32", [](u64 x) { return static_cast<u32>(x); }, 3);
-    expect_like<u32, u64>(
-        "cvt." + sign + "32.u32", [](u64 x) { return static_cast<u32>(x); }, 3);
-    expect_like<u32, u32>(
-        "cvt." + sign + "32.s16", [](u32 x) { return static_cast<u32>(static_cast<s16>(x)); }, 3);
-    expect_like<u64, u32>(
-        "cvt." + sign + "64.u16", [](u32 x) { return x & 0xffff; }, 3);
+    expect_like<u64, u64>("cvt." + sign + "64.u32", [](u64 x) { return x & 0xffffffff; }, 3);
+    expect_like<u64, u64>("cvt." + sign + "64.s32", [](u64 x) { return static_cast<u64>(static_cast<s32>(x)); }, 3);
+    expect_like<u32, u64>("cvt." + sign + "32.s32", [](u64 x) { return static_cast<u32>(x); }, 3);
+    expect_like<u32, u64>("cvt." + sign + "32.u32", [](u64 x) { return static_cast<u32>(x); }, 3);
+    expect_like<u32, u32>("cvt." + sign + "32.s16", [](u32 x) { return static_cast<u32>(static_cast<s16>(x)); }, 3);
+    expect_like<u64, u32>("cvt." + sign + "64.u16", [](u32 x) { return x & 0xffff; }, 3);
   }
   const auto mask = [](u32 first, u32 bits) {
     u64 made = 0;

@@ -115,8 +115,7 @@ struct Lanewise {
         Result* const to = warp.lanes<Result>(operands.at[0]);
         for_lanes(warp.exec, [from, to](uint32_t lane) { to[lane] = function(std::get<i>(from)[lane]...); });
       }
-    }
-    (std::index_sequence_for<Types...>{});
+    }(std::index_sequence_for<Types...>{});
   }
 };
 
