@@ -140,6 +140,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxGridSize[0] = 0x7fffffff;
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
   properties->clusterLaunch = here.largest_cluster != 0;
+  properties->cooperativeLaunch = 1;
   properties->unifiedAddressing = properties->managedMemory = properties->concurrentManagedAccess = 1;
   properties->canMapHostMemory = properties->canUseHostPointerForRegisteredMem = 1;
   return cudaSuccess;
@@ -248,6 +249,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
     case cudaDevAttrL2CacheSize: *value = static_cast<int>(here.l2_bytes); break;
     case cudaDevAttrClusterLaunch: *value = here.largest_cluster != 0; break;
+    case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:

@@ -69,7 +69,7 @@ std::string Simulator::new_mistakes() {
 
 std::string Simulator::all_mistakes() const {
   const std::vector<Mistake> mistakes = gathered(everything(reports));
-  if (mistakes.empty()) return "";
+  if (mistakes.empty() || mistakes.front().first.warning) return "";  // warnings were said when they were new
   const auto warnings =
       std::count_if(mistakes.begin(), mistakes.end(), [](const Mistake& each) { return each.first.warning; });
   const auto counted = [](size_t count, const char* what) {

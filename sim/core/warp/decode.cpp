@@ -171,7 +171,13 @@ void Builder::decode_one(const ptx::Instruction& written) {
       instruction.opcode.starts_with("mov.") && instruction.operands.size() == 2 &&
       instruction.operands[1].kind == Operand::Kind::special &&
       (instruction.operands[1].text.starts_with("%clock") || instruction.operands[1].text.starts_with("%globaltimer"));
-  program_.reads_clock |= clock;
+  if (clock) {
+    // That of CUDA's own headers, with which cuda::barrier limits its patience, is nobody's measurement.
+    const uint32_t file = instruction.location.file;
+    const bool known = instruction.location.line != 0 && file < program_.files.size();
+    const bool measures = instruction.operands[1].text.starts_with("%clock");
+    program_.reads_clock |= known ? program_.files[file].find("/cuda/") == std::string::npos : measures;
+  }
   std::vector<const Form*> forms = Table::instance().find(clock ? "ptxsim.clock" : instruction.opcode);
   if (forms.empty()) {
     if (const std::string known = Table::instance().reordered(instruction.opcode); !known.empty()) {
