@@ -235,6 +235,12 @@ CUresult cuGetProcAddress(const char* symbol, void** to, int version, cuuint64_t
   return cuGetProcAddress_v2(symbol, to, version, flags, nullptr);
 }
 
+// What is not documented is not there. NVRTC asks for it, and copes with an error, not with its absence.
+CUresult cuGetExportTable(const void** table, const CUuuid*) {
+  *table = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 CUresult cuGetErrorName(CUresult error, const char** text) {
   *text = cudaGetErrorName(static_cast<cudaError_t>(error));
   return CUDA_SUCCESS;

@@ -37,6 +37,7 @@ TEST(Reports, CausesComeBeforeConsequences) {
 }
 
 TEST(Reports, LongTemplateNamesAreShortened) {
+  EXPECT_EQ(readable("f"), "f") << "which is a kernel, not float";
   EXPECT_EQ(shortened("gemm<128, 128>"), "gemm<128, 128>");
   const std::string cute =
       "gemm_device<cute::tuple<cute::C<128>, cute::C<128>>, cute::Layout<cute::tuple<int, cute::C<1>>>, " +

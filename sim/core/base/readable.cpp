@@ -9,6 +9,7 @@
 namespace sim {
 
 std::string demangled(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;  // "f" would be a type, float
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                     std::free);
