@@ -86,6 +86,32 @@ TEST(Reports, AnUnfencedInitialisationIsAWarning) {
   EXPECT_TRUE(with("", "fence.proxy.async;\n").warnings.empty());
 }
 
+// What a ring of stages lacks is said before the state that it led to.
+TEST(Reports, WaitsAndReleasesThatAreMissingAreNamed) {
+  std::vector<uint32_t> out(1);
+  const auto said = [&](const std::string& body) {
+    return run(kernel(
+                   ".shared .align 8 .b64 full;\n.shared .align 8 .b64 empty;\nmbarrier.init.shared::cta.b64 [full], "
+                   "1;\nmbarrier.init.shared::cta.b64 [empty], 1;\n" +
+                   body),
+               {.block = {1, 1, 1}}, out)
+        .text();
+  };
+  const std::string fill = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;\n";
+  const auto wait = [](const std::string& where, int parity) {
+    return where + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [" + where + "], " + std::to_string(parity) +
+           ";\n@!%p1 bra " + where + ";\n";
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string missing = said(fill + fill), early = said(fill + wait("empty", 1) + fill);
+  EXPECT_TRUE(has(missing, "Its warp has waited for no mbarrier since")) << missing;
+  EXPECT_TRUE(has(early, "has ended too early") && has(early, "for parity 1")) << early;
+  const std::string never = said("mbarrier.arrive.shared::cta.b64 _, [full];\n" + wait("full", 0) + wait("empty", 0));
+  EXPECT_TRUE(has(never, "nobody has ever arrived") || has(never, "takes the wrong parity")) << never;
+}
+
 // Block 0 copies to both; each waits for its own mbarrier, then ends.
 TEST(Reports, AMulticastIsNoVisitOfTheReceiver) {
   std::vector<uint32_t> out(64, 7);

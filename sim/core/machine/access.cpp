@@ -157,7 +157,9 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   switch (objection.what) {
     case What::never_written:
       return block.report(Finding::uninitialised, here, nowhere, [&] {
-        return block.what_it_does(warp, objection.lane) + ": reads " + address + ", which nothing has written before";
+        return block.what_it_does(warp, objection.lane) + ": reads " + address +
+               ", which nothing has written before: a barrier is missing, or the wait for the copy that writes it, or "
+               "nobody does";
       });
     case What::copy_under_way:
       return block.report(Finding::unwaited, here, objection.other_site, [&] {

@@ -184,12 +184,38 @@ Finding Cluster::kind_of_deadlock() const {
   return parity || only_first_phases ? Finding::wrong_parity : Finding::deadlock;
 }
 
+/// Of a deadlock, where it tells the mistake: an mbarrier at which nobody has ever arrived.
+std::string Cluster::nobody_arrives() const {
+  std::string text;
+  for_waiting([&](const Block&, const Warp& warp) {
+    const Warp::Wait& wait = warp.waits_for;
+    const Mbarrier* const mbarrier =
+        wait.kind == Warp::Wait::Kind::mbarrier ? wait.block->mbarriers.find(wait.number) : nullptr;
+    if (!mbarrier || mbarrier->last_site != ~0u || !text.empty()) return;
+    text = "nobody has ever arrived at the mbarrier that " + warp.block.where(wait.site) +
+           " waits for, initialised at " + warp.block.where(mbarrier->site) +
+           ": the arrival that releases it is missing, or is not reached. ";
+  });
+  return text;
+}
+
 void Cluster::report_deadlock() {
   uint32_t site = nowhere;
   for_waiting([&](const Block&, const Warp& warp) { site = std::min(site, warp.waits_for.site); });
   const Finding kind = kind_of_deadlock();
   report(kind, site == nowhere ? 0 : site, nowhere, [&] {
-    std::string text = "deadlock in ";
+    std::string text = kind == Finding::deadlock ? nobody_arrives() : "";
+    if (kind == Finding::wrong_parity) {
+      text =
+          "a wait takes the wrong parity, or an arrival is missing: nobody has come to the phase that is waited for. A "
+          "wait for parity p ends when the phase of parity p is complete; before the first phase, a wait for parity 1 "
+          "ends at once, as a producer's first wait for an empty slot should. ";
+    } else if (kind == Finding::transaction_count) {
+      text =
+          "the bytes that arrivals expect (expect_tx) and those that copies bring are not as many, or a copy is "
+          "missing. ";
+    }
+    text += "deadlock in ";
     for (const auto& block : blocks_) {
       text += (block == blocks_.front() ? "block " : "; block ") + block->name() + ":";
       const std::vector<Warp>& warps = block->warps();
@@ -200,12 +226,6 @@ void Cluster::report_deadlock() {
         if (last - first > 1) text += " (and those up to " + std::to_string(last - 1) + ")";
         text += state;
       }
-    }
-    if (kind == Finding::wrong_parity) {
-      text +=
-          ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
-          "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
-          "for an empty slot should";
     }
     return text;
   });

@@ -70,6 +70,7 @@ class Cluster {
   bool time_out();
   bool let_others_pass();
   Finding kind_of_deadlock() const;
+  std::string nobody_arrives() const;
   void report_deadlock();
   template <class Visit>
   void for_waiting(Visit visit) const;

@@ -16,6 +16,7 @@ uint64_t Mbarrier::word() const {
 
 void Mbarriers::start() {
   at_.clear();
+  waits_.clear();
   agents_.clear();
 }
 
@@ -145,18 +146,12 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
     return warp.block.give_up(
         warp, Finding::mbarrier,
         [&] {
-          std::string text = block_.what_it_does(warp, lane) + ": " + std::to_string(count) + " arrivals where " +
-                             std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) +
-                             " are missing, at " + describe(mbarrier.address);
-          if (mbarrier.pending == 0 && mbarrier.last_site != ~0u) {
-            text +=
-                ". Somebody has come round again before this phase was complete: between " +
-                block_.where(mbarrier.last_site) + " and " + block_.where(warp.here()) +
-                " a wait is missing, or it ends at once because its parity is that of the phase before, or it waits "
-                "for a release (an arrival at the \"empty\" barrier) that does not depend on this phase";
-          } else if (count != 0) {
+          const bool again = mbarrier.pending == 0 && mbarrier.last_site != ~0u;
+          std::string text = block_.what_it_does(warp, lane) + ": " + (again ? why_again(warp, mbarrier) : "") +
+                             std::to_string(count) + " arrivals where " + std::to_string(mbarrier.pending) + " of " +
+                             std::to_string(mbarrier.expected) + " are missing, at " + describe(mbarrier.address);
+          if (!again && count != 0)
             text += ". More threads arrive than the initialisation at " + block_.where(mbarrier.site) + " says";
-          }
           return text;
         },
         mbarrier.site);
@@ -166,9 +161,28 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
                                 warp.acting() == all_lanes ? all_lanes : 1u << lane);
   mbarrier.last_site = warp.here();
   mbarrier.last = {warp.agent, lane};
+  mbarrier.last_order = ++order_;
   mbarrier.pending -= count;
   if (drops) mbarrier.expected -= count;
   advance(mbarrier);
+}
+
+void Mbarriers::passed(const Warp& warp, Mbarrier& mbarrier, uint32_t parity) {
+  mbarrier.passed[warp.agent] = mbarrier.phase;
+  waits_[warp.agent] = {warp.here(), mbarrier.address, parity, ++order_};
+}
+
+std::string Mbarriers::why_again(const Warp& warp, const Mbarrier& mbarrier) const {
+  std::string text = "comes round again before the phase is complete to which ";
+  text += block_.where(mbarrier.last_site) + " has arrived last";
+  const auto waited = waits_.find(warp.agent);
+  if (waited == waits_.end() || waited->second.order < mbarrier.last_order)
+    return text + ". Its warp has waited for no mbarrier since: the wait until the place is free again is missing. ";
+  const Passed& wait = waited->second;
+  return text + ". The wait between, at " + block_.where(wait.site) + " for parity " + std::to_string(wait.parity) +
+         " of the mbarrier at " + block_.place(wait.address) +
+         ", has ended too early: the parity is that of a phase before, or what arrives there does not wait for this "
+         "phase. ";
 }
 
 void Mbarriers::expect_bytes(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t bytes) {

@@ -34,6 +34,7 @@ struct Mbarrier {
   bool fenced = false;       ///< its initialiser has executed fence.mbarrier_init since
   uint32_t last_site = ~0u;  ///< of the last arrival; none yet
   Thread last;
+  uint64_t last_order = 0;                        ///< see Mbarriers::passed
   std::unordered_map<uint32_t, uint64_t> passed;  ///< by warp: phases complete when it last waited
 
   /// As it lies in memory: the phase's parity in bit 63, then 20 bits of pending arrivals (negated), a bit, 21 of the
@@ -77,6 +78,8 @@ class Mbarriers {
   uint32_t agent(const Mbarrier& mbarrier);
 
   void arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t count, bool releases, bool drops);
+  /// A warp's wait for a phase of this parity has ended.
+  void passed(const Warp& warp, Mbarrier& mbarrier, uint32_t parity);
   void expect_bytes(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t bytes);
   void complete_bytes(Mbarrier& mbarrier, uint32_t bytes, uint32_t site);
 
@@ -92,9 +95,19 @@ class Mbarriers {
   bool is_intact(const Mbarrier& mbarrier) const;
   void store(const Mbarrier& mbarrier);
   void advance(Mbarrier& mbarrier);
+  /// Why a thread arrives once more at a phase at which all have arrived.
+  std::string why_again(const Warp& warp, const Mbarrier& mbarrier) const;
+
+  /// The last wait of a warp for an mbarrier of this block.
+  struct Passed {
+    uint32_t site, address, parity;
+    uint64_t order;  ///< among the waits and arrivals here
+  };
 
   Block& block_;
-  std::unordered_map<uint32_t, Mbarrier> at_;      ///< by offset in the block's shared memory
+  std::unordered_map<uint32_t, Mbarrier> at_;   ///< by offset in the block's shared memory
+  std::unordered_map<uint32_t, Passed> waits_;  ///< by warp
+  uint64_t order_ = 0;
   std::unordered_map<uint32_t, uint32_t> agents_;  ///< by that offset: whoever is initialised there keeps its agent
 };
 
