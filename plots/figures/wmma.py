@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from plots.figures import layout, parts
 from plots.figures.layout import MARGIN
-from plots.figures.palette import DARK, INK, MUTED, RED, WARPS, A, B, C
+from plots.figures.palette import BOX, DARK, INK, MUTED, RED, A, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
@@ -97,7 +97,8 @@ def shared_fragments(language: str) -> Canvas:
     parts.grid(canvas, x, y, 8, 8, unit, unit)
     for warp in range(8):
         cells = [(warp // 2 * 2 + r, warp % 2 * 4 + c) for r in range(2) for c in range(4)]
-        parts.fill(canvas, x, y, cells, unit, unit, WARPS[warp])
+        shade = C.middle if warp == 3 else C.pale if (warp // 2 + warp) % 2 else BOX
+        parts.fill(canvas, x, y, cells, unit, unit, shade)
         canvas.text(x + (warp % 2 * 4 + 2) * unit, y + (warp // 2 * 2 + 1) * unit + 5, str(warp), 15, INK, "middle")
     parts.outline(canvas, x, y, [(r, c) for r in range(2, 4) for c in range(4, 8)], unit, unit, C.ink, 2.5)
     parts.frame(canvas, x, y, 8, 8, unit, unit)
@@ -178,7 +179,7 @@ def warp_tiles(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "17_wmma_stages",
         language,
-        ("larger warp tiles", "更大的 warp tile"),
+        ("a larger warp tile loads fewer fragments per product", "warp tile 越大，每次乘法读的 fragment 越少"),
         (
             "green: a warp's part of C; blue and orange: its fragments of A and B for 16 of K, all to one scale",
             "绿：一个 warp 的 C；蓝、橙：K 方向 16 所需的 A、B fragment；同一比例",
