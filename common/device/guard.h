@@ -181,7 +181,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     return make_float4(element(0), element(1), element(2), element(3));
   };
   __shared__ uint32_t largest[COLUMNS], sums[GUARD_TERMS][COLUMNS];
-  __shared__ uint32_t turned[GUARD_DIGITS][COLUMNS][CHUNK / 4 + 1];  // one more word: lanes write down a column of words
+  __shared__ uint32_t
+      turned[GUARD_DIGITS][COLUMNS][CHUNK / 4 + 1];  // one more word: lanes write down a column of words
   if (warp == 0) largest[lane] = 0;
   if (warp < GUARD_TERMS) sums[warp][lane] = 0;
   __syncthreads();  // before anyone compares with it, or adds to them
@@ -235,8 +236,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 }
 
 /// Tells each region what computes it: three digits or four where their error is at most `tau` |ai| |bj| / k for every
-/// row and column of it, else FP32. A block has the regions of ROWS rows; each of its warps maxima over the columns of a
-/// region at a time. Terms are at least 0, so that their bits are ordered as they are.
+/// row and column of it, else FP32. A block has the regions of ROWS rows; each of its warps maxima over the columns of
+/// a region at a time. Terms are at least 0, so that their bits are ordered as they are.
 template <int MOST_K_OF_FOUR>
 __global__ void __launch_bounds__(Guard::COLUMNS) choose_digits(Guard guard, int m, int n, int k, float tau) {
   constexpr int WARPS = Guard::COLUMNS / 32;

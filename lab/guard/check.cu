@@ -1,5 +1,3 @@
-#include "lab/guard/check.h"
-
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -9,6 +7,7 @@
 #include "common/harness/inputs.h"
 #include "common/harness/reference.h"
 #include "lab/errors/measure.h"
+#include "lab/guard/check.h"
 
 namespace {
 
@@ -33,7 +32,9 @@ struct Fill {
       // The digits are 65, 127, -128, -128, from the first to the fourth: a float of 23 bits.
       case Kind::worst: data[at] = 65 * 0x1p24f + 127 * 0x1p16f - 128 * 0x1p8f - 128; break;
       // 1.1 in the place of a normal number: the power may make it subnormal, and never infinite.
-      case Kind::extreme: data[at] = line % 16 == 5 ? 0.0f : ldexpf(bits % 2 ? 1.1f : -0.3f, line * 7 % 276 - 149); break;
+      case Kind::extreme:
+        data[at] = line % 16 == 5 ? 0.0f : ldexpf(bits % 2 ? 1.1f : -0.3f, line * 7 % 276 - 149);
+        break;
       default: data[at] = normal;
     }
   }
@@ -41,11 +42,11 @@ struct Fill {
 
 // Norms of a row or column, in units of its last digit, by the theorem's names.
 struct Line {
-  double size;                   // |ai|, in the same units
-  double scale;                  // of them
-  double x2, x3, x4, rest;       // rest: of r, exactly
-  double integer3, rest3;        // of X without its fourth digit, and of what is missing then
-  double integer4, whole;        // of X, and of X + r
+  double size;              // |ai|, in the same units
+  double scale;             // of them
+  double x2, x3, x4, rest;  // rest: of r, exactly
+  double integer3, rest3;   // of X without its fourth digit, and of what is missing then
+  double integer4, whole;   // of X, and of X + r
   bool finite;
 };
 
@@ -74,12 +75,14 @@ Line line_of(const float* first, std::size_t stride, int k) {
       digit[number] = left - 256 * higher;
       left = higher;
     }
-    const double of[] = {digit[2], digit[3], digit[4], scaled - integer, integer - digit[4], scaled - (integer - digit[4]),
-                         integer, scaled};
+    const double of[] = {
+        digit[2], digit[3], digit[4], scaled - integer, integer - digit[4], scaled - (integer - digit[4]),
+        integer,  scaled};
     for (int term = 0; term < 8; ++term) squares[term] += of[term] * of[term];
     line.size += std::fabs(scaled);
   }
-  double* const norms[] = {&line.x2, &line.x3, &line.x4, &line.rest, &line.integer3, &line.rest3, &line.integer4, &line.whole};
+  double* const norms[] = {&line.x2,       &line.x3,    &line.x4,       &line.rest,
+                           &line.integer3, &line.rest3, &line.integer4, &line.whole};
   for (int term = 0; term < 8; ++term) *norms[term] = std::sqrt(squares[term]);
   return line;
 }
@@ -111,8 +114,8 @@ struct Judge {
     const Line &p = rows[row], &q = cols[col];
     const int chosen = digits[row / Guard::ROWS * col_regions + col / Guard::COLUMNS];
     const double unit = p.scale * q.scale, size = p.size * q.size;
-    const double three = p.integer3 * q.rest3 + p.rest3 * q.whole +
-                         0x1p16 * (0x1p8 * (p.x2 * q.x3 + p.x3 * q.x2) + p.x3 * q.x3);
+    const double three =
+        p.integer3 * q.rest3 + p.rest3 * q.whole + 0x1p16 * (0x1p8 * (p.x2 * q.x3 + p.x3 * q.x2) + p.x3 * q.x3);
     const double four = p.integer4 * q.rest + p.rest * q.whole + 0x1p16 * (p.x2 * q.x4 + p.x3 * q.x3 + p.x4 * q.x2) +
                         0x1p8 * (p.x3 * q.x4 + p.x4 * q.x3) + p.x4 * q.x4;
     const double bound = chosen == 3 ? three : four;
@@ -146,7 +149,8 @@ std::vector<int> all_of(int count) {
 DeviceBuffer lines_of(const Matrix& matrix, bool rows_are_lines) {
   std::vector<float> elements(matrix.bytes() / sizeof(float));
   CUDA_CHECK(cudaMemcpy(elements.data(), matrix.data(), matrix.bytes(), cudaMemcpyDeviceToHost));
-  const int count = rows_are_lines ? matrix.rows() : matrix.cols(), depth = rows_are_lines ? matrix.cols() : matrix.rows();
+  const int count = rows_are_lines ? matrix.rows() : matrix.cols(),
+            depth = rows_are_lines ? matrix.cols() : matrix.rows();
   std::vector<Line> lines(count);
   in_host_threads(count, 16, [&](std::size_t, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i)
@@ -173,8 +177,8 @@ void fill(const Matrices& matrices, Kind kind, std::uint64_t seed) {
   }
   for (const Matrix* matrix : {&matrices.a, &matrices.b}) {
     const bool is_a = matrix == &matrices.a;
-    for_each(matrix->bytes() / sizeof(float), Fill{static_cast<float*>(matrix->data()), kind, seed * 2 + is_a,
-                                                   matrix->cols(), matrices.a.cols(), is_a});
+    for_each(matrix->bytes() / sizeof(float),
+             Fill{static_cast<float*>(matrix->data()), kind, seed * 2 + is_a, matrix->cols(), matrices.a.cols(), is_a});
   }
 }
 

@@ -9,8 +9,8 @@
 #include "common/harness/matrix.h"
 
 /// What A and B are filled with. The first five are those of lab/errors. relu: normal, negative elements 0. sparse: one
-/// normal element of 64, the others 0. outliers: normal, one k of 64 times 2^12 in A. halves: normal, the second half of
-/// A's k and the first half of B's times 2^-20. worst: every element has the same digits, whose errors all add up.
+/// normal element of 64, the others 0. outliers: normal, one k of 64 times 2^12 in A. halves: normal, the second half
+/// of A's k and the first half of B's times 2^-20. worst: every element has the same digits, whose errors all add up.
 /// extreme: normal, row i of A and column i of B times a power of two from 2^-149 to 2^126, every 16th of them 0.
 enum class Kind { normal, uniform, spread, wide, scaled, relu, sparse, outliers, halves, worst, extreme };
 inline constexpr Kind EVERY_KIND[] = {Kind::normal, Kind::uniform,  Kind::spread, Kind::wide,  Kind::scaled, Kind::relu,

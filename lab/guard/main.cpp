@@ -52,11 +52,12 @@ unsigned long long run_size(const Shape& asked, int seeds, int& products) {
         worst.bound_four = std::fmax(worst.bound_four, found.bound_four);
         broken += found.broken;
       }
-      std::printf("%5d %5d %5d  %-8s  %-8s  three %4.0f %%  four %4.0f %%  E/S 2^%6.1f 2^%6.1f  error/S 2^%6.1f  "
-                  "of the theorem %5.3f  of the promise %5.3f\n",
-                  shape.m, shape.n, shape.k, name_of(kind), variant.name, 100 * worst.three, 100 * worst.four,
-                  std::log2(worst.bound_three), std::log2(worst.bound_four), std::log2(worst.largest),
-                  worst.of_theorem, worst.of_promise);
+      std::printf(
+          "%5d %5d %5d  %-8s  %-8s  three %4.0f %%  four %4.0f %%  E/S 2^%6.1f 2^%6.1f  error/S 2^%6.1f  "
+          "of the theorem %5.3f  of the promise %5.3f\n",
+          shape.m, shape.n, shape.k, name_of(kind), variant.name, 100 * worst.three, 100 * worst.four,
+          std::log2(worst.bound_three), std::log2(worst.bound_four), std::log2(worst.largest), worst.of_theorem,
+          worst.of_promise);
       std::fflush(stdout);
     }
   return broken;

@@ -90,7 +90,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     };
     int32_t acc[DIGITS][BN / 2];  // by weight, each 64×BN of the warpgroup
     const auto store = [&](int2 tile, float beta) {
-      constexpr double UNIT = uint64_t{1} << 8 * (2 * GUARD_DIGITS - 1 - DIGITS);  // of the last sum
+      constexpr int UNIT_BITS = 8 * (2 * GUARD_DIGITS - 1 - DIGITS);
+      constexpr double UNIT = uint64_t{1} << UNIT_BITS;  // weight of the last sum
       const bool pairs = g.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(g.c) % 8 == 0;
       const int first_row = tile.x * BM + warp * 16 + lane / 4;  // and the one 8 below
       double row_scale[2];
@@ -111,7 +112,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
           for (int weight = 0; weight < DIGITS; ++weight) sum = sum * 256 + acc[weight][i + e];
           const bool inside = col + e < g.n;
-          double value = inside ? sum * (row_scale[i / 2 % 2] * guard.packed.b_scale[col + e]) : 0.0;
+          const double col_scale = inside ? guard.packed.b_scale[col + e] : 0.0;
+          double value = sum * (row_scale[i / 2 % 2] * col_scale);
           if (beta != 0.0f && inside) value += static_cast<double>(beta) * c[e];
           out[e] = static_cast<float>(value);  // the only rounding since the integers
         }
@@ -171,8 +173,8 @@ void launch_digits(const Gemm<float>& g, const Guard& guard, int stride, cudaStr
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
   const int grid =
       min(ceil_div(g.m, BM) * ceil_div(g.n, BN), resident_blocks(kernel, THREADS, SMEM_BYTES));
-  kernel<<<grid, THREADS, SMEM_BYTES, stream>>>(
-      map(guard.packed.a, g.m, BM), map(guard.packed.b, g.n, BN), guard, g, band_rows);
+  kernel<<<grid, THREADS, SMEM_BYTES, stream>>>(map(guard.packed.a, g.m, BM),
+                                                map(guard.packed.b, g.n, BN), guard, g, band_rows);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -182,8 +184,8 @@ void launch(const Gemm<float, Acc, float>& p, const LaunchOptions& options, cuda
   const Gemm<float> g{p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, p.alpha, p.beta};
   const Guard guard(options.workspace, g.m, g.n, g.k);
   split_guarded<B_TRANSPOSED>(guard, g.a, g.lda, g.b, g.ldb, g.m, g.n, g.k, stream);
-  choose_digits<MOST_K<4>><<<guard.row_regions, Guard::COLUMNS, 0, stream>>>(
-      guard, g.m, g.n, g.k, std::ldexp(1.0f, TAU));
+  choose_digits<MOST_K<4>><<<guard.row_regions, Guard::COLUMNS, 0, stream>>>(guard, g.m, g.n, g.k,
+                                                                             std::ldexp(1.0f, TAU));
   CUDA_CHECK(cudaGetLastError());
 
   launch_digits<3, 128, 4>(g, guard, options.swizzle_stride, stream);

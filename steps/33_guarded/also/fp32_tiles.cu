@@ -17,27 +17,29 @@
 
 namespace {
 
-constexpr int BM = 128, BN = 128, BK = 16;  // block tile
-constexpr int WM = 64, WN = 64;             // warp tile
-constexpr int TM = 16, TN = 8;              // thread tile
+constexpr int BM = 128, BN = 128, BK = 16;                     // block tile
+constexpr int WM = 64, WN = 64;                                // warp tile
+constexpr int TM = 16, TN = 8;                                 // thread tile
 constexpr int THREADS = BM / WM * (BN / WN) * 32, BLOCKS = 2;  // that an SM shall hold
-constexpr int PAD = 4;      // floats added to rows of a tile that comes turned: stores conflict two ways, not four
+constexpr int PAD =
+    4;  // floats added to rows of a tile that comes turned: stores conflict two ways, not four
 constexpr int STAGES = 3;   // slices in shared memory
 constexpr int BAND = 1024;  // rows of C that neighbouring blocks stay within, for L2
 constexpr int SMEM_BYTES = STAGES * BK * (BM + PAD + BN + PAD) * 4;
 static_assert(Guard::ROWS % BM == 0 && Guard::COLUMNS % BN == 0, "a tile lies in one region");
 
-/// A tile that lies along k in memory is turned on its way: 4 threads copy a row's 16 floats. A's tile, and B's where it
-/// is transposed.
+/// A tile that lies along k in memory is turned on its way: 4 threads copy a row's 16 floats. A's
+/// tile, and B's where it is transposed.
 constexpr int PITCH = BM + PAD, ROWS_AT_ONCE = THREADS / (BK / 4), COPIES = BM / ROWS_AT_ONCE;
 static_assert(BM == BN, "both tiles are copied alike");
 
 /// WIDTH: floats a copy moves, 4 where every row is 16-byte aligned, else 1.
 template <int WIDTH, bool B_TRANSPOSED>
-__global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<float> g, Guard guard, int band_rows) {
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    gemm_kernel(Gemm<float> g, Guard guard, int band_rows) {
   constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // threads of a warp: 4×8
   constexpr int B_ROWS = THREADS / (BN / 4);           // rows of B's tile that all copy at once …
-  constexpr int B_COPIES = BK / B_ROWS;                // … so often per slice, where B is not turned
+  constexpr int B_COPIES = BK / B_ROWS;  // … so often per slice, where B is not turned
 
   const int2 tile = tile_in_bands(blockIdx.x, ceil_div(g.m, BM), ceil_div(g.n, BN), band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
@@ -53,7 +55,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<float> g, Gu
 
   const float *a = g.a, *b = g.b;  // where the next slice begins
   int left = g.k;                  // of K from there
-  int a_start[COPIES], b_start[COPIES];  // elements before this thread's rows; the last row for rows behind it
+  int a_start[COPIES],
+      b_start[COPIES];  // elements before this thread's rows; the last row for rows behind it
 #pragma unroll
   for (int i = 0; i < COPIES; ++i) {
     a_start[i] = min(block_row + turned_row + i * ROWS_AT_ONCE, g.m - 1) * g.lda;
@@ -65,7 +68,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<float> g, Gu
   const auto Bs = reinterpret_cast<float (*)[BK][PITCH]>(As + STAGES);  // [stage][k][col]
 
   float4 a_copy[COPIES], b_copy[COPIES];  // on their way from global to shared memory
-  float a_frag[2][TM], b_frag[2][TN];  // [k % 2]
+  float a_frag[2][TM], b_frag[2][TN];     // [k % 2]
   float acc[TM][TN] = {};
 
   const auto copy_b = [&](float* to, int k, bool inside) {  // 4 columns of row k, or zeros
