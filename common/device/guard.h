@@ -3,10 +3,10 @@
 // what computes it: three digits, four, or FP32. The host is not asked. sm_90 and later.
 //
 // The bound. Row i of A is u (X + r): integers X of four digits x1 … x4, of which the first weighs 2^24, and what
-// rounding to integers left, |r| <= 1/2. Column j of B is v (Y + t) likewise. A product of four digits leaves out r, t
-// and the six products of digits that weigh 2^16 and less; one of three digits leaves out x4 and y4 as well. Each part
-// is a sum over k of two factors, and so at most the product of their norms (Cauchy and Schwarz). Divided by the sums
-// of absolute values |ai|, |bj|, the bound takes one number per row or column and part: see error_of_three.
+// rounding to integers left, r. Column j of B is v (Y + t) likewise. A product of four digits leaves out r, t and the
+// six products of digits that weigh 2^16 and less; one of three digits leaves out x4 and y4 as well. Each part is a sum
+// over k of two factors, and so at most the product of their norms (Cauchy and Schwarz). Divided by the sums of
+// absolute values |ai|, |bj|, the bound takes one number per row or column and part: see error_of_three.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,14 +15,17 @@
 #include <cstdint>
 
 #include "common/device/check.h"
-#include "common/device/cluster_launch.h"
 #include "common/device/digits.h"
+#include "common/device/launch_early.h"
 #include "common/device/ptx/cluster.h"
+#include "common/device/ptx/dependent_launch.h"
 #include "common/device/tiles.h"
 
 inline constexpr int GUARD_DIGITS = 4;
 /// What is kept of a row or column: the norms of its four digits, and the largest that r's can be.
 inline constexpr int GUARD_TERMS = GUARD_DIGITS + 1;
+/// The largest r of an element: see guarded_digits_of.
+inline constexpr float GUARD_REST = 1.5f;
 
 /// The workspace of a guarded product: four digits of A and B, their terms, and what computes each region of C.
 struct Guard {
@@ -46,7 +49,7 @@ struct Guard {
 
   /// What computes the region in which this row and column of C lie.
   __device__ __forceinline__ int digits_at(int row, int col) const {
-    return digits[row / ROWS * col_regions + col / COLUMNS];
+    return __ldcg(digits + row / ROWS * col_regions + col / COLUMNS);
   }
 };
 
@@ -89,6 +92,26 @@ __device__ __forceinline__ float error_of_four(const GuardTerms& p, const GuardT
   return (cut_off + left_out).value;
 }
 
+/// Rounds four scaled elements to integers of four digits, and puts digits of equal weight side by side. The first
+/// three digits alone are the integer nearest to 1/256 of the element, ties to even, for which the fourth goes from 128
+/// to 127: always rounded up, they would add up to an error on data of one sign. What is left of an element is
+/// GUARD_REST at most.
+__device__ __forceinline__ void guarded_digits_of(float4 x, uint32_t (&words)[GUARD_DIGITS]) {
+  constexpr uint32_t EVERY_128 = 0x80808080;  // makes balanced digits the bytes of an unsigned integer
+  const auto biased = [](float element) {
+    const int integer = __float2int_rn(element);
+    const bool down = (integer & 0x1ff) == 0x80;  // a tie, and the integer below is even
+    return static_cast<uint32_t>(integer) - (down ? 1u : 0u) + EVERY_128;
+  };
+  const uint32_t of[] = {biased(x.x), biased(x.y), biased(x.z), biased(x.w)};
+  const uint32_t low_left = __byte_perm(of[0], of[1], 0x5140), low_right = __byte_perm(of[2], of[3], 0x5140);
+  const uint32_t high_left = __byte_perm(of[0], of[1], 0x7362), high_right = __byte_perm(of[2], of[3], 0x7362);
+  words[3] = __byte_perm(low_left, low_right, 0x5410) ^ EVERY_128;
+  words[2] = __byte_perm(low_left, low_right, 0x7632) ^ EVERY_128;
+  words[1] = __byte_perm(high_left, high_right, 0x5410) ^ EVERY_128;
+  words[0] = __byte_perm(high_left, high_right, 0x7632) ^ EVERY_128;
+}
+
 /// What a thread, a block or a cluster has summed of a row or column: the squares of each digit, exactly, and the sizes
 /// of the scaled elements in units of 2^15, rounded down. Up to k = 65,536 all fit 32 bits.
 struct GuardSums {
@@ -116,7 +139,8 @@ __device__ __forceinline__ float guard_term(int number, uint32_t squares, uint32
   constexpr uint32_t INFINITE = 0x7f800000;
   if (largest >= INFINITE) return __uint_as_float(INFINITE);
   if (largest == 0) return 0.0f;
-  const float square = number < GUARD_DIGITS ? __uint2float_ru(squares) : __fmul_ru(0.25f, __int2float_ru(k));
+  const float square =
+      number < GUARD_DIGITS ? __uint2float_ru(squares) : __fmul_ru(GUARD_REST * GUARD_REST, __int2float_ru(k));
   return __fdiv_ru(__fsqrt_ru(square), __fmul_rd(__uint2float_rd(sizes), GuardSums::SIZE_UNIT));
 }
 
@@ -124,6 +148,7 @@ __device__ __forceinline__ float guard_term(int number, uint32_t squares, uint32
 template <int WIDTH>
 __global__ void __launch_bounds__(1024)
     guarded_rows(const float* a, int lda, int k, int8_t* digits, int pitch, double* scale, float* terms) {
+  let_next_kernel_begin();  // it splits the other matrix, or waits
   const float* const row = a + blockIdx.x * static_cast<std::size_t>(lda);
   const int first = threadIdx.x * 4, step = blockDim.x * 4;
   __shared__ uint32_t largest, sums[GUARD_TERMS];
@@ -144,7 +169,7 @@ __global__ void __launch_bounds__(1024)
   for (int at = first; at < k; at += step) {
     const float4 x = scaled_four(load_quad<WIDTH>(row + at, k - at), shift);
     uint32_t words[GUARD_DIGITS];
-    digits_of(x, words);
+    guarded_digits_of(x, words);
     own.add(x, words);
 #pragma unroll
     for (int digit = 0; digit < GUARD_DIGITS; ++digit) {
@@ -163,6 +188,7 @@ __global__ void __launch_bounds__(1024)
   if (number < GUARD_TERMS)
     terms[static_cast<std::size_t>(number) * gridDim.x + blockIdx.x] =
         guard_term(number, sums[number], sums[GUARD_DIGITS], largest, k);
+  if (blockIdx.x == 0) wait_for_kernel_before();  // what waits for this kernel, waits for that one
 }
 
 /// split_columns into four digits, with the terms of each column.
@@ -171,6 +197,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     guarded_columns(const float* b, int ldb, int k, int n, int8_t* digits, int pitch, double* scale, float* terms) {
   constexpr int COLUMNS = 32, CHUNK = 128, WARPS = THREADS / 32, OWN = CHUNK / WARPS, WORDS = OWN / 4;  // OWN: a warp's
   static_assert(GUARD_TERMS <= WARPS, "each term of 32 columns has its warp");
+  let_next_kernel_begin();  // it waits
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int first_col = blockIdx.x / CLUSTER * COLUMNS, col = first_col + lane, rank = cluster_rank();
   const int rows = ceil_div(k, CLUSTER * CHUNK) * CHUNK;  // of B, per block
@@ -188,11 +215,18 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
   __syncthreads();  // before anyone compares with it, or adds to them
 
   uint32_t mine = 0;
+#pragma unroll 2
   for (int row = first + warp * OWN; row < end; row += CHUNK) {
 #pragma unroll
     for (int word = 0; word < WORDS; ++word) mine = largest_of(mine, four(row + word * 4));
   }
   atomicMax(&largest[lane], mine);
+  float4 next[WORDS];  // of this thread, loaded while the chunk before is written
+  const auto load = [&](int chunk) {
+#pragma unroll
+    for (int word = 0; word < WORDS; ++word) next[word] = four(chunk + warp * OWN + word * 4);
+  };
+  load(first);
   cluster_sync();  // the largest of every block are in
   for (int other = 0; other < CLUSTER; ++other) mine = max(mine, load_word_of(&largest[lane], other));
 
@@ -200,18 +234,19 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
   if (rank == 0 && warp == 0 && col < n) scale[col] = digits_scale(shift, mine);
   GuardSums own;
   for (int chunk = first; chunk < end; chunk += CHUNK) {
-    float4 x[WORDS];
-#pragma unroll
-    for (int word = 0; word < WORDS; ++word) x[word] = scaled_four(four(chunk + warp * OWN + word * 4), shift);
-    __syncthreads();  // the chunk before has been written
+    uint32_t words[WORDS][GUARD_DIGITS];
 #pragma unroll
     for (int word = 0; word < WORDS; ++word) {
-      uint32_t words[GUARD_DIGITS];
-      digits_of(x[word], words);
-      own.add(x[word], words);
-#pragma unroll
-      for (int digit = 0; digit < GUARD_DIGITS; ++digit) turned[digit][lane][warp * WORDS + word] = words[digit];
+      const float4 x = scaled_four(next[word], shift);
+      guarded_digits_of(x, words[word]);
+      own.add(x, words[word]);
     }
+    load(chunk + CHUNK);  // behind the last chunk zeros, or what another block splits: unused
+    __syncthreads();      // the chunk before has been written
+#pragma unroll
+    for (int word = 0; word < WORDS; ++word)
+#pragma unroll
+      for (int digit = 0; digit < GUARD_DIGITS; ++digit) turned[digit][lane][warp * WORDS + word] = words[word][digit];
     __syncthreads();  // the chunk is complete
 #pragma unroll
     for (int line = warp; line < GUARD_DIGITS * COLUMNS; line += WARPS) {
@@ -232,7 +267,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     }
     if (col < n) terms[static_cast<std::size_t>(warp) * n + col] = guard_term(warp, squares, sizes, mine, k);
   }
-  cluster_sync();  // the first block has read what the others summed: they may end
+  cluster_sync();                                 // the first block has read what the others summed: they may end
+  if (blockIdx.x == 0) wait_for_kernel_before();  // what waits for this kernel, waits for that one
 }
 
 /// Tells each region what computes it: three digits or four where their error is at most `tau` |ai| |bj| / k for every
@@ -243,9 +279,12 @@ __global__ void __launch_bounds__(Guard::COLUMNS) choose_digits(Guard guard, int
   constexpr int WARPS = Guard::COLUMNS / 32;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = blockIdx.x * Guard::ROWS + threadIdx.x;
   __shared__ uint32_t of_rows[GUARD_TERMS];
+  let_next_kernel_begin();  // it waits
   if (threadIdx.x < GUARD_TERMS) of_rows[threadIdx.x] = 0;
-  __syncthreads();  // before anyone compares with them
+  __syncthreads();           // before anyone compares with them
+  wait_for_kernel_before();  // the terms are complete
   if (threadIdx.x < Guard::ROWS)
+#pragma unroll
     for (int number = 0; number < GUARD_TERMS; ++number) {
       const float term = row < m ? guard.a_terms[static_cast<std::size_t>(number) * m + row] : 0.0f;
       const uint32_t most = __reduce_max_sync(~0u, __float_as_uint(term));
@@ -255,6 +294,7 @@ __global__ void __launch_bounds__(Guard::COLUMNS) choose_digits(Guard guard, int
 
   for (int region = warp; region < guard.col_regions; region += WARPS) {
     GuardTerms p, q;
+#pragma unroll
     for (int number = 0; number < GUARD_TERMS; ++number) {
       uint32_t most = 0;
 #pragma unroll
@@ -272,22 +312,23 @@ __global__ void __launch_bounds__(Guard::COLUMNS) choose_digits(Guard guard, int
   }
 }
 
-/// Splits A (m × k) and B, and chooses, on the stream: three launches. B is k × n, or n × k where `b_transposed`.
+/// Splits A (m × k) and B on the stream: two launches, of which the second overlaps the first. B is k × n, or n × k
+/// where `b_transposed`.
 template <bool B_TRANSPOSED>
 void split_guarded(const Guard& to, const float* a, int lda, const float* b, int ldb, int m, int n, int k,
                    cudaStream_t stream) {
   constexpr int COLUMN_THREADS = 512, CLUSTER = 8, LONG_ROW = 8192;
   const int row_threads = k > LONG_ROW ? 1024 : 256;  // of long rows fewer at a time, so that L2 holds them all
-  const auto split_rows_of = [&](const float* matrix, int ld, int rows, int8_t* digits, double* scale, float* terms) {
+  const auto split_rows_of = [&](bool early, const float* matrix, int ld, int rows, int8_t* digits, double* scale,
+                                 float* terms) {
     const bool quads = (k | ld) % 4 == 0 && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
-    const auto kernel = quads ? guarded_rows<4> : guarded_rows<1>;
-    kernel<<<rows, row_threads, 0, stream>>>(matrix, ld, k, digits, to.packed.pitch, scale, terms);
-    CUDA_CHECK(cudaGetLastError());
+    launch_early(early, quads ? guarded_rows<4> : guarded_rows<1>, 1, rows, row_threads, 0, stream, matrix, ld, k,
+                 digits, to.packed.pitch, scale, terms);
   };
-  split_rows_of(a, lda, m, to.packed.a, to.packed.a_scale, to.a_terms);
+  split_rows_of(false, a, lda, m, to.packed.a, to.packed.a_scale, to.a_terms);
   if constexpr (B_TRANSPOSED)
-    split_rows_of(b, ldb, n, to.packed.b, to.packed.b_scale, to.b_terms);
+    split_rows_of(true, b, ldb, n, to.packed.b, to.packed.b_scale, to.b_terms);
   else
-    launch_in_clusters(guarded_columns<CLUSTER, COLUMN_THREADS>, CLUSTER, ceil_div(n, 32) * CLUSTER, COLUMN_THREADS, 0,
-                       stream, b, ldb, k, n, to.packed.b, to.packed.pitch, to.packed.b_scale, to.b_terms);
+    launch_early(true, guarded_columns<CLUSTER, COLUMN_THREADS>, CLUSTER, ceil_div(n, 32) * CLUSTER, COLUMN_THREADS, 0,
+                 stream, b, ldb, k, n, to.packed.b, to.packed.pitch, to.packed.b_scale, to.b_terms);
 }

@@ -68,7 +68,8 @@ Line line_of(const float* first, std::size_t stride, int k) {
   double squares[8] = {};
   for (int i = 0; i < k; ++i) {
     const double scaled = std::ldexp(static_cast<double>(first[i * stride]), shift);
-    const double integer = std::nearbyint(scaled);
+    double integer = std::nearbyint(scaled);
+    if (integer - 512 * std::floor(integer / 512) == 128) integer -= 1;  // a tie of three digits, which goes to even
     double left = integer, digit[5] = {};
     for (int number = 4; number >= 1; --number) {
       const double higher = std::floor((left + 128) / 256);

@@ -22,6 +22,8 @@
 #include "common/device/epilogue.h"
 #include "common/device/gemm.h"
 #include "common/device/guard.h"
+#include "common/device/launch_early.h"
+#include "common/device/ptx/dependent_launch.h"
 #include "common/device/ptx/mbarrier.h"
 #include "common/device/ptx/tma.h"
 #include "common/device/ptx/warpgroup.h"
@@ -35,6 +37,7 @@ constexpr int BM = 128, BK = 64;       // block tile, with BN; a slice's row is 
 constexpr int WARPGROUP = 128, CONSUMERS = BM / MMA_M, THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int DEFAULT_BAND = 2048;                                // rows of C in a band
+constexpr int FIRST = 3;  // digits of the kernel that is launched first
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 template <int DIGITS, int BN, int STAGES>
@@ -59,6 +62,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     barrier_init_fence();  // the engine sees the barriers before its first bytes arrive
   }
   __syncthreads();  // nobody waits or arrives at a barrier that is not there yet
+  if (DIGITS == FIRST) wait_for_kernel_before();  // the digits, and what they shall compute
+  let_next_kernel_begin();  // it has tiles of its own, and no need to wait for these
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
   if (warpgroup == CONSUMERS) {
@@ -153,6 +158,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         store(tile, g.beta);
     }
   }
+  if (blockIdx.x == 0) wait_for_kernel_before();  // what waits for this kernel, waits for that one
 }
 
 /// Step 11's kernel for any size, on the regions that no digits compute: also/fp32_tiles.cu.
@@ -173,9 +179,8 @@ void launch_digits(const Gemm<float>& g, const Guard& guard, int stride, cudaStr
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
   const int grid =
       min(ceil_div(g.m, BM) * ceil_div(g.n, BN), resident_blocks(kernel, THREADS, SMEM_BYTES));
-  kernel<<<grid, THREADS, SMEM_BYTES, stream>>>(map(guard.packed.a, g.m, BM),
-                                                map(guard.packed.b, g.n, BN), guard, g, band_rows);
-  CUDA_CHECK(cudaGetLastError());
+  launch_early(true, kernel, 1, grid, THREADS, SMEM_BYTES, stream, map(guard.packed.a, g.m, BM),
+               map(guard.packed.b, g.n, BN), guard, g, band_rows);
 }
 
 /// Acc: what the table says of the sums.
@@ -184,11 +189,9 @@ void launch(const Gemm<float, Acc, float>& p, const LaunchOptions& options, cuda
   const Gemm<float> g{p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, p.alpha, p.beta};
   const Guard guard(options.workspace, g.m, g.n, g.k);
   split_guarded<B_TRANSPOSED>(guard, g.a, g.lda, g.b, g.ldb, g.m, g.n, g.k, stream);
-  choose_digits<MOST_K<4>><<<guard.row_regions, Guard::COLUMNS, 0, stream>>>(guard, g.m, g.n, g.k,
-                                                                             std::ldexp(1.0f, TAU));
-  CUDA_CHECK(cudaGetLastError());
-
-  launch_digits<3, 128, 4>(g, guard, options.swizzle_stride, stream);
+  launch_early(true, choose_digits<MOST_K<4>>, 1, guard.row_regions, Guard::COLUMNS, 0, stream,
+               guard, g.m, g.n, g.k, std::ldexp(1.0f, TAU));
+  launch_digits<FIRST, 128, 4>(g, guard, options.swizzle_stride, stream);
   launch_digits<4, 96, 4>(g, guard, options.swizzle_stride, stream);
   launch_fp32(g, guard, B_TRANSPOSED, stream);
 }

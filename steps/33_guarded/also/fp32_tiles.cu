@@ -11,7 +11,9 @@
 #include "common/device/epilogue.h"
 #include "common/device/gemm.h"
 #include "common/device/guard.h"
+#include "common/device/launch_early.h"
 #include "common/device/ptx/cp_async.h"
+#include "common/device/ptx/dependent_launch.h"
 #include "common/device/ptx/load_shared.h"
 #include "common/device/tiles.h"
 
@@ -43,7 +45,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
   const int2 tile = tile_in_bands(blockIdx.x, ceil_div(g.m, BM), ceil_div(g.n, BN), band_rows);
   const int block_row = tile.x * BM, block_col = tile.y * BN;
-  if (guard.digits_at(block_row, block_col) != 0) return;  // digits compute this tile
+  if (guard.digits_at(block_row, block_col) != 0) {  // digits compute this tile
+    if (blockIdx.x == 0)
+      wait_for_kernel_before();  // what waits for this kernel, waits for that one
+    return;
+  }
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
   const int turned_row = tid / (BK / 4), turned_k = tid % (BK / 4) * 4;  // of a tile that is turned
   const int b_row = tid / (BN / 4), b_col = tid % (BN / 4) * 4;  // B's tile: BN / 4 threads per row
@@ -170,6 +176,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       if (row < g.m && col < g.n)
         store_scaled<WIDTH>(g.c + row * g.ldc + col, g.alpha, &acc[i][j], g.beta, g.n - col);
     }
+  if (blockIdx.x == 0) wait_for_kernel_before();
 }
 
 }  // namespace
@@ -182,6 +189,6 @@ void launch_fp32(const Gemm<float>& g, const Guard& guard, bool b_transposed, cu
                                    : (aligned ? gemm_kernel<4, false> : gemm_kernel<1, false>);
   const int grid = ceil_div(g.m, BM) * ceil_div(g.n, BN);
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
-  kernel<<<grid, THREADS, SMEM_BYTES, stream>>>(g, guard, band_height(0, BAND, BM, g.m));
-  CUDA_CHECK(cudaGetLastError());
+  launch_early(true, kernel, 1, grid, THREADS, SMEM_BYTES, stream, g, guard,
+               band_height(0, BAND, BM, g.m));
 }
