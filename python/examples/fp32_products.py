@@ -138,8 +138,9 @@ def main():
             print(f"least squares  {way:14} {seconds * 1e3:9.2f} ms           error {error:.3e}")
             lines.append({"program": "least squares", "way": way, "seconds": seconds, "error": error})
     if options.json:
+        asked = {name: value for name, value in vars(options).items() if name != "json"}
         with options.json.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line | vars(options)) + "\n" for line in lines)
+            file.writelines(json.dumps(line | asked) + "\n" for line in lines)
 
 
 if __name__ == "__main__":

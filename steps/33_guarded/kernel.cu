@@ -4,7 +4,8 @@
 // are packed, sums of their squares are taken along. From them follows a bound of the error for
 // every row of A and column of B (common/device/guard.h). A region of 128×384 of C is computed by
 // three digits where the bound is small enough for all of it, else by four where that one is, else
-// in FP32 by step 11's kernel. An infinity or NaN makes its row's or column's bound infinite.
+// in FP32 by step 11's kernel (common/device/fp32_tiles.cu). An infinity or NaN makes its row's or
+// column's bound infinite.
 //
 // The promise: digits are used where their error is at most 2^TAU |ai| |bj| / K, with the sums of
 // absolute values of row i and column j. The host waits for nothing. Each kernel is launched,
@@ -20,6 +21,7 @@
 
 #include "common/device/check.h"
 #include "common/device/epilogue.h"
+#include "common/device/fp32_tiles.h"
 #include "common/device/gemm.h"
 #include "common/device/guard.h"
 #include "common/device/launch_early.h"
@@ -161,9 +163,6 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (blockIdx.x == 0) wait_for_kernel_before();  // what waits for this kernel, waits for that one
 }
 
-/// Step 11's kernel for any size, on the regions that no digits compute: also/fp32_tiles.cu.
-void launch_fp32(const Gemm<float>& g, const Guard& guard, bool b_transposed, cudaStream_t stream);
-
 template <int DIGITS>
 constexpr int MOST_K = ((int64_t{1} << 31) - 1) / (DIGITS * 128 * 128);  // what the last sum holds
 
@@ -193,7 +192,7 @@ void launch(const Gemm<float, Acc, float>& p, const LaunchOptions& options, cuda
                guard, g.m, g.n, g.k, std::ldexp(1.0f, TAU));
   launch_digits<FIRST, 128, 4>(g, guard, options.swizzle_stride, stream);
   launch_digits<4, 96, 4>(g, guard, options.swizzle_stride, stream);
-  launch_fp32(g, guard, B_TRANSPOSED, stream);
+  launch_fp32_tiles(g, guard, B_TRANSPOSED, stream);
 }
 
 template <int TAU, bool B_TRANSPOSED = false, class Acc = int32_t>
