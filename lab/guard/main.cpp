@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "common/device/also.h"
 #include "common/harness/record.h"
@@ -13,11 +14,14 @@
 
 namespace {
 
+using nlohmann::ordered_json;
+
 // As the step's table has it: the power of two in its name's note.
 struct Asked {
   const char* name;
   double tau;
 };
+constexpr const char* STEP = "33_guarded";
 constexpr Asked EVERY_VARIANT[] = {{"guarded", 0x1p-16}, {"strict", 0x1p-20}};
 
 const Variant& named(const std::vector<Variant>& all, const std::string& name) {
@@ -27,7 +31,7 @@ const Variant& named(const std::vector<Variant>& all, const std::string& name) {
 }
 
 // What a matrix product of this size has found for each kind and seed. Returns how many elements broke a bound.
-unsigned long long run_size(const Shape& asked, int seeds, int& products) {
+unsigned long long run_size(const Shape& asked, int seeds, int& products, std::vector<ordered_json>& records) {
   const std::vector<Variant> variants = all_variants();
   const Shape shape = completed(asked, {}, variants.front());
   Matrices matrices(variants.front(), shape);
@@ -59,22 +63,42 @@ unsigned long long run_size(const Shape& asked, int seeds, int& products) {
           std::log2(worst.bound_three), std::log2(worst.bound_four), std::log2(worst.largest), worst.of_theorem,
           worst.of_promise);
       std::fflush(stdout);
+      ordered_json record = identity_record(STEP, named(variants, variant.name), false, shape);
+      record.erase("default");
+      record["data"] = name_of(kind);
+      record["products"] = seeds;
+      record["three"] = worst.three;
+      record["four"] = worst.four;
+      record["bound_three"] = worst.bound_three;
+      record["bound_four"] = worst.bound_four;
+      record["largest"] = worst.largest;
+      record["of_theorem"] = worst.of_theorem;
+      record["of_promise"] = worst.of_promise;
+      records.push_back(record);
     }
   return broken;
 }
 
-int run(const std::vector<int>& sizes, const std::vector<int>& shape, int seeds) {
+int run(const std::vector<int>& sizes, const std::vector<int>& shape, int seeds, const std::string& file) {
+  if (!file.empty() && simulated::active())
+    throw BadInput("--json: what the simulator computes is no measurement; leave it out");
+  if (!file.empty()) require_writable(file);
   if (!simulated::active() && !gpu_present()) {
     std::puts("skipped: no GPU was found");
     return EXIT_SKIPPED;
   }
   unsigned long long broken = 0;
   int products = 0;
-  if (!shape.empty()) broken += run_size({shape[0], shape[1], shape[2]}, seeds, products);
+  std::vector<ordered_json> records;
+  if (!shape.empty()) broken += run_size({shape[0], shape[1], shape[2]}, seeds, products, records);
   if (shape.empty())
-    for (const int size : sizes) broken += run_size({size, size, size}, seeds, products);
+    for (const int size : sizes) broken += run_size({size, size, size}, seeds, products, records);
   std::printf("%d products, %llu elements beyond the theorem or the promise\n", products, broken);
-  return broken == 0 ? 0 : EXIT_FAILED;
+  if (broken != 0) return EXIT_FAILED;
+  if (file.empty()) return 0;
+  for (ordered_json& record : records) add_machine(record, std::nullopt, current_gpu());
+  merge_records(file, records);
+  return 0;
 }
 
 }  // namespace
@@ -82,9 +106,11 @@ int run(const std::vector<int>& sizes, const std::vector<int>& shape, int seeds)
 int main(int argc, char** argv) {
   std::vector<int> sizes = {1024}, shape;
   int seeds = 1;
+  std::string file;
   CLI::App app("The theorem and the promise of step 33 on eleven kinds of matrices.");
   app.add_option("--size", sizes, "m, n and k")->delimiter(',')->capture_default_str()->check(CLI::Range(1, 8192));
   app.add_option("--shape", shape, "m,n,k instead")->delimiter(',')->expected(3);
   app.add_option("--seeds", seeds, "products per kind and variant")->capture_default_str()->check(CLI::Range(1, 1000));
-  return run_program("guard", app, argc, argv, [&] { return run(sizes, shape, seeds); });
+  app.add_option("--json", file, "merge the records into this JSON Lines file");
+  return run_program("guard", app, argc, argv, [&] { return run(sizes, shape, seeds, file); });
 }

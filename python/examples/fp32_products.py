@@ -139,6 +139,9 @@ def main():
             lines.append({"program": "least squares", "way": way, "seconds": seconds, "error": error})
     if options.json:
         asked = {name: value for name, value in vars(options).items() if name != "json"}
+        if ON_GPU:
+            asked |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "torch": torch.__version__}
+            asked |= {"date": time.strftime("%Y-%m-%d", time.gmtime())}
         with options.json.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(line | asked) + "\n" for line in lines)
 
