@@ -35,6 +35,7 @@ struct Guard {
   int row_regions, col_regions;
   float *a_terms, *b_terms;  // [GUARD_TERMS][m] and [GUARD_TERMS][n]
   int* digits;               // [row_regions][col_regions]: 3, 4 or 0, which stands for FP32
+  int* exponents;            // of powers of two along k, where the operands are balanced
   std::size_t bytes;
 
   Guard(void* workspace, int m, int n, int k)
@@ -44,8 +45,9 @@ struct Guard {
         a_terms(reinterpret_cast<float*>(packed.b_scale + n)),
         b_terms(a_terms + static_cast<std::size_t>(GUARD_TERMS) * m),
         digits(reinterpret_cast<int*>(b_terms + static_cast<std::size_t>(GUARD_TERMS) * n)),
+        exponents(digits + row_regions * col_regions),
         bytes(packed.bytes + sizeof(float) * GUARD_TERMS * (static_cast<std::size_t>(m) + n) +
-              sizeof(int) * row_regions * col_regions) {}
+              sizeof(int) * (static_cast<std::size_t>(row_regions) * col_regions + k)) {}
 
   /// What computes the region in which this row and column of C lie.
   __device__ __forceinline__ int digits_at(int row, int col) const {
@@ -144,13 +146,69 @@ __device__ __forceinline__ float guard_term(int number, uint32_t squares, uint32
   return __fdiv_ru(__fsqrt_ru(square), __fmul_rd(__uint2float_rd(sizes), GuardSums::SIZE_UNIT));
 }
 
+/// What the elements along k are multiplied by: nothing, or powers of two that the other matrix is divided by.
+enum class AlongK { PLAIN, TIMES, DIVIDED };
+
+/// x * 2^exponent, or x / 2^exponent; infinite where that would be subnormal and no longer exact.
+template <AlongK WAY>
+__device__ __forceinline__ float balanced(float x, int exponent) {
+  constexpr float LEAST = 0x1p-126f;
+  const float y = ldexpf(x, WAY == AlongK::TIMES ? exponent : -exponent);
+  return fabsf(y) < LEAST && x != 0.0f ? __int_as_float(0x7f800000) : y;
+}
+template <AlongK WAY>
+__device__ __forceinline__ float4 balanced(float4 x, const int* exponents, int count) {
+  if (WAY == AlongK::PLAIN) return x;
+  const auto exponent = [&](int i) { return i < count ? exponents[i] : 0; };
+  return make_float4(balanced<WAY>(x.x, exponent(0)), balanced<WAY>(x.y, exponent(1)), balanced<WAY>(x.z, exponent(2)),
+                     balanced<WAY>(x.w, exponent(3)));
+}
+
+/// For every k the power of two that makes the largest elements of A's column and B's row alike. A block has 32 k; of A
+/// a lane has a column, of B a warp a row.
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    balance_along_k(const float* a, int lda, const float* b, int ldb, int m, int n, int k, int* exponents) {
+  constexpr int DEPTH = 32, WARPS = THREADS / 32;
+  let_next_kernel_begin();  // it waits
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.x * DEPTH;
+  __shared__ uint32_t of_a[DEPTH], of_b[DEPTH];
+  if (warp == 0) of_a[lane] = 0;
+  __syncthreads();  // before anyone compares with them
+
+  uint32_t mine = 0;
+#pragma unroll 8
+  for (int row = warp; row < m; row += WARPS)
+    if (first + lane < k) mine = max(mine, size_bits(a[row * static_cast<std::size_t>(lda) + first + lane]));
+  atomicMax(&of_a[lane], mine);
+  for (int row = warp; row < DEPTH; row += WARPS) {
+    uint32_t largest = 0;
+#pragma unroll 8
+    for (int col = lane; col < n; col += 32)
+      if (first + row < k) largest = max(largest, size_bits(b[(first + row) * static_cast<std::size_t>(ldb) + col]));
+    largest = __reduce_max_sync(~0u, largest);
+    if (lane == 0) of_b[row] = largest;
+  }
+  __syncthreads();  // every warp's largest are in
+
+  constexpr uint32_t INFINITE = 0x7f800000;
+  if (warp > 0 || first + lane >= k) return;
+  int a_exponent = 0, b_exponent = 0;
+  frexpf(__uint_as_float(of_a[lane]), &a_exponent);
+  frexpf(__uint_as_float(of_b[lane]), &b_exponent);
+  const bool both = of_a[lane] > 0 && of_b[lane] > 0 && max(of_a[lane], of_b[lane]) < INFINITE;
+  exponents[first + lane] = both ? (b_exponent - a_exponent) / 2 : 0;
+}
+
 /// split_rows into four digits, with the terms of each row.
-template <int WIDTH>
-__global__ void __launch_bounds__(1024)
-    guarded_rows(const float* a, int lda, int k, int8_t* digits, int pitch, double* scale, float* terms) {
-  let_next_kernel_begin();  // it splits the other matrix, or waits
+template <int WIDTH, AlongK WAY>
+__global__ void __launch_bounds__(1024) guarded_rows(const float* a, int lda, int k, int8_t* digits, int pitch,
+                                                     double* scale, float* terms, const int* exponents) {
+  let_next_kernel_begin();                             // it splits the other matrix, or waits
+  if (WAY != AlongK::PLAIN) wait_for_kernel_before();  // the exponents
   const float* const row = a + blockIdx.x * static_cast<std::size_t>(lda);
   const int first = threadIdx.x * 4, step = blockDim.x * 4;
+  const auto four = [&](int at) { return balanced<WAY>(load_quad<WIDTH>(row + at, k - at), exponents + at, k - at); };
   __shared__ uint32_t largest, sums[GUARD_TERMS];
   if (threadIdx.x == 0) largest = 0;
   if (threadIdx.x < GUARD_TERMS) sums[threadIdx.x] = 0;
@@ -158,7 +216,7 @@ __global__ void __launch_bounds__(1024)
 
   uint32_t mine = 0;
 #pragma unroll 4
-  for (int at = first; at < k; at += step) mine = largest_of(mine, load_quad<WIDTH>(row + at, k - at));
+  for (int at = first; at < k; at += step) mine = largest_of(mine, four(at));
   mine = __reduce_max_sync(~0u, mine);
   if (threadIdx.x % 32 == 0) atomicMax(&largest, mine);
   __syncthreads();  // every warp's largest is in
@@ -167,7 +225,7 @@ __global__ void __launch_bounds__(1024)
   GuardSums own;
 #pragma unroll 4
   for (int at = first; at < k; at += step) {
-    const float4 x = scaled_four(load_quad<WIDTH>(row + at, k - at), shift);
+    const float4 x = scaled_four(four(at), shift);
     uint32_t words[GUARD_DIGITS];
     guarded_digits_of(x, words);
     own.add(x, words);
@@ -192,12 +250,14 @@ __global__ void __launch_bounds__(1024)
 }
 
 /// split_columns into four digits, with the terms of each column.
-template <int CLUSTER, int THREADS>
+template <int CLUSTER, int THREADS, AlongK WAY>
 __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    guarded_columns(const float* b, int ldb, int k, int n, int8_t* digits, int pitch, double* scale, float* terms) {
+    guarded_columns(const float* b, int ldb, int k, int n, int8_t* digits, int pitch, double* scale, float* terms,
+                    const int* exponents) {
   constexpr int COLUMNS = 32, CHUNK = 128, WARPS = THREADS / 32, OWN = CHUNK / WARPS, WORDS = OWN / 4;  // OWN: a warp's
   static_assert(GUARD_TERMS <= WARPS, "each term of 32 columns has its warp");
-  let_next_kernel_begin();  // it waits
+  let_next_kernel_begin();                             // it waits
+  if (WAY != AlongK::PLAIN) wait_for_kernel_before();  // the exponents
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int first_col = blockIdx.x / CLUSTER * COLUMNS, col = first_col + lane, rank = cluster_rank();
   const int rows = ceil_div(k, CLUSTER * CHUNK) * CHUNK;  // of B, per block
@@ -205,7 +265,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
   const auto four = [&](int row) {  // of the column; zeros outside of B
     const float* const at = b + row * static_cast<std::size_t>(ldb) + col;
     const auto element = [&](int i) { return row + i < k && col < n ? at[i * static_cast<std::size_t>(ldb)] : 0.0f; };
-    return make_float4(element(0), element(1), element(2), element(3));
+    return balanced<WAY>(make_float4(element(0), element(1), element(2), element(3)), exponents + row, k - row);
   };
   __shared__ uint32_t largest[COLUMNS], sums[GUARD_TERMS][COLUMNS];
   __shared__ uint32_t
@@ -313,22 +373,28 @@ __global__ void __launch_bounds__(Guard::COLUMNS) choose_digits(Guard guard, int
 }
 
 /// Splits A (m × k) and B on the stream: two launches, of which the second overlaps the first. B is k × n, or n × k
-/// where `b_transposed`.
-template <bool B_TRANSPOSED>
+/// where `B_TRANSPOSED`. BALANCED: powers of two along k are found first, for B that is k × n.
+template <bool B_TRANSPOSED, bool BALANCED>
 void split_guarded(const Guard& to, const float* a, int lda, const float* b, int ldb, int m, int n, int k,
                    cudaStream_t stream) {
+  static_assert(!(B_TRANSPOSED && BALANCED));
   constexpr int COLUMN_THREADS = 512, CLUSTER = 8, LONG_ROW = 8192;
+  constexpr AlongK A_WAY = BALANCED ? AlongK::TIMES : AlongK::PLAIN, B_WAY = BALANCED ? AlongK::DIVIDED : AlongK::PLAIN;
   const int row_threads = k > LONG_ROW ? 1024 : 256;  // of long rows fewer at a time, so that L2 holds them all
   const auto split_rows_of = [&](bool early, const float* matrix, int ld, int rows, int8_t* digits, double* scale,
                                  float* terms) {
     const bool quads = (k | ld) % 4 == 0 && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
-    launch_early(early, quads ? guarded_rows<4> : guarded_rows<1>, 1, rows, row_threads, 0, stream, matrix, ld, k,
-                 digits, to.packed.pitch, scale, terms);
+    launch_early(early, quads ? guarded_rows<4, A_WAY> : guarded_rows<1, A_WAY>, 1, rows, row_threads, 0, stream,
+                 matrix, ld, k, digits, to.packed.pitch, scale, terms, to.exponents);
   };
-  split_rows_of(false, a, lda, m, to.packed.a, to.packed.a_scale, to.a_terms);
+  if constexpr (BALANCED)
+    launch_early(false, balance_along_k<1024>, 1, ceil_div(k, 32), 1024, 0, stream, a, lda, b, ldb, m, n, k,
+                 to.exponents);
+  split_rows_of(BALANCED, a, lda, m, to.packed.a, to.packed.a_scale, to.a_terms);
   if constexpr (B_TRANSPOSED)
     split_rows_of(true, b, ldb, n, to.packed.b, to.packed.b_scale, to.b_terms);
   else
-    launch_early(true, guarded_columns<CLUSTER, COLUMN_THREADS>, CLUSTER, ceil_div(n, 32) * CLUSTER, COLUMN_THREADS, 0,
-                 stream, b, ldb, k, n, to.packed.b, to.packed.pitch, to.packed.b_scale, to.b_terms);
+    launch_early(true, guarded_columns<CLUSTER, COLUMN_THREADS, B_WAY>, CLUSTER, ceil_div(n, 32) * CLUSTER,
+                 COLUMN_THREADS, 0, stream, b, ldb, k, n, to.packed.b, to.packed.pitch, to.packed.b_scale, to.b_terms,
+                 to.exponents);
 }

@@ -11,7 +11,7 @@ from records import Records
 from .. import glossary, sweep_charts
 from ..course import Course, Step
 from ..style import Missing
-from . import bottlenecks, counts, errors, gpus, ladders, limits, scaled, steps
+from . import bottlenecks, counts, errors, gpus, ladders, limits, precision, scaled, steps
 from .page import Page, UnknownTable
 
 __all__ = ["UnknownTable", "table"]
@@ -75,6 +75,9 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "main-loops": limits.main_loops,
     "stream-k": limits.two_schedules,
     "error": errors.error,
+    "bits-on-data": precision.bits_on_data,
+    "energy-per-bit": precision.energy_per_bit,
+    "programs": precision.programs,
     "other-gpus": gpus.defaults,
     "other-gpus-memory": gpus.memory,
     "other-gpus-shares": gpus.shares,

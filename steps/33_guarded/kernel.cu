@@ -97,8 +97,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     };
     int32_t acc[DIGITS][BN / 2];  // by weight, each 64×BN of the warpgroup
     const auto store = [&](int2 tile, float beta) {
-      constexpr int UNIT_BITS = 8 * (2 * GUARD_DIGITS - 1 - DIGITS);
-      constexpr double UNIT = uint64_t{1} << UNIT_BITS;  // weight of the last sum
+      // Weight of the last sum, in units of the scales, which are of four digits.
+      constexpr double UNIT = uint64_t{1} << 8 * (2 * GUARD_DIGITS - 1 - DIGITS);
       const bool pairs = g.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(g.c) % 8 == 0;
       const int first_row = tile.x * BM + warp * 16 + lane / 4;  // and the one 8 below
       double row_scale[2];
@@ -183,11 +183,11 @@ void launch_digits(const Gemm<float>& g, const Guard& guard, int stride, cudaStr
 }
 
 /// Acc: what the table says of the sums.
-template <int TAU, bool B_TRANSPOSED, class Acc>
+template <int TAU, bool B_TRANSPOSED, class Acc, bool BALANCED>
 void launch(const Gemm<float, Acc, float>& p, const LaunchOptions& options, cudaStream_t stream) {
   const Gemm<float> g{p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, p.alpha, p.beta};
   const Guard guard(options.workspace, g.m, g.n, g.k);
-  split_guarded<B_TRANSPOSED>(guard, g.a, g.lda, g.b, g.ldb, g.m, g.n, g.k, stream);
+  split_guarded<B_TRANSPOSED, BALANCED>(guard, g.a, g.lda, g.b, g.ldb, g.m, g.n, g.k, stream);
   launch_early(true, choose_digits<MOST_K<4>>, 1, guard.row_regions, Guard::COLUMNS, 0, stream,
                guard, g.m, g.n, g.k, std::ldexp(1.0f, TAU));
   launch_digits<FIRST, 128, 4>(g, guard, options.swizzle_stride, stream);
@@ -195,9 +195,9 @@ void launch(const Gemm<float, Acc, float>& p, const LaunchOptions& options, cuda
   launch_fp32_tiles(g, guard, B_TRANSPOSED, stream);
 }
 
-template <int TAU, bool B_TRANSPOSED = false, class Acc = int32_t>
+template <int TAU, bool B_TRANSPOSED = false, class Acc = int32_t, bool BALANCED = false>
 Variant variant(const char* name) {
-  Variant v(name, launch<TAU, B_TRANSPOSED, Acc>);
+  Variant v(name, launch<TAU, B_TRANSPOSED, Acc, BALANCED>);
   v.any_size(BM, Guard::COLUMNS, BK).flat_grid().in_bands().on_tensor_cores().k_up_to(MOST_K<3>);
   v.workspace([](int m, int n, int k) { return Guard(nullptr, m, n, k).bytes; });
   return B_TRANSPOSED ? v.tn() : v;
@@ -209,6 +209,7 @@ std::vector<Variant> variants() {
       variant<-16>("guarded").in_digits(3).note("three digits, four, or FP32; TAU = -16"),
       variant<-16, true>("guarded_tn").in_digits(3).note("the same where B is stored n × k"),
       variant<-20>("strict").in_digits(3).note("TAU = -20"),
+      variant<-16, false, int32_t, true>("balanced").in_digits(3).note("powers of two along k"),
       variant<NEVER, false, float>("fp32").note("FP32 everywhere, behind the guard"),
   };
 }

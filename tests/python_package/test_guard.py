@@ -110,6 +110,20 @@ def test_rows_of_zeros_subnormal_numbers_and_both_ends_of_the_exponents():
     assert (np.abs(c - exact) <= TAU * sizes / 96 + 2.0**-24 * np.abs(c) + 2.0**-150).all()
 
 
+def test_powers_of_two_along_k_mend_halves_that_are_scaled_against_each_other():
+    k = 256
+    a, b = normal(60, k, 1), normal(k, 70, 2)
+    a[:, k // 2 :] *= 2.0**-20
+    b[: k // 2] *= 2.0**-20
+    exact, size = a.astype(np.float64) @ b.astype(np.float64), np.abs(a.astype(np.float64)) @ np.abs(b)
+    worst = {
+        name: (np.abs(gemm_steps.matmul(a, b, step=33, variant=name) - exact) / size).max()
+        for name in ("guarded", "balanced", "fp32")
+    }
+    assert worst["guarded"] > 2.0**-10  # three digits, as the promise allows
+    assert worst["balanced"] < 2.0**-19 and worst["fp32"] < 2.0**-19
+
+
 def test_b_by_rows_gives_what_b_by_columns_gives():
     a, b = normal(70, 130, 1), normal(130, 50, 2)
     by_columns = gemm_steps.matmul(a, np.ascontiguousarray(b.T).T, step=33)
