@@ -31,7 +31,7 @@ _NAMES_FROM = 13.5  # bits: to the right of the crowd
 class Product:
     """One way to multiply FP32 data, as lab/errors records it."""
 
-    step: str
+    step: str  # its name, or its number alone, and then its first variant
     variant: str
     names: tuple[str, str]
     colour: str
@@ -42,7 +42,7 @@ class Product:
 PRODUCTS = (
     Product("cublas", "cublas", ("cuBLAS FP32", "cuBLAS FP32"), style.AMBER, "-", ("f32", "f32")),
     Product("cublas", "cublas_tf32", ("cuBLAS TF32", "cuBLAS TF32"), style.AMBER, panels.DASHED, ("tf32", "f32")),
-    Product("30_tf32", "", ("30 TF32", "30 TF32"), style.PLUM, panels.DASHED),
+    Product("30", "", ("30 TF32", "30 TF32"), style.PLUM, panels.DASHED),
     Product("23_wgmma", "f16", ("23 FP16, FP32 sums", "23 FP16，FP32 累加"), style.BROWN, panels.DASHED),
     Product("13_half_double_buffer", "t16x16_doubled", ("13 FP16, FP16 sums", "13 FP16，FP16 累加"), style.RED),
     Product("23_wgmma", "bf16", ("23 BF16", "23 BF16"), style.BROWN, panels.DOTTED),
@@ -72,9 +72,18 @@ def bits(error: float) -> float:
     return -math.log2(error)
 
 
+def _numbered(step: str, number: str) -> str:
+    """The step's name where it has this number; "" otherwise."""
+    return step if step.partition("_")[0] == number else ""
+
+
 def recorded(records: Records, gpu: str, product: Product, data: str) -> dict[int, Record]:
     """A product's errors on one kind of data, by K."""
-    rows = [r for r in records.errors.get(gpu, []) if (r["step"], r["data"]) == (product.step, data)]
+    rows = [
+        r
+        for r in records.errors.get(gpu, [])
+        if r["data"] == data and r["step"] in (product.step, _numbered(r["step"], product.step))
+    ]
     variant = product.variant or next((r["variant"] for r in rows), "")
     return dict(sorted((r["k"], r) for r in rows if r["variant"] == variant))
 

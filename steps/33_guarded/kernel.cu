@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 template <int DIGITS>
-constexpr int MOST_K = ((int64_t{1} << 31) - 1) / (DIGITS * 128 * 128);  // what the last sum holds
+constexpr int MOST_K = std::numeric_limits<int>::max() / (DIGITS * 128 * 128);  // of the last sum
 
 template <int DIGITS, int BN, int STAGES>
 void launch_digits(const Gemm<float>& g, const Guard& guard, int stride, cudaStream_t stream) {
