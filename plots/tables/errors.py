@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 from .. import error_charts, step_charts
 from ..course import Step
@@ -134,3 +135,31 @@ def guarded(page: Page, step: Step) -> str:
         return made
 
     return by_gpu(page, [step], of, f"nothing that a guard of {step.name} chose: build/lab/guard/guard")
+
+
+def guard_cost(page: Page, step: Step) -> str:
+    """The default's time beside that of the step before, in passes of both one after the other."""
+
+    def of(gpu: str) -> Table | None:
+        rows = page.records.guard_cost.get(gpu, [])
+        sizes = sorted({r["m"] for r in rows})
+        if not any(r["step"] == step.name for r in rows):
+            return None
+        other = next(r["step"] for r in rows if r["step"] != step.name)
+        made = Table(["M = N = K", f"{other[:2]}, ms", f"{step.name[:2]}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
+        made.note = page.say(
+            "medians of passes, each of which times both one after the other",
+            "取各遍的中位数；每一遍里两者前后相接地计时",
+        )
+        for size in sizes:
+            ms = {
+                name: {r["options"]["pass"]: r["ms"] for r in rows if (r["step"], r["m"]) == (name, size)}
+                for name in (other, step.name)
+            }
+            more = sorted(ms[step.name][at] / ms[other][at] - 1 for at in ms[other])
+            times = [f"{statistics.median(ms[name].values()):.3f}" for name in (other, step.name)]
+            made.rows.append([str(size), *times, f"{statistics.median(more):.1%}", f"{more[0]:.1%} – {more[-1]:.1%}"])
+        made.used += rows
+        return made
+
+    return by_gpu(page, [step], of, f"what the guard of {step.name} costs")
