@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from records import ALONE_SIZE
+
 from .. import energy, precision_charts
 from ..style import Missing
 from .page import Page, Table, where
@@ -35,17 +37,21 @@ def energy_per_bit(page: Page) -> str:
     heads = (page.say("step", "步骤"), "TFLOPS", "W", "pJ/FLOP", page.say("bits", "位数"), page.say("fJ per FLOP and bit", "每 FLOP 每位，fJ"))  # fmt: skip
     made = Table(list(heads))
     made.note = page.say(
-        "energy at 8192³, run alone; bits: −log₂(‖C − AB‖ / ‖AB‖) at 4096³ on normal FP32 data, rounded to the type",
-        "能量取 8192³、单独运行；位数：4096³，正态 FP32 数据舍入到该类型之后的 −log₂(‖C − AB‖ / ‖AB‖)",
+        "energy at 8192³, run alone; bits: −log₂(‖C − AB‖ / ‖AB‖) at 4096³ on normal FP32 data, rounded to the type; ≈: not alone, but in turn with cuBLAS, whose watts are in the mean",
+        "能量取 8192³、单独运行；位数：4096³，正态 FP32 数据舍入到该类型之后的 −log₂(‖C − AB‖ / ‖AB‖)；≈：不是单独运行，而是与 cuBLAS 交替，功耗是两者的平均",
     )
     for step in page.course.steps:
-        record, timing = alone.get(step.name), page.records.default_at(gpu, step.name, precision_charts.SIZE)
-        last = step.ladder == "precision" or step is page.course.ladder(step.ladder)[-1]
+        timing = page.records.default_at(gpu, step.name, precision_charts.SIZE)
+        record = alone.get(step.name) or page.records.default_at(gpu, step.name, ALONE_SIZE)
         right = precision_charts.bits_of(page.records, gpu, step, timing) if timing else None
-        if last and record and right:
-            cost = energy.per_flop(record)
-            figures = (f"{record['tflops']:.0f}", f"{record['power_w']:.0f}", f"{cost:.2f}", f"{right:.1f}")
-            made.rows.append([page.link(step), *figures, f"{1000 * cost / right:.0f}"])
+        last = step.ladder == "precision" or step is page.course.ladder(step.ladder)[-1]
+        if last and right and record and record.get("power_w"):
+            cost, about = energy.per_flop(record), "" if step.name in alone else "≈ "
+            figures = [
+                f"{record['tflops']:.0f}",
+                *(about + word for word in (f"{record['power_w']:.0f}", f"{cost:.2f}")),
+            ]
+            made.rows.append([page.link(step), *figures, f"{right:.1f}", f"{about}{1000 * cost / right:.0f}"])
             made.used.append(record)
     return f"{where(page, gpu, made)}\n\n{made}"
 
