@@ -1,7 +1,5 @@
 """The steps' mistakes for the pages: mutants of tests/sim/mutants.py, compiled beforehand, beside the kernel as it is."""
 
-import re
-import subprocess
 import tempfile
 from pathlib import Path
 
