@@ -95,9 +95,8 @@ def broken_links(folder: Path) -> list[str]:
                 continue
             to = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(path))) if path else name
             there = to if (folder / to).is_file() else f"{to}/index.html".removeprefix("./")
-            if not (folder / there).is_file():
-                wrong.append(f"{name}: {target}")
-            elif there in anchors and _named(anchor) not in anchors[there] | {""}:
+            unnamed = there in anchors and _named(anchor) not in anchors[there] | {""}
+            if unnamed or not (folder / there).is_file():
                 wrong.append(f"{name}: {target}")
     return sorted(wrong)
 
