@@ -356,7 +356,8 @@ def together(mutants: Sequence[Mutant]) -> str:
         includes.update(dict.fromkeys(re.findall(r"^#include .*$", text, re.MULTILINE)))
         bare = re.sub(r"^(?:#include |const Also added\().*$", "", text, flags=re.MULTILINE)
         changed = only_variant(bare, mutant.variant)
-        parts.append(f"namespace mutant_{number} {{\n{changed}\n}}")
+        # Reports name the lines of the step's own source.
+        parts.append(f'namespace mutant_{number} {{\n#line 1 "{mutant.file}"\n{changed}\n}}')
         table.append(f'  add("mutant_{number}", mutant_{number}::variants());')
     add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
     parts += ["std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *table, "  return all;\n}\n"]
