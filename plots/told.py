@@ -239,6 +239,7 @@ class _Teller:
             "slow": lambda: (speed * record["ms"] / record["ms_p80"], None),
             "fast": lambda: (speed * record["ms"] / record["ms_p20"], None),
             "ms": lambda: (record["ms"], 2),
+            "us": lambda: (1000 * record["ms"], 2),
             "ratio": lambda: (record["ratio"], 3),
             "share": lambda: (100 * record["ratio"], 0),
             "library": lambda: (record["baseline_tflops"], None),
@@ -274,7 +275,8 @@ class _Teller:
         }
         if which in special:
             return special[which](counted) or 0.0, 2
-        value = counts.get(which, counts.get("by_class", {}).get(which))
+        of_tma = counts.get("tma", {}).get(which.removeprefix("tma_")) if which.startswith("tma_") else None
+        value = counts.get(which, counts.get("by_class", {}).get(which, of_tma))
         if value is None:
             raise UnknownFigure(f"the simulator counts no '{which}' in {step.name}")
         return (value / counts["by_class"]["fma"], 2) if family == "fma" else (value, 0)

@@ -41,8 +41,11 @@ class Task:
 
     @property
     def variant(self) -> str:
-        """The variant of the step that is compared with: the one that its default launches at 4096; "": the default."""
-        return self.step.at_4096
+        """The variant of the step that is compared with: its own kernel's, or the one that its default launches at 4096.
+
+        "": the default.
+        """
+        return self.step.own or self.step.at_4096
 
     def start(self, language: str) -> str:
         """The text of the file that a reader begins with: the task, then the step before or the skeleton."""

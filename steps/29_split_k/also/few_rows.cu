@@ -1,4 +1,4 @@
-// Step 27, also: few rows. The operands change places, and K is shared out.
+// Step 29, also: few rows. The operands change places, and K is shared out.
 //
 // The idea: where C has 16 rows, as when a language model writes word after word, all of B is read
 // for 16 products per element. So the bytes of B take the time, and what counts is how many of them
@@ -12,7 +12,7 @@
 // shared memory. They are transposed on their way to C's box (stmatrix), and TMA stores that. The
 // old C is fetched at the start.
 //
-// Against step 27: the operands, who shares what, one tile per block, the registers, which are few.
+// Against step 29: the operands, who shares what, one tile per block, the registers, which are few.
 //
 // Source: our own; cuBLAS's kernels for few rows exchange the operands, too.
 
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <class AB, Major B_MAJOR, class T>
-void launch(const Gemm<AB, float, AB>& g, const LaunchOptions&, cudaStream_t stream) {
+void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStream_t stream) {
   const auto kernel = few_rows_kernel<AB, B_MAJOR, T>;
   const CUtensorMap a_map = make_tensor_map(g.a, g.m, g.k, g.lda, T::BM, ROW);
   const CUtensorMap b_map = B_MAJOR == Major::K ? make_tensor_map(g.b, g.n, g.k, g.ldb, BN, ROW)
@@ -188,8 +188,8 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions&, cudaStream_t str
   CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::SMEM_BYTES));
   const int tiles = ceil_div(g.m, T::BM) * ceil_div(g.n, BN);
-  launch_early(true, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, T::SMEM_BYTES, stream, a_map,
-               b_map, c_map, g);
+  launch_early(!options.alone, kernel, T::SPLIT, tiles * T::SPLIT, THREADS, T::SMEM_BYTES, stream,
+               a_map, b_map, c_map, g);
 }
 
 /// The least split that gives half of the multiprocessors a block.
@@ -213,11 +213,16 @@ Variant variant(const char* name) {
 }
 
 std::vector<Variant> variants() {
+  using bf16 = __nv_bfloat16;
   return {
       variant<16, 10>("rows_16").note("tiles of 16 rows and 64 columns, operands exchanged"),
-      variant<16, 10, __nv_bfloat16, Major::K>("rows_16_tn"),
+      variant<16, 10, bf16, Major::K>("rows_16_tn"),
+      variant<16, 10, half>("rows_16_f16"),
+      variant<16, 10, half, Major::K>("rows_16_f16_tn"),
       variant<64, 6>("rows_64").note("tiles of 64 rows and 64 columns, operands exchanged"),
-      variant<64, 6, __nv_bfloat16, Major::K>("rows_64_tn"),
+      variant<64, 6, bf16, Major::K>("rows_64_tn"),
+      variant<64, 6, half>("rows_64_f16"),
+      variant<64, 6, half, Major::K>("rows_64_f16_tn"),
   };
 }
 

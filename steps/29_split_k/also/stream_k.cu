@@ -301,8 +301,8 @@ void launch(const Gemm<AB, float, AB>& g, const LaunchOptions& options, cudaStre
   const int rest = tiles % grid;
   const int shared_tiles =
       SHARED == Shared::ALL || tiles < 2 * grid ? tiles : (rest == 0 ? 0 : grid + rest);
-  launch_early(true, kernel, 1, grid, THREADS, T::SMEM_BYTES, stream, a_map, b_map, c_map, g,
-               band_rows, shared_tiles);
+  launch_early(!options.alone, kernel, 1, grid, THREADS, T::SMEM_BYTES, stream, a_map, b_map, c_map,
+               g, band_rows, shared_tiles);
 }
 
 using Large = Tile<128, 256, 3, 4>;
