@@ -116,6 +116,30 @@ async function main(site, options) {
     });
   }
 
+  for (const tree of ["", "zh/"]) {
+    await check(`waves ${tree}`, async () => {
+      // 512 tiles on 132 multiprocessors: four waves, of which 16 places stay empty.
+      await page.open(`${root}/${tree}docs/start-here.html#explore-waves?m=4096&n=4096&tile=128x256&sms=132&guess=3`);
+      await page.until(`document.querySelector("#explore-waves button")`);
+      await page.click("#explore-waves button");
+      await page.until(`document.querySelector("#explore-waves").dataset.waves === "4"`);
+      expect((await page.value(`document.querySelector("#explore-waves p[role=status]").textContent`)).includes("3.0"), true, "3.0 % of the places are empty");
+    });
+    await check(`digits ${tree}`, async () => {
+      for (const [type, row, sum] of options.digits) {
+        await page.open(`${root}/${tree}docs/tensor-cores.html#explore-digits?${new URLSearchParams({ type, row, guess: "1" })}`);
+        await page.until(`document.querySelector("#explore-digits button")`);
+        await page.click("#explore-digits button");
+        await page.until(`document.querySelector("#explore-digits").dataset.sum`);
+        expect(Number(await page.value(`document.querySelector("#explore-digits").dataset.sum`)), sum, `${type} ${row}`);
+      }
+      await page.open(`${root}/${tree}docs/tensor-cores.html#explore-digits?row=1+x&guess=1`);
+      await page.until(`document.querySelector("#explore-digits button")`);
+      await page.click("#explore-digits button");
+      await page.until(`document.querySelector("#explore-digits p[role=status]").textContent.includes("x")`);
+    });
+  }
+
   for (const step of options.broken) {
     for (const tree of ["", "zh/"]) {
       await check(`break ${tree}${step}`, async () => {
@@ -170,6 +194,13 @@ async function main(site, options) {
         await page.value(`document.querySelector("#explore-banks button").click()`);
         await page.until(`document.querySelector("#explore-banks").dataset.wavefronts`);
         await page.picture(name("banks"), "#explore-banks");
+        for (const [what, where, state] of [["waves", "start-here", "guess=3"], ["digits", "tensor-cores", "guess=3"]]) {
+          await page.open(`${root}/${tree}docs/${where}.html#explore-${what}?${state}`, { width, dark });
+          await page.until(`document.querySelector("#explore-${what} button")`);
+          await page.value(`document.querySelector("#explore-${what} button").click()`);
+          await page.until(`document.querySelector("#explore-${what} table.counts")`);
+          await page.picture(name(what), `#explore-${what}`);
+        }
       }
     }
   }
@@ -188,6 +219,8 @@ main(site, {
   pictures: option("--pictures", ""),
   steps: option("--steps", "03_smem_tiling").split(","),
   broken: option("--broken", "03_smem_tiling").split(",").filter(Boolean),
+  // Two ones beside 2^24 count where they are added at once, which FP32 one by one loses.
+  digits: [["bf16", "16777216 1 1", 16777218], ["f16", "1 2 3", 6], ["f16", "2048 1 1 0.1 -2048", 2.0999755859375]],
   // Known by hand: a column of a tile of 32 words, of one with a pad, rows, pairs of words, an XOR.
   banks: [["bytes=4&across=1&pitch=32", 32], ["bytes=4&across=1&pitch=33", 1], ["bytes=4&across=32&pitch=32", 1], ["bytes=16&across=1&pitch=32&xor=0", 32], ["bytes=16&across=1&pitch=32&xor=3", 4]],
 }).then((code) => process.exit(code)).catch((problem) => {

@@ -114,13 +114,13 @@ def _end(text: str, at: int) -> int:
 
 
 def _shown(path: str) -> str:
-    """A source's path from the course's root, or its name where it lies outside."""
+    """A source's path from the course's root, or its folder and name where it lies outside."""
     resolved = os.path.normpath(path)
     for folder in ("steps", "common", "lab"):
         cut = resolved.find(f"/{folder}/")
         if cut >= 0 and (ROOT / resolved[cut + 1 :]).is_file():
             return resolved[cut + 1 :]
-    return Path(resolved).name
+    return "/".join(Path(resolved).parts[-2:])  # as reports name it
 
 
 def compact(recorded: Recorded) -> dict:

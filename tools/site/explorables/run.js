@@ -237,7 +237,7 @@ explorables.define("run", (place, from) => {
     const text = (kernel.sources[file()] || "").split("\n");
     const from = text.findIndex((line) => line.includes("__global__"));
     const to = text.findIndex((line, i) => i > from && line.startsWith("}"));
-    const heads = [say("line", "行"), say("instructions", "指令"), say("sectors/request", "sector/请求"), say("wavefronts/request", "wavefront/请求"), say("code", "代码")];
+    const heads = [say("line", "行"), say("instructions", "指令"), say("sectors / request", "sector / 请求"), say("wavefronts / request", "wavefront / 请求"), say("code", "代码")];
     const used = Object.keys(lines).map(Number);
     const first = Math.max(0, Math.min(from, ...used.map((line) => line - 1)));
     const last = Math.max(to < 0 ? text.length - 1 : to, ...used.map((line) => line - 1));
