@@ -70,7 +70,7 @@ class Task:
 
 def tasks(ladder: list[Step]) -> list[Task]:
     """Every task, in the order of the ladder. It starts from the step before in the same part of the ladder, where that
-    one multiplies the same elements."""
+    one multiplies the same elements and its file does not ask for a skeleton."""
     found = []
     for at, step in enumerate(ladder):
         if (step.folder / FILE).is_file() and (DATA / "simulator" / f"{step.name}.jsonl").is_file():
@@ -95,7 +95,7 @@ def _read(step: Step, before: Step | None) -> Task:
         words = {language: told[language] for language in (ENGLISH, CHINESE)}
         return Task(
             step,
-            before,
+            None if told.get("skeleton") else before,
             tuple(told["goals"]),
             tuple((m, n, k) for m, n, k in told.get("sizes", ())),
             {language: one["task"] for language, one in words.items()},

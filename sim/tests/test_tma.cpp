@@ -315,7 +315,7 @@ TEST(TmaChecks, WhatTheHardwareTrapsAt) {
        Finding::out_of_bounds,
        "in the box at {0, 20}"},
       {"a map that is none",
-       "add.u64 %d1, %d2, 0;\nadd.u64 %d1, %d1, 0;\nand.b64 %d1, %d1, -64;\n" + expect + load,
+       "add.u64 %d1, %d2, 63;\nand.b64 %d1, %d1, -64;\n" + expect + load,
        {0, 0},
        none,
        Finding::tensor_map,

@@ -76,11 +76,11 @@ void Mbarriers::fence_inits(const Warp& warp, uint32_t lanes) {
 }
 
 void Mbarriers::check_init_fence(Warp& warp, uint32_t lane, const Mbarrier& mbarrier) {
-  const auto& [agent, its_lane] = mbarrier.initialiser;
-  if (mbarrier.fenced || block_.shadow.clocks.has_fenced(warp.agent, agent, its_lane, mbarrier.initialised)) return;
+  const Mbarrier::Thread by = mbarrier.initialiser;
+  if (mbarrier.fenced || block_.shadow.clocks.has_fenced(warp.agent, by.agent, by.lane, mbarrier.initialised)) return;
   warp.block.cluster.warn(Finding::unfenced, warp.here(), mbarrier.site, [&] {
     return block_.what_it_does(warp, lane) + ": will tell the mbarrier at " + block_.place(mbarrier.address) +
-           ", initialised at " + block_.where(mbarrier.site) + " by " + block_.cluster.thread(agent, its_lane) +
+           ", initialised at " + block_.where(mbarrier.site) + " by " + block_.cluster.thread(by.agent, by.lane) +
            ", with no fence between: fence.mbarrier_init.release.cluster after the initialisation, or "
            "fence.proxy.async, "
            "makes sure that the async proxy sees it";
