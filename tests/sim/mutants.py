@@ -321,6 +321,12 @@ MUTANTS = (
     Mutant("27_by_size", BARRIER, "tma_store_wait_read<0>(); } «if (SPLIT > 1) cluster_sync();»", "", EXITED, "split"),
     Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
     Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("30_tf32", FENCE, "wgmma_fence();", "", PRODUCT_FENCE),
+    Mutant("30_tf32", WAIT, "wgmma_wait<0>();", "", PRODUCT),
+    Mutant("30_tf32", FRAGMENT, "pair_at(lane % 4 + 4, lane)", "pair_at(lane % 4, lane)", WRONG),
+    Mutant("30_tf32", INDEX, "k, tile.x + rank * HALF", "k, tile.x", WRONG),
+    Mutant("30_tf32", PHASE, "CLUSTER * WARPS);", "WARPS);", RACE, arguments=DEEP),
+    Mutant("30_tf32", BARRIER, "} } «cluster_sync();»", "", EXITED),
     Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
     Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant(
