@@ -50,6 +50,7 @@ KEYS: dict[str, Any] = {
         "sweeps?": {"*": int},
         "chosen_from?": STRINGS,
         "strides?": bool,
+        "order?": bool,
         "scaled?": [[int]],
         "scaled_sweeps?": {"*": int},
         "few_rows?": {"sizes": [[int]], "variants": STRINGS},

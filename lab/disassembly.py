@@ -1,5 +1,6 @@
 """Reads PTX and SASS as text: the instructions of each kernel, its inner loop, and their classes."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -132,6 +133,9 @@ def classify(opcode: str, operands: str = "") -> str:
     return next((kind for pattern, kind in table if re.fullmatch(pattern, word)), "other")
 
 
+ORDERED = ("tensor", "load_shared", "cp_async", "barrier")  # what the order of a loop is told of
+
+
 @dataclass(frozen=True)
 class Loop:
     """A loop: instructions from its first to the branch back, counted by class."""
@@ -163,6 +167,17 @@ def _target(kernel: Kernel, operands: str) -> int | None:
     """The instruction a branch goes to."""
     names = [*_SASS_TARGET.findall(operands), operands.split(",")[0].strip()]
     return next((kernel.labels[name] for name in names if name in kernel.labels), None)
+
+
+def order(kernel: Kernel, loop: Loop) -> list[tuple[str, int]]:
+    """A loop's products, fragment loads, copies and barriers in their order: each kind, and how many follow one another.
+
+    Loads into no register, which ptxas puts before copies, are left out: a predicate keeps them from running.
+    """
+    body = kernel.instructions[loop.first : loop.last + 1]
+    kinds = (classify(opcode, operands) for opcode, operands in body if not operands.startswith("RZ, ["))
+    shown = (kind for kind in kinds if kind in ORDERED)
+    return [(kind, len(list(group))) for kind, group in itertools.groupby(shown)]
 
 
 def inner_loop(kernel: Kernel) -> Loop | None:

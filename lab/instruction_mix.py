@@ -113,6 +113,8 @@ def measure(step: registry.Step, folder: Path, arch: int) -> list[Record]:
             if variant["default"] and "depth" in step.by_hand:
                 per_k, depth = (step.by_hand["fmas_per_k"], step.by_hand["shared_loads_per_k"]), step.by_hand["depth"]
                 record["by_hand"] = {"depth": depth, "fma": per_k[0] * depth, "load_shared": per_k[1] * depth}
+            if variant["default"] and level.name == "sass" and step.recorded.get("order"):
+                record["order"] = disassembly.order(kernel, loop)
             records.append(record)
     return records
 

@@ -20,7 +20,7 @@ from records import moved
 from records.sources import step_fingerprint
 
 try:
-    from plots import catalogue, data_pages, loops, markers, style, tables, told
+    from plots import catalogue, dark, data_pages, loops, markers, style, tables, told
     from plots.course import Course
     from plots.figures import gallery
 except ModuleNotFoundError as missing:
@@ -43,7 +43,8 @@ def drawn(root: Path, course: Course, recorded: records.Records, notes: list[str
             if draw is None:
                 raise markers.MarkerError(f"{page}: there is no {'chart' if folder == CHARTS else 'picture'} '{name}'")
             try:
-                yield path, style.to_svg(draw(language)) if folder == CHARTS else draw(language).svg()
+                svg = style.to_svg(draw(language)) if folder == CHARTS else draw(language).svg()
+                yield path, dark.with_dark(svg)
             except style.Missing as why:
                 notes.append(f"{path.name} not drawn: {why}")
 

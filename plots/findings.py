@@ -50,8 +50,10 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
         return say(language, f"{step.short}: its types and layouts", f"{step.short} 的各种类型与布局")
     best = max(alike, key=lambda r: r["tflops"])
     if best is default:
-        return say(language, f"{step.short}: none of the default's types and layout is faster",
-                   f"{step.short}：同类型、同布局中，默认变体最快")  # fmt: skip
+        worst = min(alike, key=lambda r: r["tflops"])
+        times = f"×{default['tflops'] / worst['tflops']:.2f}"
+        return say(language, f"{step.short}: the default is the fastest, {times} beside {worst['variant']}",
+                   f"{step.short}：默认变体最快，是 {worst['variant']} 的 {times}")  # fmt: skip
     if not panels.apart(best, default):
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
@@ -83,12 +85,12 @@ def instructions(name: str, totals: Sequence[tuple[Step, float]], per: str, lang
 
 
 def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
-    """Which piece of work the kernel gains most without."""
+    """Which piece of work costs the kernel most of its time, because nothing hides it."""
     what, gain = max(gains, key=lambda one: one[1])
-    gap = " " if what[0].isascii() else ""
-    return say(
-        language, f"{step.short}: ×{gain:.2f} without {what}", f"{step.short}：省去{gap}{what}，速度 ×{gain:.2f}"
-    )
+    gap = " " if what[-1].isascii() else ""
+    cost = f"{1 - 1 / gain:.0%}".replace("%", say(language, " %", "%"))
+    return say(language, f"{step.short}: without {what} it takes {cost} less time",
+               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，时间少 {cost}")  # fmt: skip
 
 
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
@@ -111,17 +113,26 @@ def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str
 
 
 def stages(step: Step, families: Mapping[str, Mapping[tuple[int, int], Record]], language: str) -> str:
-    """Whether the number of stages of the fastest cell is ahead of all others by more than the rounds spread."""
-    cells = [(record, depth) for grid in families.values() for (depth, _), record in grid.items()]
-    cells.sort(key=lambda cell: cell[0]["tflops"])
-    best, depth = cells[-1]
-    other = next((record for record, stages in reversed(cells) if stages != depth), best)
-    if not panels.apart(best, other):
+    """Which tile gains most from more than the fewest stages, and what the others gain at most; each at its best stride."""
+    gains = []
+    for family, grid in families.items():
+        fewest = min(depth for depth, _ in grid)
+        few, more = (
+            max((r for (depth, _), r in grid.items() if (depth == fewest) == least), key=lambda r: r["tflops"])
+            for least in (True, False)
+        )
+        gains.append((more["tflops"] / few["tflops"] - 1, family, fewest, panels.apart(more, few)))
+    gains.sort(reverse=True)
+    gain, family, fewest, resolved = gains[0]
+    if not resolved or gain < 0:
         return say(language, f"{step.short}: stages matter less than the spread",
                    f"{step.short}：stage 数的影响小于波动范围")  # fmt: skip
-    more = _faster(best, other)
-    return say(language, f"{step.short}: {depth} stages are the fastest, by {more} %",
-               f"{step.short}：{depth} 个 stage 最快，领先 {more}%")  # fmt: skip
+    told = say(language, f"{step.short}: more than {fewest} stages make {family} {gain:.0%} faster",
+               f"{step.short}：多于 {fewest} 个 stage 使 {family} 快 {gain:.0%}")  # fmt: skip
+    others = max(0.0, gains[1][0]) if len(gains) > 1 else None
+    if others is not None:
+        told += say(language, f", the other tiles at most {others:.0%}", f"，其他分块最多快 {others:.0%}")
+    return told.replace("%", say(language, " %", "%"))
 
 
 def ladder(name: str, records: Sequence[Record], library: str, language: str) -> str:

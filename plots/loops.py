@@ -8,7 +8,7 @@
     -->
 
 The name is a step's number; `04.one_file` takes also/one_file.cu, and `03..04` shows 04's lines with what is gone from 03's
-before them. Without `from` and `to` it is the first loop at the outermost level of the kernel. Each line that begins with
+before them. `common/device/tiles.h` is that header, whose lines need a `from`. Without `from` and `to` it is the first loop at the outermost level of the kernel. Each line that begins with
 another sign is a mark and the code that it stands beside: the first line behind the mark before it that holds this code.
 What is looked for is code: comments may be reworded.
 """
@@ -58,6 +58,9 @@ def parse(lines: list[str]) -> Asked:
 
 def block(course: Course, name: str, asked: Asked) -> str:
     """The loop as a fenced block, marked; of two steps as a diff. Raises LoopError."""
+    if "/" in name:
+        lines = extract(_header(course, name), asked.begin, asked.end)
+        return "\n".join(["```cpp", *_to_the_left(marked(lines, asked.marks)), "```"])
     found = _NAME.match(name)
     if not found:
         raise LoopError(f"'{name}' is no step: NN, NN.file or NN..NN")
@@ -87,6 +90,13 @@ def _source(course: Course, number: str, also: str | None) -> Path:
     path = step and (step.folder / "also" / f"{also}.cu" if also else step.folder / "kernel.cu")
     if path is None or not path.is_file():
         raise LoopError(f"there is no kernel '{number}{'.' + also if also else ''}'")
+    return path
+
+
+def _header(course: Course, name: str) -> Path:
+    path = course.steps[0].folder.parent.parent / name
+    if ".." in name or not path.is_file():
+        raise LoopError(f"there is no file '{name}'")
     return path
 
 

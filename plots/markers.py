@@ -11,7 +11,7 @@ from pathlib import Path
 _OPEN = re.compile(r"^ {0,3}<!-- table:(?P<name>[\w:.-]+) -->\s*$")
 _CLOSE = re.compile(r"^ {0,3}<!-- /table -->\s*$")
 _FIGURE = re.compile(r"<!-- figure:(?P<key>.+?) -->(?P<value>[^<]*)<!-- /figure -->")
-_LOOP = re.compile(r"^<!-- loop:(?P<name>[\w.]+)(?P<closed> -->)?\s*$")
+_LOOP = re.compile(r"^<!-- loop:(?P<name>[\w./]+)(?P<closed> -->)?\s*$")
 _LOOP_CLOSE = "<!-- /loop -->"
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _PICTURE = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"]+\.svg)""")

@@ -276,12 +276,20 @@ class Lines:
 
 
 def over_size(
-    lines: Lines, course: Course, records: Records, gpu: str, steps: Sequence[Step], at: Sequence[int], language: str
+    lines: Lines,
+    course: Course,
+    records: Records,
+    gpu: str,
+    steps: Sequence[Step],
+    at: Sequence[int],
+    language: str,
+    only: str = "",
 ) -> None:
-    """The baselines as lines over size, but for those too far beyond; the limit and the peak as levels."""
+    """The baselines as lines over size, but for those too far beyond; the limit and the peak as levels. `only`: this
+    baseline alone, where it has a line."""
     levels = roofs(course, records, gpu, steps, language)
     for name, points in _over_size(records, gpu, steps, at).items():
-        if not _far(points, levels):
+        if not _far(points, levels) and (name == only or only not in LOOKS):
             colour, dashes = LOOKS[name]
             lines.add(points, BASELINES[name](language), colour, 2.1, dashes, "s", 4)
     for reference in levels:
@@ -297,6 +305,19 @@ def beyond(course: Course, records: Records, gpu: str, steps: Sequence[Step], at
             found.append(f"{BASELINES[name](language)} {low}–{high}")
     words = ", ".join(found)
     return say(language, f"off this axis: {words} (tensor cores)", f"超出纵轴：{words}（Tensor Core）") if words else ""
+
+
+def above_the_limit(
+    course: Course, records: Records, gpu: str, step: Step, at: Sequence[int], baseline: str, language: str
+) -> str:
+    """Why a baseline is faster than a limit of mma.sync, in words; empty where it is not."""
+    limit = next((r for r in roofs(course, records, gpu, [step], language) if not r.peak), None)
+    fastest = max((v for _, v in _over_size(records, gpu, [step], at).get(baseline, [])), default=0.0)
+    if limit is None or "mma.sync" not in limit.name or fastest < limit.tflops:
+        return ""
+    name = BASELINES[baseline](language)
+    return say(language, f"{name} passes the limit of mma.sync: here it uses wgmma",
+               f"{style.spaced(name).lstrip()}越过了 mma.sync 的上限：它在这里用的是 wgmma")  # fmt: skip
 
 
 def _over_size(

@@ -32,16 +32,20 @@ def kind_in_words(record: Record, language: str) -> str:
 
 
 def step_sizes(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """TFLOPS over size for one step, the one before, the baselines, the limit and the peak; a panel per GPU."""
+    """TFLOPS over size for one step, the one before, the ladder's baseline, the limit and the peak; a panel per GPU."""
     gpus = [gpu for gpu in records.gpus([step.name]) if records.square_sizes(gpu, [step.name])]
     if not gpus:
         raise Missing(f"no timing of {step.name} at a square size")
     before = course.before(step)
     where = panels.on_gpus(records, gpus, language)
-    beyond = panels.beyond(course, records, gpus[0], [step], records.square_sizes(gpus[0], [step.name]), language)
+    sizes, yardstick = records.square_sizes(gpus[0], [step.name]), course.yardstick(step.ladder)
+    notes = [
+        panels.beyond(course, records, gpus[0], [step], sizes, language),
+        panels.above_the_limit(course, records, gpus[0], step, sizes, yardstick, language),
+    ]
     texts = Texts(
         findings.over_size(course, records, gpus[0], step, language),
-        say(language, "; ", "；").join(filter(None, [where, beyond])),
+        say(language, "; ", "；").join(filter(None, [where, *notes])),
         foot=panels.conditions(records, gpus[0], language),
     )
     panel = Panel(2.5, above=0.28)
@@ -57,7 +61,7 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
         if before:
             lines.add(points[before], before.short, style.GREY, zorder=4)
         lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
-        panels.over_size(lines, course, records, gpu, [step], at, language)
+        panels.over_size(lines, course, records, gpu, [step], at, language, only=yardstick)
         panels.size_axis(ax, at)
         lines.finish(panel.height, 1.1)
         for x, y in points[step]:  # above the panel, where no line runs through them

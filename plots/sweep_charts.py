@@ -101,8 +101,8 @@ def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str
         ),
         foot=say(
             language,
-            f"blue: faster than the library; orange: slower; white at 1, full colour at {low} and {high}",
-            f"蓝色：快于库函数；橙色：慢于库函数；1 处为白色，{low} 与 {high} 处颜色最深",
+            f"blue: faster than the library; orange: slower; no colour at 1, full colour at {low} and {high}",
+            f"蓝色：快于库函数；橙色：慢于库函数；1 处无色，{low} 与 {high} 处颜色最深",
         ),
     )
     drawn, (ax,) = layout.page(texts, [Panel(0.25 * len(pairs), above=0.62, below=0.1)], left, right)

@@ -138,7 +138,7 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
             len(depths),
             len(strides),
             cells,
-            lambda value: style.blend(style.BLUE, (value - low) / reach),
+            lambda value: style.blend(style.BLUE, 0.6 * (value - low) / reach),  # pale enough for dark text
             lambda value, best=best: value == best,
         )
         ax.set_xticks([c + 0.5 for c in range(len(strides))], [str(s) for s in strides])

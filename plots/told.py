@@ -2,12 +2,13 @@
 
 A key is SUBJECT:QUANTITY, and :N behind it asks for N decimals.
 
-A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³; several sizes
-(`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two subjects with `/` between them are compared. A kind
-in front says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `gpus row.copied.27`,
-`loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of the
-ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers without
-the sign, which the page's language writes.
+A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³, or
+`@16384k512` where K is another; several sizes (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two
+subjects with `/` between them are compared. A kind in front says that other records are meant: `cutlass 27@8192`,
+`alone 26`, `l2 26@8192`, `launch 20.only_xor`, `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`,
+`memory 14@8192`, `without 16.no_copies`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
+without the sign, which the page's language writes.
 
 A GPU in front of all that, `h100 27@8192:tflops`, asks for its record beside the library that its table has; two of them,
 `h100/h200 27@8192:tflops`, for the quotient. `min-`, `max-` and what two GPUs tell of many pairs take several steps, too:
@@ -21,14 +22,14 @@ from collections.abc import Callable
 
 from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, metrics
 
-from . import bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
+from . import bottleneck_charts, bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
 from .course import Course, Step
 from .style import Missing, number, say
 
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
-_SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*))?$")
-_KINDS = ("cutlass", "alone", "l2", "gpus", "loop", "latency", "large", "memory", "steps")
+_SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
+_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "steps")
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -139,10 +140,12 @@ class _Teller:
         of_kind: dict[str, Callable[[str, str], Value]] = {
             "alone": self._alone,
             "l2": self._l2,
+            "launch": self._launch,
             "gpus": self._several,
             "loop": self._loop,
             "latency": self._latency,
             "memory": self._memory,
+            "without": self._without,
             "large": self._large,
         }
         return of_kind[kind](subject, quantity)
@@ -180,7 +183,9 @@ class _Teller:
             if not rows:
                 raise UnknownFigure(f"no best library call beside {step.name} {variant or ''} at {size}³")
             return 100 * rows[0]["ratio"], 0
-        record = self._timing(kind, step, variant, size)
+        found = _SUBJECT.match(subject)
+        depth = int(found["depth"]) if found and found["depth"] else size
+        record = self._timing(kind, step, variant, size) if depth == size else self._deep(step, variant, size, depth)
         if kind == "cutlass" and quantity == "faster":
             return 100 * record["ratio"] - 100, 0
         return self._of_timing(step, record, quantity)
@@ -206,6 +211,15 @@ class _Teller:
                 raise UnknownFigure(f"no timing of {step.name} {variant or ''} at {size}³")
             raise Missing(f"no timing of {step.name}")
         return found
+
+    def _deep(self, step: Step, variant: str | None, size: int, depth: int) -> Record:
+        """A timing whose K is not its M and N, beside cuBLAS where that was measured."""
+        rows = [r for r in self.records.of_step(self.gpu, step.name) if not r.get("options") and not r.get("beta")]
+        rows = [r for r in rows if (r["m"], r["n"], r["k"]) == (size, size, depth)]
+        rows = [r for r in rows if (r["variant"] == variant if variant else r["default"])]
+        if not rows:
+            raise UnknownFigure(f"no timing of {step.name} {variant or ''} at {size}×{size}×{depth}")
+        return min(rows, key=lambda r: r.get("baseline") != "cublas")
 
     def _of_timing(self, step: Step, record: Record, quantity: str) -> Value:
         speed, size = record["tflops"], record["m"]
@@ -305,6 +319,25 @@ class _Teller:
         }
         return _named(values, quantity, "what crosses from L2")
 
+    def _launch(self, subject: str, quantity: str) -> Value:
+        """One launch under ncu: GB that the SMs received and that crossed from L2, million requests to L2, thousand cycles."""
+        step, variant, size = self.step_of(subject)
+        default = self.records.default_at(self.gpu, step.name, size)
+        name = variant or (default["variant"] if default else "")
+        rows = [r for r in self.records.profiles.get(self.gpu, []) if (r["step"], r["variant"]) == (step.name, name)]
+        counts = {r["metric"]: r["value"] for r in rows if r["m"] == r["n"] == r["k"] == size}
+        if metrics.CYCLES not in counts:
+            raise UnknownFigure(f"no launch of {step.name} {variant or ''} at {size}³ was counted")
+        values: dict[str, Value] = {
+            "received": (counts[metrics.RECEIVED_SECTORS] * metrics.SECTOR_BYTES / 1e9, 2),
+            "crossed": (counts[metrics.COALESCER_SECTORS] * metrics.SECTOR_BYTES / 1e9, 2),
+            "requests": (counts[metrics.L2_REQUESTS] / 1e6, 1),
+            "dram": (counts[metrics.DRAM_READ] / 1e9, 2),
+            "cycles": (counts[metrics.CYCLES] / 1e3, 0),
+            "pipe": (counts[metrics.TENSOR_PIPE], 0),
+        }
+        return _named(values, quantity, "one launch")
+
     def _several(self, subject: str, quantity: str) -> Value:
         """One product on two GPUs: `row.copied.27`, the first record of it; `row.copied.27.8` in eight chunks. `serial`:
         of both layouts, what that way seems to hide."""
@@ -368,6 +401,22 @@ class _Teller:
         if found := re.fullmatch(r"(gb|tbs)-of-([\d.]+)", quantity):
             return 100 * read[found[1]] / float(found[2]), 0
         return _named({"gb": (read["gb"], 1), "tbs": (read["tbs"], 1)}, quantity, "memory, gb-of-N, tbs-of-N")
+
+    def _without(self, subject: str, quantity: str) -> Value:
+        """A kernel that leaves work out beside the full one: `time` it takes and `saved`, in percent of the full one's."""
+        step, variant, size = self.step_of(subject)
+        rows = bottleneck_charts.left_out(self.records, self.gpu, step.name)
+        found = next((r for r in rows.get(size, []) if r.record["variant"] == variant), None)
+        if found is None:
+            if rows:
+                raise UnknownFigure(f"{step.name} has no '{variant}' at {size}³ that leaves work out")
+            raise Missing(f"no kernel of {step.name} that leaves work out was timed")
+        values: dict[str, Value] = {
+            "gain": (found.gain, 2), "time": (100 / found.gain, 0), "saved": (100 - 100 / found.gain, 0),
+            "tflops": (found.record["tflops"], None), "full": (found.full["tflops"], None),
+            "in-turn": (found.record["ratio"] / found.full["ratio"], 2),
+        }  # fmt: skip
+        return _named(values, quantity, "a kernel that leaves work out")
 
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""

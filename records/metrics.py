@@ -11,5 +11,11 @@ SHARED = "lrc__average_xbar2gpc_sectors_op_read_coalescing_achieved_type_program
 DRAM_READ = "dram__bytes_read.sum"
 SECTOR_BYTES = 32
 
+# Of one launch of a kernel that copies with cp.async, by ncu's command line:
+RECEIVED_SECTORS = "l1tex__m_xbar2l1tex_read_sectors.sum"  # in all SMs
+L2_REQUESTS = "lts__t_requests_srcunit_tex.sum"
+CYCLES = "sm__cycles_elapsed.max"
+TENSOR_PIPE = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"
+
 # What python -m lab.l2_traffic records of each launch
 L2_TRAFFIC = (TMA_RECEIVED, MULTICAST, COALESCER_SECTORS, COALESCER_RATIO, MERGED, SHARED, DRAM_READ)

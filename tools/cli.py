@@ -74,6 +74,8 @@ def parser() -> Parser:
     )
     sanitized = "run the C++ tests of simulator and harness under the compiler's sanitizers instead"
     test.add_argument("--sanitize-host", action="store_true", help=sanitized)
+    pages = "the site instead: links, the simulator in WebAssembly, what runs in the pages; `short` takes a few of each"
+    test.add_argument("--site", nargs="?", const="all", choices=("all", "short"), metavar="short", help=pages)
 
     diff = add(_diff, "what changed in the kernel between two steps, side by side", set_up=False)
     diff.add_argument("old", metavar="OLD", help="the step to start from")
@@ -117,6 +119,8 @@ def parser() -> Parser:
     )
     site = add(_site, "build the course's pages as a site in two languages, into build-site/site")
     site.add_argument("--serve", action="store_true", help="show it on this machine, and build it anew on each change")
+    book = "the pages alone: nothing is compiled; what runs in them is what was made before, if anything"
+    site.add_argument("--book", action="store_true", help=book)
     add(
         _validate,
         "compare the simulator's counts with a GPU's counters",
@@ -198,7 +202,12 @@ def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
     from tools import sanitize_host, suites
 
     environment.ensure_python(setup, arguments, ("pytest",))
-    if parsed.sanitize_host:
+    if parsed.site:
+        _ensure_generator(setup)
+        from tools.site import check
+
+        check.run(setup, short=parsed.site == "short")
+    elif parsed.sanitize_host:
         sanitize_host.run(setup)
     elif parsed.sanitize is None:
         suites.run(setup)
@@ -251,15 +260,25 @@ def _text(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
 
 
 def _site(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
-    from base import environment, venv
-    from base.paths import SITE_REQUIREMENTS
+    from base import environment
 
     environment.ensure_python(setup, arguments, ("matplotlib",))
-    if setup:
-        venv.install(SITE_REQUIREMENTS, "Installing the generator of the site into .venv", 0.2)
+    _ensure_generator(setup)
     from tools import site
 
+    if not parsed.book:
+        from tools.site import simulator
+
+        simulator.prepare(setup)
     site.run(parsed.serve)
+
+
+def _ensure_generator(setup: bool) -> None:
+    from base import venv
+    from base.paths import SITE_REQUIREMENTS
+
+    if setup:
+        venv.install(SITE_REQUIREMENTS, "Installing the generator of the site into .venv", 0.2)
 
 
 def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

@@ -1,7 +1,8 @@
 """Motion for pictures in which time is the idea: CSS inside the SVG, without a script.
 
 The still picture is the base: what only the motion needs has opacity 0 there, and what moves stands where the still
-picture has it. A viewer without CSS animation, and a reader who asked for reduced motion, see exactly that.
+picture has it. A viewer without CSS animation, and a reader who asked for reduced motion, see exactly that. The motion
+runs once, and the still picture stays.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,8 +38,8 @@ def sweep(canvas: Canvas, left: float, right: float, bands: Iterable[tuple[float
             _keyframes("now", 1, "translateX(0)", f"translateX({width}px)"),
         ],
         [
-            f".later{{transform-origin:{right + 2:g}px 0;animation:later {SECONDS}s linear infinite}}",
-            f".now{{animation:now {SECONDS}s linear infinite}}",
+            f".later{{transform-origin:{right + 2:g}px 0;animation:later {SECONDS}s linear}}",
+            f".now{{animation:now {SECONDS}s linear}}",
         ],
     )
 
@@ -66,7 +67,7 @@ def walk(canvas: Canvas, slices: Sequence[tuple[str, str, float]], count: int, s
             f"@keyframes {name}{{from{{transform:translate{axis}({first:g}px)}}"
             f"to{{transform:translate{axis}({past:g}px)}}}}"
         )
-        rules.append(f".{name}{{animation:{name} {SECONDS}s steps({count}) infinite}}")
+        rules.append(f".{name}{{animation:{name} {SECONDS}s steps({count})}}")
     _animate(canvas, frames, rules)
 
 
@@ -88,8 +89,8 @@ def alternate(
         canvas,
         [f"@keyframes turn{{from,45%{{opacity:{VEIL:g}}}50%,95%{{opacity:0}}to{{opacity:{VEIL:g}}}}}"],
         [
-            f".reading{{animation:turn {turn:g}s linear infinite}}",
-            f".copying{{animation:turn {turn:g}s linear -{turn / 2:g}s infinite}}",
+            f".reading{{animation:turn {turn:g}s linear {turns}}}",
+            f".copying{{animation:turn {turn:g}s linear -{turn / 2:g}s {turns}}}",
         ],
     )
 

@@ -127,8 +127,8 @@ def registers(language: str) -> Canvas:
         NAME,
         language,
         (
-            f"setmaxnreg moves {LAUNCHED - PRODUCER} registers per thread to the consumers",
-            f"setmaxnreg 把生产者每线程 {LAUNCHED - PRODUCER} 个寄存器转给消费者",
+            f"a producer thread gives up {LAUNCHED - PRODUCER} registers, a consumer thread gains {CONSUMER - LAUNCHED}",
+            f"生产者每线程让出 {LAUNCHED - PRODUCER} 个寄存器，消费者每线程多出 {CONSUMER - LAUNCHED} 个",
         ),
         (
             f"the {REGISTERS:,} registers of an SM; {WARPGROUP} threads per warpgroup",

@@ -178,7 +178,7 @@ def warp_tiles(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "17_wmma_stages",
         language,
-        ("larger warp tiles", "更大的 warp tile"),
+        ("a larger warp tile loads fewer fragments per product", "warp tile 越大，每次乘法读的 fragment 越少"),
         (
             "green: a warp's part of C; blue and orange: its fragments of A and B for 16 of K, all to one scale",
             "绿：一个 warp 的 C；蓝、橙：K 方向 16 所需的 A、B fragment；同一比例",

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cuda/errors.h"
+#include "cuda/process.h"
 #include "session/simulator.h"
 
 namespace {
@@ -31,7 +32,7 @@ struct FatBinaryWrapper {
 /// Writes the trace that was asked for. A process that has reports which nobody asked for says so and fails.
 void at_exit() {
   Simulator& simulator = Simulator::instance();
-  simulator.write_trace();
+  sim::write_what_was_asked_for();
   if (simulator.reports.all().size() <= simulator.reports_given) return;
   std::fflush(nullptr);
   std::fputs(simulator.report_text().c_str(), stderr);

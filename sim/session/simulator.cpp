@@ -1,54 +1,26 @@
 #include "session/simulator.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <thread>
 
 #include "core/ptx/parse.h"
 #include "core/warp/decode.h"
 #include "session/fatbin.h"
 
 namespace sim {
-namespace {
-
-/// A whole number, at least `least`, from the environment, or `otherwise`.
-uint64_t setting(const char* name, uint64_t otherwise, uint64_t least = 1) {
-  const char* const text = std::getenv(name);
-  if (!text) return otherwise;
-  char* end = nullptr;
-  const uint64_t value = std::strtoull(text, &end, 10);
-  if (end != text && *end == '\0' && value >= least) return value;
-  std::fprintf(stderr, "simulator: %s should be a whole number from %llu up, not '%s'; %llu is used\n", name,
-               static_cast<unsigned long long>(least), text, static_cast<unsigned long long>(otherwise));
-  return otherwise;
-}
-
-/// A setting under the name that it had before ends the program, since without it the run would be another one.
-void refuse_old_names() {
-  const std::string_view old = "GEMM_SIM_";
-  for (char* const* each = environ; *each; ++each) {
-    const std::string_view variable = *each;
-    if (!variable.starts_with(old)) continue;
-    const std::string what(variable.substr(old.size(), variable.find('=') - old.size()));
-    std::fprintf(stderr, "simulator: GEMM_SIM_%s is now called PTXSIM_%s\n", what.c_str(), what.c_str());
-    std::_Exit(2);
-  }
-}
-
-}  // namespace
 
 // --- modules ---
 
+std::string_view Module::text(const std::string& kernel) {
+  syntax(kernel);
+  return taken_;
+}
+
 ptx::Module Module::syntax(const std::string& kernel) {
   ptx::Module parsed;
-  for (const std::string_view text :
-       find_ptx(fat_binary_, static_cast<uint32_t>(Simulator::instance().device.capability))) {
+  for (const std::string_view text : texts_(static_cast<uint32_t>(simulator_.device.capability))) {
+    taken_ = text;
     parsed = ptx::parse(text, kernel);
     check_version(parsed);
     define(parsed);
@@ -79,8 +51,8 @@ void Module::define(const ptx::Module& parsed) {
         (reinterpret_cast<uint64_t>(storage.data()) + variable.align - 1) / variable.align * variable.align;
     auto* const bytes = reinterpret_cast<std::byte*>(address);
     std::copy(variable.initial.begin(), variable.initial.end(), bytes);
-    variables_[variable.name] = {bytes, variable.bytes};
-    Simulator::instance().allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
+    variables_[variable.name] = {bytes, static_cast<size_t>(variable.bytes)};
+    simulator_.allocations.add(address, variable.bytes, "variable", variable.space == ptx::Space::constant);
   }
   for (const ptx::Variable* const variable : made) {
     for (const ptx::Variable::Pointer& pointer : variable->pointers) {
@@ -94,14 +66,14 @@ void Module::define(const ptx::Module& parsed) {
 
 Module::~Module() {
   for (const auto& [name, variable] : variables_)
-    Simulator::instance().allocations.remove(reinterpret_cast<uint64_t>(variable.address));
+    simulator_.allocations.remove(reinterpret_cast<uint64_t>(variable.address));
 }
 
 const Module::Variable* Module::variable(const std::string& name) {
   try {
     if (!defined_) syntax("");
   } catch (const Refused& refused) {
-    Simulator::instance().reports.add(Finding::unsupported, name, refused.what(), "", [&] { return refused.what(); });
+    simulator_.reports.add(Finding::unsupported, name, refused.what(), "", [&] { return refused.what(); });
     return nullptr;
   }
   const auto found = variables_.find(name);
@@ -122,55 +94,34 @@ const Program* Kernel::decoded() {
     }));
   } catch (const Refused& refused) {
     refusal = refused.what();
-    Simulator::instance().reports.add(Finding::unsupported, name, refusal, "", [&] { return refusal; });
+    module->simulator().reports.add(Finding::unsupported, name, refusal, "", [&] { return refusal; });
   }
   return program.get();
 }
 
 // --- the simulator ---
 
-Simulator& Simulator::instance() {
-  static Simulator* const simulator = new Simulator;  // outlives the program's own static objects, which may still call
-  return *simulator;
-}
-
-Simulator::Simulator() {
-  refuse_old_names();
-  const char* const named = std::getenv("PTXSIM_DEVICE");
-  try {
-    device = sim::device(named && *named ? named : "h200");
-  } catch (const std::invalid_argument& unknown) {
-    std::fprintf(stderr, "simulator: PTXSIM_DEVICE: %s\n", unknown.what());
-    std::_Exit(2);
-  }
-  if (!named || !*named) device.name = Device{}.name;
-  options.max_instructions = setting("PTXSIM_MAX_INSTRUCTIONS", options.max_instructions);
-  options.max_seconds = static_cast<double>(setting("PTXSIM_MAX_SECONDS", 600));
-  options.seed = setting("PTXSIM_SEED", 0, 0);
-  options.watch = setting("PTXSIM_WATCH", 1, 0) != 0;
-  multiprocessors = static_cast<int>(
-      std::min<uint64_t>(setting("PTXSIM_MULTIPROCESSORS", static_cast<uint64_t>(device.multiprocessors)), 1024));
-  options.threads = static_cast<unsigned>(
-      std::min<uint64_t>(setting("PTXSIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
-  if (const char* const file = std::getenv("PTXSIM_TRACE")) {
-    const std::string why = options.watch ? why_not_writable(file) : "PTXSIM_WATCH=0 leaves nothing to trace";
-    if (!why.empty()) {
-      std::fprintf(stderr, "simulator: no trace can be written to PTXSIM_TRACE=%s: %s\n", file, why.c_str());
-      std::_Exit(2);
-    }
-    trace_file_ = std::filesystem::absolute(file);  // the program may go to another folder
-    trace(true);
-  }
-}
+Simulator::Simulator(Settings settings)
+    : options(settings.options),
+      device(std::move(settings.device)),
+      multiprocessors(settings.multiprocessors != 0 ? settings.multiprocessors : device.multiprocessors),
+      traced_warp_(settings.traced_warp),
+      traced_requests_(settings.traced_requests) {}
 
 void Simulator::trace(bool on) {
-  constexpr uint64_t most_warps = Device::threads_per_block / warp_size, usual_requests = 8, most_requests = 1 << 20;
   const std::scoped_lock lock(mutex_);
-  traces_.reset();
-  if (!on) return;
-  const uint64_t warp = std::min(setting("PTXSIM_TRACE_WARP", 0, 0), most_warps - 1);
-  const uint64_t requests = std::min(setting("PTXSIM_TRACE_REQUESTS", usual_requests), most_requests);
-  traces_ = std::make_unique<Traces>(static_cast<uint32_t>(warp), static_cast<uint32_t>(requests));
+  traces_ = on ? std::make_unique<Traces>(traced_warp_, traced_requests_) : nullptr;
+}
+
+void Simulator::record() {
+  const std::scoped_lock lock(mutex_);
+  recorder_ = std::make_unique<Recorder>();
+}
+
+std::string Simulator::recorded() {
+  const std::string counted = summary();
+  const std::scoped_lock lock(mutex_);
+  return (recorder_ ? *recorder_ : Recorder()).text(counted);
 }
 
 std::string Simulator::trace_json() {
@@ -178,16 +129,19 @@ std::string Simulator::trace_json() {
   return (traces_ ? *traces_ : Traces(0, 0)).text();
 }
 
-void Simulator::write_trace() {
-  if (trace_file_.empty()) return;
-  const std::string why = write_whole(trace_file_, trace_json());
-  if (!why.empty())
-    std::fprintf(stderr, "simulator: no trace was written to %s: %s\n", trace_file_.c_str(), why.c_str());
+Module* Simulator::add_module(Module::Texts texts) {
+  const std::scoped_lock lock(mutex_);
+  return modules_.emplace_back(std::make_unique<Module>(*this, std::move(texts))).get();
 }
 
 Module* Simulator::add_module(const void* fat_binary) {
-  const std::scoped_lock lock(mutex_);
-  return modules_.emplace_back(std::make_unique<Module>(fat_binary)).get();
+  return add_module([=](uint32_t architecture) { return find_ptx(fat_binary, architecture); });
+}
+
+Module* Simulator::add_module(std::string ptx) {
+  return add_module([text = std::make_shared<const std::string>(std::move(ptx))](uint32_t) {
+    return std::vector<std::string_view>{*text};
+  });
 }
 
 void Simulator::remove_module(Module* module) {
@@ -224,18 +178,22 @@ const Module::Variable* Simulator::variable(const void* host_variable) {
   return found == variables_.end() ? nullptr : found->second.first->variable(found->second.second);
 }
 
-LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
-                               std::optional<Dim3> asked_cluster) {
-  const std::scoped_lock lock(mutex_);
+std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments,
+                                         size_t dynamic_shared_bytes, std::optional<Dim3> asked_cluster,
+                                         LaunchResult& refused) {
+  const auto refuse = [&](LaunchResult why) {
+    refused = why;
+    return nullptr;
+  };
   const Program* const program = kernel.decoded();
-  if (!program) return LaunchResult::not_runnable;
+  if (!program) return refuse(LaunchResult::not_runnable);
 
   const auto within = [](const Dim3& size, uint64_t x, uint64_t y, uint64_t z) {
     return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= x && size.y <= y && size.z <= z;
   };
   const uint64_t most_threads = program->max_threads ? program->max_threads : Device::threads_per_block;
   if (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) || block.count() > most_threads)
-    return LaunchResult::bad_configuration;
+    return refuse(LaunchResult::bad_configuration);
   const auto& [x, y, z] = program->cluster;
   const bool required = x != 0;
   const Dim3 cluster = asked_cluster.value_or(required ? Dim3{x, y, z} : Dim3{});
@@ -248,40 +206,55 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
     refusal = "the launch asks for another cluster than the kernel's __cluster_dims__";
   if (!refusal.empty()) {
     reports.add(Finding::bad_launch, kernel.name, refusal, "", [&] { return refusal; });
-    return LaunchResult::bad_cluster;
+    return refuse(LaunchResult::bad_cluster);
   }
   const uint64_t limit = kernel.dynamic_shared_limit
                              ? program->static_shared_bytes + uint64_t{kernel.dynamic_shared_limit}
                              : uint64_t{Device::shared_bytes_per_block};
   if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block))
-    return LaunchResult::too_much_shared_memory;
+    return refuse(LaunchResult::too_much_shared_memory);
 
   std::vector<std::byte> parameters(program->parameter_bytes);
   for (size_t i = 0; i < program->parameters.size(); ++i) {
     const auto [offset, bytes] = program->parameters[i];
     std::memcpy(parameters.data() + offset, arguments[i], bytes);
   }
-  Launch launch{.program = *program,
-                .grid = grid,
-                .block = block,
-                .dynamic_shared_bytes = static_cast<uint32_t>(dynamic_shared_bytes),
-                .parameters = std::move(parameters),
-                .allocations = allocations,
-                .reports = reports,
-                .options = options,
-                .cluster = cluster,
-                .is_explicit_cluster = required || asked_cluster.has_value(),
-                .multiprocessors = static_cast<uint32_t>(multiprocessors)};
-  const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(*program) : nullptr;
-  launch.trace = trace.get();
+  return std::unique_ptr<Launch>(new Launch{.program = *program,
+                                            .grid = grid,
+                                            .block = block,
+                                            .dynamic_shared_bytes = static_cast<uint32_t>(dynamic_shared_bytes),
+                                            .parameters = std::move(parameters),
+                                            .allocations = allocations,
+                                            .reports = reports,
+                                            .options = options,
+                                            .cluster = cluster,
+                                            .is_explicit_cluster = required || asked_cluster.has_value(),
+                                            .multiprocessors = static_cast<uint32_t>(multiprocessors)});
+}
+
+LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
+                               std::optional<Dim3> cluster) {
+  const std::scoped_lock lock(mutex_);
+  LaunchResult refused;
+  const std::unique_ptr<Launch> launch = begin(kernel, grid, block, arguments, dynamic_shared_bytes, cluster, refused);
+  if (!launch) return refused;
+  const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(launch->program) : nullptr;
+  launch->trace = trace.get();
+  if (recorder_) recorder_->before(*launch, kernel.module->text(kernel.name));
   const auto begun = std::chrono::steady_clock::now();
-  Tallies tallies = run(launch);
-  if (trace) traces_->add(launch, *trace);
+  Tallies tallies = run(*launch);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  if (trace) traces_->add(*launch, *trace);
+  if (recorder_) recorder_->after(*launch);
+  return end(kernel, *launch, std::move(tallies), seconds);
+}
+
+LaunchResult Simulator::end(Kernel& kernel, const Launch& launch, Tallies tallies, double seconds) {
   LaunchTotals& totals = totals_[&kernel];
   ++totals.launches;
-  totals.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  totals.grid = grid;
-  totals.block = block;
+  totals.seconds += seconds;
+  totals.grid = launch.grid;
+  totals.block = launch.block;
   if (totals.tallies)
     *totals.tallies += tallies;
   else
@@ -289,7 +262,7 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
   if (!launch.given_up) return LaunchResult::done;
   const std::vector<Report> found = reports.all();
   const bool asserted = std::any_of(found.begin(), found.end(), [&](const Report& report) {
-    return report.kind == Finding::failed_assertion && report.kernel == program->name;
+    return report.kind == Finding::failed_assertion && report.kernel == launch.program.name;
   });
   return asserted ? LaunchResult::assertion_failed : LaunchResult::failed;
 }

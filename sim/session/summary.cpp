@@ -2,7 +2,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "session/gemm_sim.h"
 #include "session/simulator.h"
 
 namespace sim {
@@ -137,26 +136,3 @@ std::string Simulator::summary() {
 }
 
 }  // namespace sim
-
-extern "C" {
-
-int gemmSimVersion(void) { return 1; }
-
-void gemmSimReset(void) { sim::Simulator::instance().reset(); }
-
-const char* gemmSimReport(void) {
-  static thread_local std::string text;
-  text = sim::Simulator::instance().summary();
-  return text.c_str();
-}
-
-void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
-
-void gemmSimTrace(int on) { sim::Simulator::instance().trace(on != 0); }
-
-const char* gemmSimTraceText(void) {
-  static thread_local std::string text;
-  text = sim::Simulator::instance().trace_json();
-  return text.c_str();
-}
-}

@@ -1,11 +1,7 @@
 #include "session/traces.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/readable.h"
@@ -68,7 +64,7 @@ Json by_lane(const Lanes& lanes, Value value) {
 
 Json global_json(const Lanes& lanes, Numbered& allocations) {
   const auto [number, begin] = allocations.of(lanes.address[first_lane(lanes.mask)]);
-  const auto relative = [begin](uint64_t address) { return static_cast<int64_t>(address - begin); };
+  const auto relative = [begin = begin](uint64_t address) { return static_cast<int64_t>(address - begin); };
   return {{"allocation", number},
           {"bytes", lanes.bytes},
           {"address", by_lane(lanes, relative)},
@@ -233,30 +229,6 @@ std::string Traces::text() const {
   text += "\n ], \"fragments\": ";
   write(fragments, text, " ");
   return text + "}\n";
-}
-
-std::string why_not_writable(const std::string& file) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path path(file), folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (file.empty()) return "no file is named";
-  if (!fs::is_directory(folder, ignored)) return "there is no folder " + folder.string();
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return "it is not an ordinary file";
-  if (fs::exists(path, ignored) && access(path.c_str(), W_OK) != 0) return "it is write-protected";
-  return access(folder.c_str(), W_OK) == 0 ? "" : "its folder is write-protected";
-}
-
-std::string write_whole(const std::string& file, const std::string& text) {
-  namespace fs = std::filesystem;
-  const std::string temporary = file + ".part" + std::to_string(getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code failed, ignored;
-  if (out) fs::rename(temporary, file, failed);
-  if (out && !failed) return "";
-  fs::remove(temporary, ignored);
-  return failed ? failed.message() : "writing it failed";
 }
 
 }  // namespace sim

@@ -32,9 +32,4 @@ class Traces {
   std::map<std::string, TracedFragment> fragments_;
 };
 
-/// Why a file can not be written; empty where it can.
-std::string why_not_writable(const std::string& file);
-/// Writes a file that is never half-written. Returns what went wrong, or nothing.
-std::string write_whole(const std::string& file, const std::string& text);
-
 }  // namespace sim

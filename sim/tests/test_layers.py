@@ -10,7 +10,10 @@ CORE = (
     *("base", "ptx", "checks", "warp", "arithmetic", "tensor", "wgmma", "machine"),
     *("memory", "control", "synchronisation", "asynchronous"),
 )
-ORDER = (*(f"core/{folder}" for folder in CORE), "session", "cuda")
+FRONTS = ("cuda", "web")
+ORDER = (*(f"core/{folder}" for folder in CORE), "session")
+# Core and session get their settings and texts from a front.
+OUTSIDE = re.compile(r"#include <(?:filesystem|fstream|unistd\.h)>|\bgetenv\b|\benviron\b")
 # Sources that act on the block or the cluster which owns what their headers declare.
 REACH_THE_MACHINE = {"core/warp/warp.cpp", "core/warp/address.cpp"}
 FOLDERS_THAT_REACH_IT = {"core/tensor", "core/wgmma"}
@@ -21,11 +24,12 @@ def wrong_of(file: Path) -> list[str]:
     """What a file includes but may not."""
     name = file.relative_to(SIM).as_posix()
     folder = name.rpartition("/")[0]
-    allowed = set(ORDER[: ORDER.index(folder) + 1])
+    allowed = {*ORDER, folder} if folder in FRONTS else set(ORDER[: ORDER.index(folder) + 1])
     if name in REACH_THE_MACHINE or (folder in FOLDERS_THAT_REACH_IT and file.suffix == ".cpp"):
         allowed.add("core/machine")
-    wrong = []
-    for mark, included in INCLUDE.findall(file.read_text(encoding="utf-8")):
+    text = file.read_text(encoding="utf-8")
+    wrong = [f"{name} has {found}" for found in OUTSIDE.findall(text) if folder in ORDER]
+    for mark, included in INCLUDE.findall(text):
         if included.endswith("_json.h"):
             continue  # made by Meson
         if mark == '"' and (included.rpartition("/")[0] not in allowed or not (SIM / included).is_file()):
@@ -38,9 +42,9 @@ def wrong_of(file: Path) -> list[str]:
 def main() -> int:
     """Prints every include that breaks the order."""
     wrong = []
-    for folder in ("core", "session", "cuda"):
+    for folder in ("core", "session", *FRONTS):
         for file in sorted((SIM / folder).rglob("*.*")):
-            if file.suffix in (".h", ".cpp") and file.parent.name != "pch":
+            if file.suffix in (".h", ".cpp") and file.parent.name not in ("pch", "toolchain"):
                 wrong += wrong_of(file)
     for folder in ("recordings", "tests"):
         for file in sorted((SIM / folder).rglob("*.*")):

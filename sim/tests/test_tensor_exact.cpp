@@ -120,7 +120,7 @@ TEST(ExactMma, Integers) {
 }
 
 // Numbers of many sizes, so that each product rounds.
-void expect_doubles(const Shape& shape, const std::string& suffix, int rounding, std::mt19937_64& random) {
+void expect_doubles(const Shape& shape, const std::string& suffix, Round rounding, std::mt19937_64& random) {
   const auto any = [&] {
     return std::ldexp(static_cast<double>(static_cast<int64_t>(random())), static_cast<int>(random() % 40) - 80);
   };
@@ -136,10 +136,9 @@ void expect_doubles(const Shape& shape, const std::string& suffix, int rounding,
   });
   const std::string opcode = "mma.sync.aligned." + shape.name() + ".row.col" + suffix + ".f64.f64.f64.f64";
   const std::vector<double> out = run_mma(opcode, shape, in);
-  const RoundingMode guard(rounding);
   for_sums(shape, [&](uint32_t reg, uint32_t lane, uint32_t row, uint32_t col) {
     double sum = in[first_c + reg * 32 + lane];
-    for (uint32_t k = 0; k < shape.k; ++k) sum = opaque(std::fma(opaque(a[row][k]), opaque(b[col][k]), opaque(sum)));
+    for (uint32_t k = 0; k < shape.k; ++k) sum = hardware::multiply_add(rounding, a[row][k], b[col][k], sum);
     ASSERT_EQ(out[reg * 32 + lane], sum) << opcode << " row " << row << " column " << col;
   });
 }
@@ -147,10 +146,10 @@ void expect_doubles(const Shape& shape, const std::string& suffix, int rounding,
 TEST(ExactMma, DoublesAreRoundedAfterEachProductInTheOrderOfK) {
   std::mt19937_64 random(22);
   for (const Shape shape : {Shape{8, 4, 64}, {16, 4, 64}, {16, 8, 64}, {16, 16, 64}}) {
-    expect_doubles(shape, shape.m == 8 ? ".rn" : "", FE_TONEAREST, random);
-    expect_doubles(shape, ".rz", FE_TOWARDZERO, random);
-    expect_doubles(shape, ".rm", FE_DOWNWARD, random);
-    expect_doubles(shape, ".rp", FE_UPWARD, random);
+    expect_doubles(shape, shape.m == 8 ? ".rn" : "", Round::nearest, random);
+    expect_doubles(shape, ".rz", Round::zero, random);
+    expect_doubles(shape, ".rm", Round::down, random);
+    expect_doubles(shape, ".rp", Round::up, random);
   }
 }
 

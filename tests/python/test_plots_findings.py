@@ -2,8 +2,11 @@
 
 import pytest
 
-from base.registry import Step
-from plots import findings
+import records
+from base.paths import DATA, ROOT
+from base.registry import Step, find
+from plots import findings, panels
+from plots.course import Course
 
 STEP = Step("19_mma_stages", "80", "mma", "f16")
 
@@ -17,7 +20,7 @@ def timed(tflops, spread=0.01, **others):
 @pytest.mark.parametrize(
     ("best", "spread", "says"),
     [
-        (90, 0.01, "none of the default's types and layout is faster"),
+        (90, 0.01, "the default is the fastest, ×1.11 beside other"),
         (101, 0.01, "none of its types and layout is faster beyond the spread"),
         (110, 0.01, "other is 10 % faster than the default"),
         (110, 0.10, "none of its types and layout is faster beyond the spread"),
@@ -32,14 +35,17 @@ def test_a_variant_of_other_types_is_not_compared():
     rows = [timed(100, variant="own", default=True), timed(200, variant="fp8")]
     alike = [*rows[:1], timed(90, variant="other")]
     said = findings.among_variants(STEP, [*rows, *alike[1:]], alike, "en")
-    assert said.endswith("none of the default's types and layout is faster")
+    assert said.endswith("the default is the fastest, ×1.11 beside other")
     assert "faster" not in findings.among_variants(STEP, rows, rows[:1], "en"), "there is nothing to compare with"
 
 
 def test_the_number_of_stages_matters_only_beyond_the_spread():
     grid = {(2, 512): timed(100), (3, 512): timed(101), (3, 1024): timed(100)}
     assert "matter less than the spread" in findings.stages(STEP, {"w": grid}, "en")
-    assert "3 stages are the fastest, by 20 %" in findings.stages(STEP, {"w": grid | {(3, 2048): timed(120)}}, "en")
+    faster = grid | {(3, 2048): timed(120)}
+    assert "more than 2 stages make w 20 % faster" in findings.stages(STEP, {"w": faster}, "en")
+    both = findings.stages(STEP, {"v": grid, "w": faster}, "en")
+    assert both.endswith("w 20 % faster, the other tiles at most 1 %")
 
 
 def test_strides_are_compared_at_the_largest_size_without_the_steps_own():
@@ -56,3 +62,12 @@ def test_the_fastest_step_may_change_with_the_size():
     assert same == "FP32: step 11 is the fastest from 1024³ to 4096³"
     other = findings.fastest("FP32", {1024: (first, 1.0), 4096: (second, 2.0)}, "en")
     assert other == "FP32: step 10 is the fastest at 1024³, step 11 at 4096³"
+
+
+@pytest.mark.parametrize(("number", "explained"), [("15", True), ("11", False), ("23", False)])
+def test_a_library_above_the_limit_of_mma_sync_is_explained(number, explained):
+    course, recorded = Course(ROOT, DATA), records.load(DATA, ROOT)
+    step = find(number, course.steps)
+    sizes = recorded.square_sizes("h200", [step.name])
+    said = panels.above_the_limit(course, recorded, "h200", step, sizes, records.CUBLAS, "en")
+    assert ("wgmma" in said) == explained

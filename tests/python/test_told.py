@@ -33,6 +33,9 @@ def test_a_figure_is_that_of_its_record():
     assert told_of("03:gain") == f"{record('03_smem_tiling')['tflops'] / record('02_coalesced')['tflops']:.2f}"
     speeds = [record("03_smem_tiling", size)["tflops"] for size in (4096, 8192)]
     assert told_of("03@4096,8192:max-tflops") == f"{max(speeds):.2f}"
+    assert told_of("launch 20.none:received") == "1.61" and told_of("launch 20.every:received") == "1.07"
+    deep = next(r for r in RECORDS.of_step("h200", "20_mma_warp_swizzle") if (r["m"], r["k"]) == (16384, 512))
+    assert told_of("20@16384k512:tflops") == f"{deep['tflops']:.0f}"
     assert told_of("03:bound") == "10.3" and told_of("03:fma.shared_load_wavefronts") == "2.00"
     assert [told_of(f"steps {key}") for key in ("all:first", "all:count", "mma:last", "sm90:first")] == [
         "01",
@@ -79,6 +82,9 @@ def test_watts_memory_and_loops_of_a_gpu():
     assert told_of("alone 15-17:max-watts") == told_of("h200 alone 15-17:max-watts") == f"{max(watts):.0f}"
     gb = float(told_of("h100 memory 14@8192:gb:3"))
     assert float(told_of("h100 memory 14@8192:gb-of-200:2")) == pytest.approx(gb / 2, abs=0.01)
+    full, without = (float(told_of(f"without 16.no_copies:{what}")) for what in ("full", "tflops"))
+    assert float(told_of("without 16.no_copies:time:2")) == pytest.approx(100 * full / without, abs=0.2)
+    assert int(told_of("without 16.no_copies:time")) + int(told_of("without 16.no_copies:saved")) == 100
     assert told_of("h100/h200 loop dram:pairs") == told_of("h100/h200 loop dram:apart") == "6"
 
 
@@ -91,6 +97,7 @@ def test_watts_memory_and_loops_of_a_gpu():
         ("h100/h200 26-27:other-steps", "no list 'other-steps'"),
         ("h100/h200 l2 26:apart", "no pairs of 'l2'"),
         ("h100/h200 loop none:apart", "no main loops 'none'"),
+        ("without 16.nothing:time", "no 'nothing' at 4096³"),
         ("h100 memory 14@8192:gb-of-x", "no quantity 'gb-of-x'"),
         ("03", "no quantity"),
         ("3:tflops", "is no step"),
@@ -173,6 +180,13 @@ def test_a_loop_is_that_of_the_file_with_the_pages_marks():
     assert both[0] == "```diff" and "-for (int k = 0; k < g.k; ++k) acc" in "\n".join(both)
 
 
+def test_a_loop_may_be_of_a_header():
+    made = looped(
+        "common/device/mma_accumulators.h", "from exchange(v[0], v[1]", "to exchange(v[1], v[3]", "① v[2], lane, 2"
+    )
+    assert made.splitlines()[1] == "exchange(v[0], v[1], lane, 1);" and "v[2], lane, 2);  // ①" in made
+
+
 def test_marks_stand_beside_code_whatever_the_comments_say(tmp_path):
     kernel = tmp_path / "kernel.cu"
     kernel.write_text("__global__ void f() {\n  for (;;) {\n    load();  // store()\n    store();\n  }\n}\n")
@@ -187,7 +201,13 @@ def test_marks_stand_beside_code_whatever_the_comments_say(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("3", "is no step"), ("98", "no kernel"), ("03.none", "no kernel '03.none'")]
+    ("name", "why"),
+    [
+        ("3", "is no step"),
+        ("98", "no kernel"),
+        ("03.none", "no kernel '03.none'"),
+        ("common/none.h", "no file 'common"),
+    ],
 )
 def test_a_loop_that_there_is_not(name, why):
     with pytest.raises(loops.LoopError, match=why):

@@ -13,9 +13,10 @@ from base import process
 from base.errors import Failure, UserError
 from base.paths import ROOT, SITE_REQUIREMENTS, shown
 from base.progress import say
-from tools.site import navigation, pages
+from tools.site import explorable, navigation, pages
 
 FOLDER = ROOT / "build-site"
+EXPLORABLES = FOLDER / "explorables"  # what runs in the pages
 CONFIG = FOLDER / "mkdocs.json"
 # Where the site will stand, and where its sources are kept. Without them, links are relative and no page can be edited.
 ADDRESS, REPOSITORY = "GEMM_SITE_URL", "GEMM_SITE_REPOSITORY"
@@ -25,12 +26,14 @@ _HTTP = re.compile(r"https?://[^\s/]+\S*")
 def run(serve: bool) -> None:
     """Builds the site into build-site/site; with `serve`, shows it at a local address and builds it on each change.
 
+    What runs in the pages is taken as `simulator.prepare` has left it.
+
     Raises UserError for an address that is none or a generator that is missing, Failure for a broken link on a page.
     """
     if importlib.util.find_spec("mkdocs") is None:
         raise UserError(f"Python has no mkdocs: install {SITE_REQUIREMENTS.name}, or leave out --no-setup")
     settings = config()
-    pages.lay_out(FOLDER / "pages")
+    pages.lay_out(FOLDER / "pages", EXPLORABLES)
     CONFIG.write_text(json.dumps(settings, ensure_ascii=False, indent=1), encoding="utf-8")
     # MkDocs reads YAML, of which JSON is a part. The hooks import the course's own modules.
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
@@ -48,6 +51,7 @@ def config() -> dict:
         {"locale": "en", "name": "English", "default": True, "nav": navigation.entries("en"), "build": True},
         {"locale": "zh", "name": "中文", "nav": navigation.entries("zh-CN"), "build": True},
     ]
+    interactive = ["yes"] if (EXPLORABLES / "explorables.js").is_file() else []
     settings = {
         "site_name": "GEMM",
         "docs_dir": "pages",
@@ -86,7 +90,8 @@ def config() -> dict:
             {"pymdownx.betterem": {}},
         ],
         "extra": {"generator": False, "polyfills": ["assets/worker.js"]},
-        "extra_css": ["assets/site.css"],
+        "extra_css": ["assets/site.css", *(f"{explorable.ASSETS}/explorables.css" for _ in interactive)],
+        "extra_javascript": [f"{explorable.ASSETS}/explorables.js" for _ in interactive],
         "validation": {"links": {"anchors": "warn", "unrecognized_links": "warn", "not_found": "warn"}}
         | {"nav": {"omitted_files": "ignore"}},
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 import jieba
 from pymdownx.slugs import slugify
 
-from tools.site import FOLDER, pages
+from tools.site import EXPLORABLES, FOLDER, pages
 
 _BASE = re.compile(r'(<script id="__config"[^>]*>[^<]*?"base": ?"[^"]*)(")')
 
@@ -22,7 +22,7 @@ def on_config(config: dict) -> dict:
 
 def on_pre_build(config: dict) -> None:
     """Lays the pages out again: under `--serve` a chapter may have changed since."""
-    pages.lay_out(FOLDER / "pages")
+    pages.lay_out(FOLDER / "pages", EXPLORABLES)
 
 
 def on_serve(server, config: dict, builder):

@@ -17,6 +17,7 @@ from base import registry
 from base.languages import CHINESE, ENGLISH, said
 from base.paths import ROOT
 from plots import glossary
+from tools.site import explorable
 
 TREES = {ENGLISH: "en", CHINESE: "zh"}
 CODE = "code"  # the folder of the pages of code
@@ -30,12 +31,16 @@ _BLOCK = re.compile(r"\s*(\||[-*+] |\d+[.)] )")
 _NAMED = re.compile(r"(\[[^]]*\])\(([^)#\s]*glossary(?:\.zh-CN)?\.md)#([\w-]+)\)")
 
 
-def lay_out(folder: Path) -> None:
-    """Writes all pages and pictures below `folder`; files that did not change are left, others that lie there go."""
+def lay_out(folder: Path, explorables: Path | None = None) -> None:
+    """Writes all pages and pictures below `folder`; files that did not change are left, others that lie there go.
+
+    `explorables`: the folder with what runs in the pages (tools/site/simulator.py); without, they are a book.
+    """
     wanted: dict[Path, str | Path] = {}
+    runs = explorable.Runs.found(explorables)
     linked: set[Path] = set()
     for source in sources():
-        text, targets = page(source)
+        text, targets = page(source, runs)
         wanted[folder / place(source)] = text
         for target in targets:
             if target.suffix in PICTURES:
@@ -49,6 +54,7 @@ def lay_out(folder: Path) -> None:
     own = ROOT / "tools" / "site"
     for name in ("site.css", "worker.js"):
         wanted[folder / "en" / "assets" / name] = own / name
+    wanted |= {folder / "en" / explorable.ASSETS / name: file for name, file in runs.files.items()}
     _write(folder, wanted)
 
 
@@ -110,14 +116,14 @@ def change_place(step: str) -> str:
     return f"en/steps/{step}/changes.md"
 
 
-def page(source: Path) -> tuple[str, set[Path]]:
+def page(source: Path, runs: explorable.Runs = explorable.NOTHING) -> tuple[str, set[Path]]:
     """One page as MkDocs wants it, and the pictures and code that it links to, relative to the repository."""
     text = (ROOT / source).read_text(encoding="utf-8")
     spoken = language(source)
     targets: set[Path] = set()
     text = _SWITCH.sub("", text, count=1)
     parts = [part if code else _prose(part, source, spoken, targets) for code, part in split(text)]
-    text = "".join(parts) + _end(source, spoken)
+    text = "".join(parts) + runs.on(source) + _end(source, spoken)
     return _head(source, unsearched=source.stem.startswith("data")) + text, targets
 
 

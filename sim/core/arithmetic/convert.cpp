@@ -60,9 +60,9 @@ template <class To, class From>
 [[gnu::cold]] void add_rounded(Table& table, const std::string& types) {
   constexpr auto convert = converted<To, From>;
   table.lanewise<convert>("cvt.rn." + types, Class::convert);
-  table.lanewise<[](From x) { return rounded<FE_TOWARDZERO, convert>(x); }>("cvt.rz." + types, Class::convert);
-  table.lanewise<[](From x) { return rounded<FE_DOWNWARD, convert>(x); }>("cvt.rm." + types, Class::convert);
-  table.lanewise<[](From x) { return rounded<FE_UPWARD, convert>(x); }>("cvt.rp." + types, Class::convert);
+  table.lanewise<[](From x) { return rounding::converted<To>(Round::zero, x); }>("cvt.rz." + types, Class::convert);
+  table.lanewise<[](From x) { return rounding::converted<To>(Round::down, x); }>("cvt.rm." + types, Class::convert);
+  table.lanewise<[](From x) { return rounding::converted<To>(Round::up, x); }>("cvt.rp." + types, Class::convert);
 }
 
 /// Integer to integer: widened by the source's sign, or cut.

@@ -2,6 +2,7 @@
 /// the instruction says `.ftz`. A NaN that an operation makes is the one the hardware makes: 0x7fffffff.
 #include "core/arithmetic/floating.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/arithmetic/comparison.h"
@@ -27,16 +28,36 @@ T larger(T a, T b) {
   return a < b ? b : a;
 }
 
+#if HOST_HAS_FMA
 /// The loop that a GEMM spends its time in: with the host's own fused multiply-add where it has one.
 WITH_THE_HOSTS_VECTORS
 void fma_warp(f32* d, const f32* a, const f32* b, const f32* c) {
   const f32 nan = std::bit_cast<f32>(0x7fffffffu);
 #pragma GCC ivdep
   for (uint32_t lane = 0; lane < warp_size; ++lane) {
-    const f32 x = std::fma(a[lane], b[lane], c[lane]);
+    const f32 x = multiply_add(a[lane], b[lane], c[lane]);
     d[lane] = x == x ? x : nan;
   }
 }
+#else
+/// The same in double precision: the product is exact, and the sum rounded again is right but where the first rounding
+/// made a tie of the second or the result is subnormal. These lanes, which are few, are computed again.
+void fma_warp(f32* d, const f32* a, const f32* b, const f32* c) {
+  f32 result[warp_size];
+  u64 again = 0;
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    const f64 sum = f64{a[lane]} * f64{b[lane]} + f64{c[lane]};
+    const bool tie = (std::bit_cast<u64>(sum) & 0x1fffffff) == 0x10000000;
+    const bool subnormal = (std::fabs(sum) < 0x1p-126) & (sum != 0);
+    again |= static_cast<u64>(tie | subnormal);
+    result[lane] = canonical(static_cast<f32>(sum));
+  }
+  if (again != 0) [[unlikely]] {
+    for (uint32_t lane = 0; lane < warp_size; ++lane) result[lane] = canonical(multiply_add(a[lane], b[lane], c[lane]));
+  }
+  std::copy_n(result, warp_size, d);
+}
+#endif
 
 void fma_single(Warp& warp, const Operands& operands) {
   f32* const d = warp.lanes<f32>(operands.at[0]);
@@ -44,7 +65,7 @@ void fma_single(Warp& warp, const Operands& operands) {
   const f32* const b = warp.lanes<f32>(operands.at[2]);
   const f32* const c = warp.lanes<f32>(operands.at[3]);
   if (warp.exec == all_lanes) return fma_warp(d, a, b, c);
-  for_lanes(warp.exec, [=](uint32_t lane) { d[lane] = canonical(std::fma(a[lane], b[lane], c[lane])); });
+  for_lanes(warp.exec, [=](uint32_t lane) { d[lane] = canonical(multiply_add(a[lane], b[lane], c[lane])); });
 }
 
 /// What is written the same way for both precisions; `type` is "f32" or "f64".
@@ -72,9 +93,10 @@ template <class T>
 /// Flushing, saturating and NaN-passing forms, which single precision alone has.
 [[gnu::cold]] void add_single(Table& table) {
   table.add("fma.rn.f32", {"Wwww", Class::fma, handle<fma_single>});
-  table.lanewise<[](f32 a, f32 b, f32 c) { return flushed(canonical(std::fma(flushed(a), flushed(b), flushed(c)))); }>(
-      "fma.rn.ftz.f32", Class::fma);
-  table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(std::fma(a, b, c)); }>("fma.rn.sat.f32", Class::fma);
+  table.lanewise<[](f32 a, f32 b, f32 c) {
+    return flushed(canonical(multiply_add(flushed(a), flushed(b), flushed(c))));
+  }>("fma.rn.ftz.f32", Class::fma);
+  table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(multiply_add(a, b, c)); }>("fma.rn.sat.f32", Class::fma);
   table.lanewise<[](f32 a, f32 b) { return flushed(canonical(flushed(a) + flushed(b))); }>("add{,.rn}.ftz.f32",
                                                                                            Class::floating);
   table.lanewise<[](f32 a, f32 b) { return flushed(canonical(flushed(a) - flushed(b))); }>("sub{,.rn}.ftz.f32",
@@ -96,8 +118,9 @@ template <class T>
                                                                                            Class::floating);
   table.lanewise<[](f32 a) { return flushed(canonical(1.0f / flushed(a))); }>("rcp.rn.ftz.f32", Class::floating);
   table.lanewise<[](f32 a) { return flushed(canonical(std::sqrt(flushed(a)))); }>("sqrt.rn.ftz.f32", Class::floating);
-  table.lanewise<[](f32 a, f32 b, f32 c) { return saturated(flushed(std::fma(flushed(a), flushed(b), flushed(c)))); }>(
-      "fma.rn.ftz.sat.f32", Class::fma);
+  table.lanewise<[](f32 a, f32 b, f32 c) {
+    return saturated(flushed(multiply_add(flushed(a), flushed(b), flushed(c))));
+  }>("fma.rn.ftz.sat.f32", Class::fma);
   table.lanewise<[](f32 a, f32 b) { return saturated(flushed(flushed(a) + flushed(b))); }>("add{,.rn}.ftz.sat.f32",
                                                                                            Class::floating);
   table.lanewise<[](f32 a, f32 b) { return saturated(flushed(flushed(a) - flushed(b))); }>("sub{,.rn}.ftz.sat.f32",
@@ -145,7 +168,7 @@ template <class T>
   add_common<f32>(table, "f32");
   add_common<f64>(table, "f64");
   add_single(table);
-  table.lanewise<[](f64 a, f64 b, f64 c) { return canonical(std::fma(a, b, c)); }>("fma.rn.f64", Class::fma);
+  table.lanewise<[](f64 a, f64 b, f64 c) { return canonical(multiply_add(a, b, c)); }>("fma.rn.f64", Class::fma);
   add_comparisons<f32>(table, "f32");
   add_comparisons<f64>(table, "f64");
 }

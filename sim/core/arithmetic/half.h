@@ -7,25 +7,11 @@
 #include <bit>
 #include <cmath>
 
+#include "core/arithmetic/floating.h"
+#include "core/arithmetic/software.h"
 #include "core/base/types.h"
 
 namespace sim {
-
-/// How a conversion rounds: to nearest even, towards zero, down, up.
-enum class Round { nearest, zero, down, up };
-
-/// A sum whose last bit is set where it is inexact (rounding to odd): rounding it again, to a format of at least two
-/// digits less, gives what rounding the exact sum once would have given. `T` must hold the sum's error exactly.
-template <class T, class Bits>
-[[gnu::always_inline]] inline T sum_to_odd(T a, T b) {
-  const T sum = a + b;
-  const T b_kept = sum - a;
-  const T error = (a - (sum - b_kept)) + (b - b_kept);  // Knuth's exact error
-  const auto bits = std::bit_cast<Bits>(sum);
-  const bool inexact = (error > 0) | (error < 0);  // false for the NaN that an infinite sum leaves
-  const Bits step = (error > 0) == (sum > 0) ? Bits{1} : ~Bits{0};
-  return std::bit_cast<T>(inexact & ((bits & 1) == 0) ? static_cast<Bits>(bits + step) : bits);
-}
 
 /// Rounds `value` to a format of `digits` significant bits whose least normal number is 2^`least_exponent`, and gives
 /// its bits. Any rounding; for the conversions that are rare.

@@ -1,21 +1,42 @@
-/// The host's arithmetic in a rounding mode other than to nearest.
+/// Arithmetic in a rounding mode other than to nearest: the host's where it has modes, else in integers.
 #pragma once
 
 #include <cfenv>
+#include <cmath>
+
+#include "core/arithmetic/software.h"
+
+#if defined(FE_DOWNWARD) && defined(FE_UPWARD) && defined(FE_TOWARDZERO)
+#define HOST_HAS_ROUNDING_MODES 1
+#else
+#define HOST_HAS_ROUNDING_MODES 0
+#endif
 
 namespace sim {
 
+#if HOST_HAS_ROUNDING_MODES
 /// The host's rounding mode for as long as this lives.
 class RoundingMode {
  public:
-  explicit RoundingMode(int mode) : before_(std::fegetround()) { std::fesetround(mode); }
+  explicit RoundingMode(Round mode) : before_(std::fegetround()) { std::fesetround(of_host(mode)); }
   ~RoundingMode() { std::fesetround(before_); }
   RoundingMode(const RoundingMode&) = delete;
   RoundingMode& operator=(const RoundingMode&) = delete;
 
  private:
+  static int of_host(Round mode) {
+    switch (mode) {
+      case Round::zero: return FE_TOWARDZERO;
+      case Round::down: return FE_DOWNWARD;
+      case Round::up: return FE_UPWARD;
+      default: return FE_TONEAREST;
+    }
+  }
+
   int before_;
 };
+
+namespace hardware {
 
 /// A value that the compiler knows nothing about: what is computed of it is computed between the changes of the mode.
 template <class T>
@@ -24,11 +45,51 @@ T opaque(T x) {
   return kept;
 }
 
-/// Calls function(a…) in a rounding mode: FE_DOWNWARD or its like.
-template <int mode, auto function, class... Ts>
-auto rounded(Ts... a) {
-  const RoundingMode guard(mode);
-  return opaque(function(opaque(a)...));
+template <class T>
+T sum(Round how, T a, T b) {
+  const RoundingMode guard(how);
+  return opaque(opaque(a) + opaque(b));
 }
+template <class T>
+T difference(Round how, T a, T b) {
+  const RoundingMode guard(how);
+  return opaque(opaque(a) - opaque(b));
+}
+template <class T>
+T product(Round how, T a, T b) {
+  const RoundingMode guard(how);
+  return opaque(opaque(a) * opaque(b));
+}
+template <class T>
+T quotient(Round how, T a, T b) {
+  const RoundingMode guard(how);
+  return opaque(opaque(a) / opaque(b));
+}
+template <class T>
+T inverse(Round how, T a) {
+  return quotient(how, T{1}, a);
+}
+template <class T>
+T root(Round how, T a) {
+  const RoundingMode guard(how);
+  return opaque(std::sqrt(opaque(a)));
+}
+template <class T>
+T multiply_add(Round how, T a, T b, T c) {
+  const RoundingMode guard(how);
+  return opaque(std::fma(opaque(a), opaque(b), opaque(c)));
+}
+template <class To, class From>
+To converted(Round how, From x) {
+  const RoundingMode guard(how);
+  return opaque(static_cast<To>(opaque(x)));
+}
+
+}  // namespace hardware
+
+namespace rounding = hardware;
+#else
+namespace rounding = software;
+#endif
 
 }  // namespace sim

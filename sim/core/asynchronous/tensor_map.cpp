@@ -111,6 +111,12 @@ std::optional<MapRefusal> encode(const TiledTensor& tensor, TensorMap& map) {
   return std::nullopt;
 }
 
+TensorMap moved(TensorMap map, uint64_t address) {
+  map.address = address;
+  map.check = check_of(map);
+  return map;
+}
+
 std::optional<TensorMap> read_map(const std::byte* bytes) {
   TensorMap map;
   std::memcpy(&map, bytes, sizeof map);

@@ -96,6 +96,9 @@ struct MapRefusal {
 /// Checks what is asked for as the driver does, and makes the map.
 std::optional<MapRefusal> encode(const TiledTensor& tensor, TensorMap& map);
 
+/// The same map of a tensor that lies elsewhere.
+TensorMap moved(TensorMap map, uint64_t address);
+
 /// The map that lies here; none where no call of encode made these bytes.
 std::optional<TensorMap> read_map(const std::byte* bytes);
 

@@ -16,3 +16,10 @@
 #else
 #define WITH_THE_HOSTS_VECTORS
 #endif
+
+/// Whether std::fma is an instruction, or a library's function that is right. WebAssembly has none.
+#ifdef __wasm__
+#define HOST_HAS_FMA 0
+#else
+#define HOST_HAS_FMA 1
+#endif

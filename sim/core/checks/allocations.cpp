@@ -58,4 +58,11 @@ uint64_t Allocations::bytes() const {
   return sum;
 }
 
+std::vector<Allocations::Range> Allocations::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Range> ranges;
+  for (const auto& [begin, range] : ranges_) ranges.push_back(range);
+  return ranges;
+}
+
 }  // namespace sim

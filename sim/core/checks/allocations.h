@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sim {
 
@@ -30,6 +31,7 @@ class Allocations {
   std::string describe(uint64_t address) const;
 
   uint64_t bytes() const;
+  std::vector<Range> all() const;  ///< by address
 
  private:
   mutable std::mutex mutex_;

@@ -22,13 +22,15 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
         block->shadow.note_async_read(each.number, warp.agent, lane, each.site, span);
         continue;
       }
-      block->shadow.begin_async_read(each.number, warp.agent, lane, each.site, span,
-                                     [&](const Objection& objection) { report_objection(warp, *block, objection); });
+      block->shadow.begin_async_read(
+          each.number, warp.agent, lane, each.site, span,
+          [&, to = block](const Objection& objection) { report_objection(warp, *to, objection); });
     }
     for (const auto& [block, span] : each.transfer.writes) {
       block->check_is_alive(warp.agent, each.site);
-      block->shadow.begin_async_write(warp.agent, lane, each.site, span,
-                                      [&](const Objection& objection) { report_objection(warp, *block, objection); });
+      block->shadow.begin_async_write(warp.agent, lane, each.site, span, [&, to = block](const Objection& objection) {
+        report_objection(warp, *to, objection);
+      });
       block->shadow.note_swizzle(span, each.transfer.swizzle);
     }
   }
@@ -134,6 +136,15 @@ void AsyncProxy::end(UnderWay& each, uint32_t agent) {
   if (!cluster_.launch.options.watch) return;
   for (const auto& [block, span] : each.transfer.reads) block->shadow.end_async_read(each.number, agent);
   for (const auto& [block, span] : each.transfer.writes) block->shadow.end_async_write(agent, span);
+}
+
+std::vector<AsyncProxy::State> AsyncProxy::under_way() const {
+  std::vector<State> states;
+  for (const UnderWay& each : under_way_) {
+    const auto [agent, lane, kind] = each.thread;
+    states.push_back({each.number, agent, lane, each.site, kind, each.landed, each.transfer});
+  }
+  return states;
 }
 
 }  // namespace sim

@@ -85,6 +85,17 @@ class AsyncProxy {
   /// What nobody waited for lands in the end all the same.
   void land_all();
 
+  /// A transfer as it is now.
+  struct State {
+    uint64_t number;             ///< in the order of issue
+    uint32_t agent, lane, site;  ///< who issued it, by which instruction
+    AsyncKind kind;
+    bool landed;
+    const AsyncTransfer& transfer;
+  };
+  /// Those that nobody knows to be complete yet, the oldest first.
+  std::vector<State> under_way() const;
+
  private:
   using Thread = std::tuple<uint32_t, uint32_t, AsyncKind>;  ///< warp's agent, lane
   struct UnderWay {

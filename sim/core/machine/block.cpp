@@ -224,6 +224,15 @@ void Block::complete(Barrier& barrier) {
   barrier = {};
 }
 
+std::vector<Block::BarrierState> Block::open_barriers() const {
+  std::vector<BarrierState> open;
+  for (uint32_t number = 0; number < barrier_count; ++number) {
+    const Barrier& barrier = barriers_[number];
+    if (barrier.arrived != 0) open.push_back({number, barrier.arrived, barrier.expected, barrier.waiting});
+  }
+  return open;
+}
+
 bool Block::release_abandoned() {
   uint32_t done = 0;
   for (const Warp& warp : warps_) done |= u32{warp.state == Warp::State::done} << warp.index;
@@ -297,7 +306,7 @@ std::string Block::thread(uint32_t thread) const {
 
 std::byte* Block::resolve(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
   const auto [place, owner, offset] = reach(*this, address);
-  const auto within = [&](std::byte* begin, uint64_t size) {
+  const auto within = [&, offset = offset](std::byte* begin, uint64_t size) {
     return bytes <= size && offset <= size - bytes ? begin + offset : nullptr;
   };
   switch (place) {

@@ -72,6 +72,11 @@ class Block {
   /// The host's address of a generic address of a lane; null where there is nothing to read `bytes` bytes from.
   std::byte* resolve(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes);
   bool holds(Span span) const { return span.bytes <= shared.size() && span.begin <= shared.size() - span.bytes; }
+  /// A named barrier as it is now: warps that have come, of how many; which of them wait, a bit each.
+  struct BarrierState {
+    uint32_t number, arrived, expected, waiting;
+  };
+  std::vector<BarrierState> open_barriers() const;  ///< to which some have come
   std::byte* local(const Warp& warp) { return local_.data() + size_t{warp.index} * warp_size * program.local_bytes; }
 
   Cluster& cluster;

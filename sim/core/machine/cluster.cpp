@@ -54,6 +54,27 @@ Cluster::Progress Cluster::round() {
   return async.land_oldest() ? Progress::running : Progress::polling;
 }
 
+bool Cluster::step(uint32_t rank, uint32_t warp, uint64_t instructions) {
+  Warp& stepped = blocks_[rank]->warps()[warp];
+  if (launch.given_up || stepped.state != Warp::State::running) return false;
+  stepped.run(instructions);
+  return true;
+}
+
+Cluster::Progress Cluster::settle() {
+  if (launch.given_up) return Progress::done;
+  bool alive = false;
+  for (const auto& block : blocks_) {
+    for (const Warp& warp : block->warps()) {
+      if (warp.state == Warp::State::running) return Progress::running;
+      alive |= warp.state != Warp::State::done;
+    }
+  }
+  if (alive) return unstick();
+  async.land_all();
+  return Progress::done;
+}
+
 /// No warp can run, and not all have ended: what is under way lands, or some wait for others that have ended, or for
 /// each other.
 Cluster::Progress Cluster::unstick() {

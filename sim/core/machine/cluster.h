@@ -29,6 +29,11 @@ class Cluster {
   enum class Progress : uint8_t { running, polling, done };
   Progress round();
 
+  /// For whoever steps instead: a warp executes up to so many instructions. False where it waits or has ended.
+  bool step(uint32_t rank, uint32_t warp, uint64_t instructions);
+  /// What a round does where no warp can run, or all have ended.
+  Progress settle();
+
   /// Warps that wait for this thing of a block look again.
   void wake(Warp::Wait::Kind kind, const Block* block, uint32_t number);
 

@@ -74,23 +74,25 @@ class Worker {
   Worker(Launch& launch, const ClusterOrder& order, Clock::time_point begun)
       : launch_(launch), order_(order), begun_(begun) {}
 
-  void run() {
-    while (!launch_.given_up) {
-      std::unique_ptr<Cluster> cluster = next();
-      if (!cluster) break;
-      Cluster::Progress progress;
-      do progress = cluster->round();
-      while (progress == Cluster::Progress::running);
-      if (progress == Cluster::Progress::done) {
-        launch_.done_blocks += launch_.cluster.count();
-        polling_ = 0;
-        idle_.push_back(std::move(cluster));
-      } else {
-        ++polling_;
-        begun_clusters_.push_back(std::move(cluster));
-      }
-      give_up_if_too_long(launch_, begun_);
+  /// One round of a cluster. False when there is nothing left to do.
+  bool turn() {
+    if (!running_) {
+      if (launch_.given_up) return false;
+      running_ = next();
+      if (!running_) return false;
     }
+    const Cluster::Progress progress = running_->round();
+    if (progress == Cluster::Progress::running) return true;
+    if (progress == Cluster::Progress::done) {
+      launch_.done_blocks += launch_.cluster.count();
+      polling_ = 0;
+      idle_.push_back(std::move(running_));
+    } else {
+      ++polling_;
+      begun_clusters_.push_back(std::move(running_));
+    }
+    give_up_if_too_long(launch_, begun_);
+    return true;
   }
 
   void add_to(Tallies& sum) const {
@@ -99,6 +101,7 @@ class Worker {
     };
     for (const auto& cluster : idle_) add(cluster);
     for (const auto& cluster : begun_clusters_) add(cluster);
+    if (running_) add(running_);
   }
 
  private:
@@ -124,6 +127,7 @@ class Worker {
   Launch& launch_;
   const ClusterOrder& order_;
   const Clock::time_point begun_;
+  std::unique_ptr<Cluster> running_;
   std::vector<std::unique_ptr<Cluster>> idle_;
   std::deque<std::unique_ptr<Cluster>> begun_clusters_;
   size_t polling_ = 0;  ///< clusters in a row that have only polled
@@ -157,6 +161,26 @@ uint64_t Launch::most_begun_clusters() const {
   return std::max<uint64_t>(1, (uint64_t{1} << 30) / std::max(1u, options.threads) / std::max<uint64_t>(bytes, 1));
 }
 
+struct Run::Parts {
+  explicit Parts(Launch& launch)
+      : launch(launch), order(launch.options.seed, launch.clusters()), worker(launch, order, Clock::now()) {}
+
+  Launch& launch;
+  const ClusterOrder order;
+  Worker worker;
+};
+
+Run::Run(Launch& launch) : parts_(std::make_unique<Parts>(launch)) {}
+Run::~Run() = default;
+
+bool Run::turn() { return parts_->worker.turn(); }
+
+Tallies Run::tallies() const {
+  Tallies sum(parts_->launch.program.code.size());
+  parts_->worker.add_to(sum);
+  return sum;
+}
+
 Tallies run(Launch& launch) {
   const ClusterOrder order(launch.options.seed, launch.clusters());
   const auto begun = Clock::now();
@@ -164,15 +188,16 @@ Tallies run(Launch& launch) {
   std::mutex mutex;
   const auto work = [&] {
     Worker worker(launch, order, begun);
-    worker.run();
+    while (worker.turn()) {
+    }
     const std::scoped_lock lock(mutex);
     worker.add_to(sum);
   };
-  std::vector<std::jthread> helpers;
+  std::vector<std::thread> helpers;  // none where one is enough: not every target has threads
   const uint64_t workers = std::min<uint64_t>(std::max(1u, launch.options.threads), launch.clusters());
   for (uint64_t i = 1; i < workers; ++i) helpers.emplace_back(work);
   work();
-  helpers.clear();  // joins them
+  for (std::thread& helper : helpers) helper.join();
   return sum;
 }
 

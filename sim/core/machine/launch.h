@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,5 +59,21 @@ std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable);
 
 /// Runs the whole grid and returns what its instructions did. False in `launch.given_up` when it came to its end.
 Tallies run(Launch& launch);
+
+/// The same piece by piece, on the caller's thread alone.
+class Run {
+ public:
+  explicit Run(Launch& launch);
+  ~Run();
+
+  /// Gives the warps of one cluster a turn each. False when there is nothing left to do.
+  bool turn();
+  /// What the instructions have done so far.
+  Tallies tallies() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace sim

@@ -1,5 +1,6 @@
 #include "core/machine/mbarrier.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/machine/access.h"
@@ -181,8 +182,8 @@ void Mbarriers::advance(Mbarrier& mbarrier) {
 void Mbarriers::end() {
   for (const auto& [address, mbarrier] : at_) {
     if (mbarrier.bytes + block_.cluster.async.bytes_under_way(block_, address) == 0) continue;
-    block_.report(Finding::transaction_count, mbarrier.site, nowhere, [&] {
-      return "block " + block_.name() + " ends with a transaction count that does not balance: " + describe(address);
+    block_.report(Finding::transaction_count, mbarrier.site, nowhere, [&, at = address] {
+      return "block " + block_.name() + " ends with a transaction count that does not balance: " + describe(at);
     });
   }
 }
@@ -203,6 +204,13 @@ std::string Mbarriers::describe(uint32_t address) const {
   else if (mbarrier->bytes > 0)
     text += ", " + std::to_string(mbarrier->bytes) + " bytes have come that nobody expects";
   return text;
+}
+
+std::vector<const Mbarrier*> Mbarriers::all() const {
+  std::vector<const Mbarrier*> found;
+  for (const auto& [address, mbarrier] : at_) found.push_back(&mbarrier);
+  std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->address < b->address; });
+  return found;
 }
 
 }  // namespace sim

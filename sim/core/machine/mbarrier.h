@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/checks/clocks.h"
 
@@ -76,6 +77,7 @@ class Mbarriers {
   /// "phase 3 (parity 1) of the mbarrier at …: 1 of 2 arrivals have come, 64 bytes are expected that have not come".
   std::string describe(uint32_t address) const;
   const Mbarrier* find(uint32_t address) const;
+  std::vector<const Mbarrier*> all() const;  ///< by address
 
  private:
   std::byte* word_at(uint32_t address) const;

@@ -47,6 +47,9 @@ class Transfers {
   /// know of that, from there or because it has waited for its own copies, as above.
   void hand_over(uint32_t warp, uint32_t lane, SyncClock& arrivals);
 
+  /// Instructions of a warp whose copies nobody has waited for.
+  size_t under_way(uint32_t warp) const { return under_way_[warp].size(); }
+
   /// Some bytes arrive early, by lot.
   void arrive_by_lot(Random& random);
 

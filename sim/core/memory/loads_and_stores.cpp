@@ -1,6 +1,5 @@
 /// Loads, stores and address conversions (PTX ISA 9.7.9.8 to 9.7.9.13).
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "core/memory/lanes.h"
@@ -64,8 +63,9 @@ void load_strong(Warp& warp, const Access& instruction) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
       R* const to = warp.lanes<R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
-        M& cell = *reinterpret_cast<M*>(bytes.at(lanes, lane) + element * sizeof(M));
-        to[lane] = static_cast<R>(std::atomic_ref<M>(cell).load(std::memory_order_acquire));
+        M value;
+        __atomic_load(reinterpret_cast<M*>(bytes.at(lanes, lane) + element * sizeof(M)), &value, __ATOMIC_ACQUIRE);
+        to[lane] = static_cast<R>(value);
       });
     }
   });
@@ -77,8 +77,8 @@ void store_strong(Warp& warp, const Access& instruction) {
     for (uint32_t element = 0; element < instruction.count; ++element) {
       const R* const from = warp.lanes<const R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
-        M& cell = *reinterpret_cast<M*>(bytes.at(lanes, lane) + element * sizeof(M));
-        std::atomic_ref<M>(cell).store(static_cast<M>(from[lane]), std::memory_order_release);
+        M value = static_cast<M>(from[lane]);
+        __atomic_store(reinterpret_cast<M*>(bytes.at(lanes, lane) + element * sizeof(M)), &value, __ATOMIC_RELEASE);
       });
     }
   });

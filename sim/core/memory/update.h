@@ -1,7 +1,6 @@
 /// What changes memory in one step: the instructions on atomics, and reductions by bulk copies.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include "core/base/types.h"
@@ -11,10 +10,12 @@ namespace sim {
 /// Replaces what is in memory by combine(what is there, operands…), in one step. What was there before.
 template <class T, auto combine, class... Operands>
 T update(std::byte* at, Operands... operands) {
-  std::atomic_ref<T> cell(*reinterpret_cast<T*>(at));
-  T before = cell.load();
-  while (!cell.compare_exchange_weak(before, combine(before, operands...))) {
-  }
+  // As std::atomic_ref does it, which the standard libraries of some targets lack.
+  T* const cell = reinterpret_cast<T*>(at);
+  T before, after;
+  __atomic_load(cell, &before, __ATOMIC_SEQ_CST);
+  do after = combine(before, operands...);
+  while (!__atomic_compare_exchange(cell, &before, &after, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
   return before;
 }
 

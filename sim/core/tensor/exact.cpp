@@ -6,12 +6,12 @@
 /// and is rounded after each product, in the order of k: as it was recorded on an H200.
 #include <algorithm>
 #include <bit>
-#include <cfenv>
 #include <cmath>
 #include <set>
 #include <type_traits>
 #include <vector>
 
+#include "core/arithmetic/floating.h"
 #include "core/arithmetic/rounding.h"
 #include "core/machine/block.h"
 #include "core/tensor/tensor.h"
@@ -35,8 +35,8 @@ struct ExactProduct {
   Element of_a, of_b;
   uint8_t sum_bits;
   bool saturates, wmma;
-  bool differ;   ///< single bits are counted that differ, not those that are both set
-  int rounding;  ///< of f64: FE_TONEAREST or its like
+  bool differ;     ///< single bits are counted that differ, not those that are both set
+  Round rounding;  ///< of f64
 };
 
 /// Single bits come from the registers 32 at a time, as the words that lie there.
@@ -83,18 +83,13 @@ s32 sum_of(const u32* a, const u32* b, s32 c, const ExactProduct& product) {
   return accumulated(c, sum, false);
 }
 
-f64 rounded(int rounding, f64 a, f64 b, f64 c) {
-  const RoundingMode guard(rounding);
-  return opaque(std::fma(opaque(a), opaque(b), opaque(c)));
-}
-
 /// a·b + c. As recorded, a NaN stays the one it is, only quiet: of several that of b, else that of c. What has no value
 /// is the negative NaN without a payload.
-f64 fused(f64 a, f64 b, f64 c, int rounding) {
+f64 fused(f64 a, f64 b, f64 c, Round how) {
   constexpr u64 quiet = u64{1} << 51, no_value = 0xfff8000000000000u;
   for (const f64 each : {b, c, a})
     if (std::isnan(each)) return std::bit_cast<f64>(std::bit_cast<u64>(each) | quiet);
-  const f64 sum = rounding == FE_TONEAREST ? std::fma(a, b, c) : rounded(rounding, a, b, c);
+  const f64 sum = how == Round::nearest ? multiply_add(a, b, c) : rounding::multiply_add(how, a, b, c);
   return std::isnan(sum) ? std::bit_cast<f64>(no_value) : sum;
 }
 
@@ -160,10 +155,10 @@ void build(Builder& builder) {
   made.sum_bits = element(parts.back()).bits;
   made.saturates = builder.has("satfinite");
   made.differ = builder.has("xor");
-  made.rounding = builder.has("rz")   ? FE_TOWARDZERO
-                  : builder.has("rm") ? FE_DOWNWARD
-                  : builder.has("rp") ? FE_UPWARD
-                                      : FE_TONEAREST;
+  made.rounding = builder.has("rz")   ? Round::zero
+                  : builder.has("rm") ? Round::down
+                  : builder.has("rp") ? Round::up
+                                      : Round::nearest;
   const auto registers = [&](size_t operand, Role role, uint32_t bits) {
     const uint32_t count = HeldElements(made.shape, role, bits).count() * std::min(bits, 32u) / 32;
     return builder.registers(operands[operand], count, operand == 0, bits == 64 ? ptx::Width::b64 : ptx::Width::b32);

@@ -64,10 +64,10 @@ constexpr Cell sum_cell(uint32_t i, uint32_t element, bool wide) {
 f32 sum_of(const f32 (&a)[depth], const f32 (&b)[depth], f32 c, bool wide) {
   if (wide) {
     f32 sum = 0;
-    for (uint32_t k = 0; k < depth; ++k) sum = std::fma(a[k], b[k], sum);
+    for (uint32_t k = 0; k < depth; ++k) sum = multiply_add(a[k], b[k], sum);
     return c + sum;
   }
-  const f32 first = std::fma(a[1], b[1], a[0] * b[0]), second = std::fma(a[3], b[3], a[2] * b[2]);
+  const f32 first = multiply_add(a[1], b[1], a[0] * b[0]), second = multiply_add(a[3], b[3], a[2] * b[2]);
   return (c + first) + second;
 }
 

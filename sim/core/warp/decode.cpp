@@ -105,6 +105,7 @@ void Builder::place_registers() {
   for (const ptx::Register& reg : kernel_.registers) {
     const bool predicate = reg.width == Width::predicate;
     slots_.push_back(allot(predicate ? sizeof(uint32_t) : static_cast<uint32_t>(reg.width) * warp_size));
+    program_.registers.push_back({reg.name, reg.width, slots_.back()});
     if (!predicate) program_.register_count += std::max(1u, static_cast<uint32_t>(reg.width) / 4);
   }
 }
@@ -191,7 +192,7 @@ void Builder::decode_one(const ptx::Instruction& instruction) {
     }
   }
   program_.code.push_back(made_);
-  program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as});
+  program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as, instruction.text_line});
 }
 
 Program decode(const ptx::Module& module, const ptx::Function& written, const AddressOf& address_of) {

@@ -79,6 +79,7 @@ struct Site {
   std::string text;  ///< opcode
   ptx::Location location;
   Class counted_as = Class::other;
+  uint32_t text_line = 0;  ///< line of the PTX; 0 for a return that is not written
 };
 
 /// The special registers whose value a warp needs to be given.
@@ -150,6 +151,12 @@ struct Program {
 
   uint32_t register_bytes = 0;  ///< of one warp
   std::vector<Constant> constants;
+  struct NamedRegister {
+    std::string name;  ///< as PTX has it
+    ptx::Width width;
+    uint32_t offset;
+  };
+  std::vector<NamedRegister> registers;
   std::vector<SpecialRegister> specials;
 
   /// Which registers each instruction uses, for kernels in which products go on asynchronously.

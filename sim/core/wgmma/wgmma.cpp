@@ -241,4 +241,10 @@ void Products::run(uint32_t warp, Product& product) {
   }
 }
 
+Products::State Products::state_of(uint32_t warp) const {
+  if (warp >= of_warp_.size()) return {};
+  const OfWarp& of = of_warp_[warp];
+  return {of.issued, of.committed, of.under_way.size()};
+}
+
 }  // namespace sim

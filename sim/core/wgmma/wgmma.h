@@ -70,6 +70,12 @@ class Products {
   /// The block has ended: warps of one group that executed different numbers of instructions are reported.
   void end();
 
+  /// What a warp has under way: products that it has not waited for, groups that it has committed.
+  struct State {
+    uint64_t issued = 0, committed = 0, under_way = 0;
+  };
+  State state_of(uint32_t warp) const;
+
  private:
   /// Sums in flight, of one warp.
   struct Sums {

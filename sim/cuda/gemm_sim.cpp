@@ -1,0 +1,28 @@
+#include "session/gemm_sim.h"
+
+#include <string>
+
+#include "session/simulator.h"
+
+extern "C" {
+
+int gemmSimVersion(void) { return 1; }
+
+void gemmSimReset(void) { sim::Simulator::instance().reset(); }
+
+const char* gemmSimReport(void) {
+  static thread_local std::string text;
+  text = sim::Simulator::instance().summary();
+  return text.c_str();
+}
+
+void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
+
+void gemmSimTrace(int on) { sim::Simulator::instance().trace(on != 0); }
+
+const char* gemmSimTraceText(void) {
+  static thread_local std::string text;
+  text = sim::Simulator::instance().trace_json();
+  return text.c_str();
+}
+}

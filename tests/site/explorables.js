@@ -1,0 +1,196 @@
+// node --experimental-websocket explorables.js SITE [--pictures FOLDER] [--steps 03,20]: opens the explorables of a built site
+// in headless Chromium, in both languages, uses them with mouse and keyboard, and compares what they show with what the
+// native simulator recorded (build-site/kernels/*.expected.json). Exit code 1 where something is wrong.
+"use strict";
+const fs = require("fs");
+const http = require("http");
+const path = require("path");
+const { Browser } = require("./browser.js");
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".json": "application/json", ".png": "image/png" };
+
+function serve(folder) {
+  const server = http.createServer((request, answer) => {
+    const file = path.join(folder, decodeURIComponent(new URL(request.url, "http://x").pathname).replace(/\/$/, "/index.html"));
+    fs.readFile(file, (problem, data) => {
+      answer.writeHead(problem ? 404 : 200, { "Content-Type": TYPES[path.extname(file)] || "application/octet-stream" });
+      answer.end(problem ? "" : data);
+    });
+  });
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+async function main(site, options) {
+  const kernels = path.join(site, "..", "kernels");
+  const server = await serve(site);
+  const root = `http://127.0.0.1:${server.address().port}`;
+  const browser = await Browser.start(options.browser);
+  const page = await browser.page();
+  let passed = 0;
+  const failures = [];
+
+  async function check(name, body) {
+    page.problems.length = 0;
+    try {
+      await body();
+      if (page.problems.length) throw new Error(`the console says: ${page.problems.join("; ").slice(0, 400)}`);
+      ++passed;
+      console.log(`passed ${name}`);
+    } catch (problem) {
+      failures.push(name);
+      console.log(`FAILED ${name}: ${problem.message}`);
+    }
+  }
+  const expect = (got, wanted, what) => {
+    if (JSON.stringify(got) !== JSON.stringify(wanted)) throw new Error(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
+  };
+  const expected = (name) => JSON.parse(fs.readFileSync(path.join(kernels, `${name}.expected.json`), "utf8"));
+  const RUN = "#explore-run";
+
+  async function runStep(url, step) {
+    await page.open(url);
+    await page.until(`document.querySelector("${RUN} tr[data-line]")`);
+    // Without a prediction nothing runs, and a sentence says so.
+    await page.click(`${RUN} .controls + p + .controls button`);
+    await page.until(`document.querySelector("${RUN} .status").textContent.length > 5`);
+    await page.click(`${RUN} input[inputmode=decimal]`);
+    await page.type("1.5");
+    await page.press("Tab");
+    await page.press("Enter"); // the button, by the keyboard
+    await page.until(`document.querySelector("${RUN}").dataset.counts`, 120);
+    const variant = await page.value(`document.querySelector("${RUN}").dataset.variants.split(" ")[0]`);
+    const native = expected(`${step}.${variant}`)[0].kernels.at(-1).counts;
+    expect(JSON.parse(await page.value(`document.querySelector("${RUN}").dataset.counts`)), native, "counts");
+    expect(await page.value(`document.querySelector("${RUN}").dataset.same`), "true", "C is the native one");
+    expect((await page.value("location.hash")).includes("guess=1.5"), true, "the address keeps the prediction");
+  }
+
+  async function stepThrough() {
+    await page.value(`[...document.querySelectorAll("${RUN} button")].find((b) => /^(Step through it|单步执行)$/.test(b.textContent)).click()`);
+    await page.until(`document.querySelector("${RUN} .warps")`);
+    const count = () => page.value(`Number(/\\d+/.exec(document.querySelector("${RUN} h3 ~ p").textContent)[0])`);
+    const press = (words) => page.value(`[...document.querySelectorAll("${RUN} button")].find((b) => ${words}.test(b.textContent)).click()`);
+    expect(await count(), 0, "steps at the start");
+    await press("/^(an instruction|一条指令)$/");
+    await page.until(`/\\b1\\b/.test(document.querySelector("${RUN} h3 ~ p").textContent)`);
+    await press("/^(until it waits|直到它等待)$/");
+    await page.until(`Number(/\\d+/.exec(document.querySelector("${RUN} h3 ~ p").textContent)[0]) > 1`);
+    await press("/^(back|后退)$/");
+    await page.until(`Number(/\\d+/.exec(document.querySelector("${RUN} h3 ~ p").textContent)[0]) === 1`);
+  }
+
+  for (const step of options.steps) {
+    for (const tree of ["", "zh/"]) {
+      const url = `${root}/${tree}steps/${step}/index.html`;
+      if (!fs.existsSync(path.join(site, tree, "steps", step, "index.html"))) continue;
+      await check(`run ${tree}${step}`, () => runStep(url, step));
+      if (step === options.steps[0]) await check(`step through ${tree}${step}`, stepThrough);
+      if (step === options.steps[0]) {
+        await check(`bad PTX ${tree}${step}`, async () => {
+          await page.open(url);
+          await page.until(`document.querySelector("${RUN} tr[data-line]")`);
+          for (const [text, words] of [
+            [".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f()\n{\nfrobnicate.u32 1;\nret;\n}\n", "frobnicate"],
+            ["int main() {}", "entry"],
+          ]) {
+            await page.value(`(() => { const box = document.querySelector("${RUN} textarea"); box.closest("details").open = true; box.value = ${JSON.stringify(text)}; [...document.querySelectorAll("${RUN} details button")].at(-1).click(); })()`);
+            await page.until(`document.querySelector("${RUN} .status").textContent.includes("${words}")`);
+          }
+        });
+      }
+    }
+  }
+
+  for (const tree of ["", "zh/"]) {
+    const url = `${root}/${tree}docs/bank-conflicts.html`;
+    const BANKS = "#explore-banks";
+    await check(`banks ${tree}`, async () => {
+      for (const [state, wavefronts] of options.banks) {
+        await page.open(`${url}#explore-banks?${state}&guess=${wavefronts}`);
+        await page.until(`document.querySelector("${BANKS} .bank-grid")`);
+        await page.click(`${BANKS} input[inputmode=numeric]`);
+        await page.press("Enter");
+        await page.until(`document.querySelector("${BANKS}").dataset.wavefronts`);
+        expect(Number(await page.value(`document.querySelector("${BANKS}").dataset.wavefronts`)), wavefronts, state);
+      }
+    });
+  }
+
+  for (const step of options.broken) {
+    for (const tree of ["", "zh/"]) {
+      await check(`break ${tree}${step}`, async () => {
+        await page.open(`${root}/${tree}steps/${step}/index.html`);
+        const BREAK = "#explore-break";
+        await page.until(`document.querySelector("${BREAK} pre")`);
+        await page.value(`(() => { const select = document.querySelectorAll("${BREAK} select")[1]; select.value = "report"; select.dispatchEvent(new Event("change")); })()`);
+        await page.click(`${BREAK} > button`);
+        await page.until(`document.querySelector("${BREAK}").dataset.outcome`, 120);
+        const kind = expected(`${step}.mistakes`)[0].reports[0].kind;
+        expect((await page.value(`document.querySelector("${BREAK} details").textContent`)).includes(`${kind}:`), true, `a report of kind ${kind}`);
+      });
+    }
+  }
+
+  // From files: no server, worker and module inlined.
+  await check("from files", async () => {
+    await page.open(`file://${path.resolve(site)}/docs/bank-conflicts.html#explore-banks?bytes=4&across=1&pitch=33&guess=1`);
+    await page.until(`document.querySelector("#explore-banks .bank-grid")`);
+    await page.click("#explore-banks input[inputmode=numeric]");
+    await page.press("Enter");
+    await page.until(`document.querySelector("#explore-banks").dataset.wavefronts`);
+  });
+
+  await check("without WebAssembly", async () => {
+    const { identifier } = await page.call("Page.addScriptToEvaluateOnNewDocument", { source: "delete window.WebAssembly;" });
+    await page.open(`${root}/docs/bank-conflicts.html`);
+    await page.until(`document.querySelector("#explore-banks .bank-grid")`);
+    await page.click("#explore-banks input[inputmode=numeric]");
+    await page.type("4");
+    await page.press("Enter");
+    await page.until(`/WebAssembly/.test(document.querySelector("#explore-banks p[role=status]").textContent)`);
+    await page.call("Page.removeScriptToEvaluateOnNewDocument", { identifier });
+  });
+
+  if (options.pictures) {
+    fs.mkdirSync(options.pictures, { recursive: true });
+    for (const [width, dark] of [[1280, false], [1280, true], [380, false], [380, true]]) {
+      for (const tree of ["", "zh/"]) {
+        const name = (what) => path.join(options.pictures, `${what}-${tree ? "zh" : "en"}-${width}-${dark ? "dark" : "light"}.png`);
+        const step = options.steps[0];
+        await page.open(`${root}/${tree}steps/${step}/index.html`, { width, dark });
+        await page.until(`document.querySelector("${RUN} tr[data-line]")`);
+        await page.value(`(document.querySelector("${RUN} input[inputmode=decimal]").value = "2", document.querySelectorAll("${RUN} .controls button")[0].click())`);
+        await page.until(`document.querySelector("${RUN}").dataset.counts`, 120);
+        await page.value(`[...document.querySelectorAll("${RUN} button")].find((b) => /^(Step through it|单步执行)$/.test(b.textContent)).click()`);
+        await page.until(`document.querySelector("${RUN} .warps")`);
+        await page.picture(name("run"), RUN);
+        if (options.broken.includes(step)) await page.picture(name("break"), "#explore-break");
+        await page.open(`${root}/${tree}docs/bank-conflicts.html#explore-banks?across=1&pitch=32&guess=32`, { width, dark });
+        await page.until(`document.querySelector("#explore-banks .bank-grid")`);
+        await page.value(`document.querySelector("#explore-banks button").click()`);
+        await page.until(`document.querySelector("#explore-banks").dataset.wavefronts`);
+        await page.picture(name("banks"), "#explore-banks");
+      }
+    }
+  }
+
+  browser.end();
+  server.close();
+  server.closeAllConnections?.();
+  console.log(`${passed} passed, ${failures.length} failed`);
+  return failures.length || !passed ? 1 : 0;
+}
+
+const [site, ...rest] = process.argv.slice(2);
+const option = (name, otherwise) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : otherwise);
+main(site, {
+  browser: option("--browser", "chromium"),
+  pictures: option("--pictures", ""),
+  steps: option("--steps", "03_smem_tiling").split(","),
+  broken: option("--broken", "03_smem_tiling").split(",").filter(Boolean),
+  // Known by hand: a column of a tile of 32 words, of one with a pad, rows, pairs of words, an XOR.
+  banks: [["bytes=4&across=1&pitch=32", 32], ["bytes=4&across=1&pitch=33", 1], ["bytes=4&across=32&pitch=32", 1], ["bytes=16&across=1&pitch=32&xor=0", 32], ["bytes=16&across=1&pitch=32&xor=3", 4]],
+}).then((code) => process.exit(code)).catch((problem) => {
+  console.error(problem);
+  process.exit(1);
+});

@@ -1,0 +1,52 @@
+"""Which page has which explorable: what a reader can run in it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ASSETS = "assets/explorables"  # below the English pages, where the generator puts what both languages share
+MISTAKES = "mistakes"  # the variant that holds a step's mistakes
+WAVES = ("steps/21_mma_persistent", "steps/27_by_size", "docs/start-here")
+BANKS = ("steps/04_smem_padding", "steps/08_conflict_free", "steps/20_mma_warp_swizzle", "docs/bank-conflicts")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What there is to run: files by name below `ASSETS`, and of each step the variants that have one."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    variants: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def found(cls, folder: Path | None) -> "Runs":
+        """Those in a folder that tools/site/simulator.py has filled."""
+        if folder is None or not (folder / "explorables.js").is_file():
+            return NOTHING
+        files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.is_file()}
+        variants: dict[str, list[str]] = {}
+        order = (folder / "variants.txt").read_text(encoding="utf-8").split()
+        for step, variant in (name.split(".") for name in order):
+            variants.setdefault(step, []).append(variant)
+        del files["variants.txt"]
+        return cls(files, variants)
+
+    def on(self, source: Path) -> str:
+        """What stands below the text of a page."""
+        if not self.files:
+            return ""
+        place = str(source.parent) if source.name.startswith("README") else str(source).split(".")[0]
+        step = source.parent.name if source.name.startswith("README") and place.startswith("steps/") else ""
+        variants = self.variants.get(step, [])
+        normal = " ".join(name for name in variants if name != MISTAKES)
+        parts = [_div("run", step=step, variants=normal)] if normal else []
+        parts += [_div("break", step=step)] if MISTAKES in variants else []
+        parts += [_div("banks")] if place in BANKS else []
+        parts += [_div("waves")] if place in WAVES else []
+        return "".join(f"\n\n{part}\n" for part in parts)
+
+
+def _div(name: str, **data: str) -> str:
+    words = "".join(f' data-{key}="{value}"' for key, value in data.items())
+    return f'<div class="explorable" data-explorable="{name}"{words}></div>'
+
+
+NOTHING = Runs()

@@ -1,0 +1,191 @@
+// What the explorables on a page share: words in two languages, the state in the address, elements, and the simulator in
+// a worker. Each explorable is a function explorables.define(name, make); a page has <div class="explorable" data-explorable="NAME">.
+"use strict";
+
+window.explorables = (() => {
+  const here = document.currentScript.src.replace(/[^/]*$/, "");
+  const chinese = document.documentElement.lang.startsWith("zh");
+  const makers = {};
+
+  /** One of two texts, by the page's language. */
+  const say = (en, zh) => (chinese ? zh : en);
+
+  /** An element: attributes, then children; what begins with "on" is listened to. */
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else if (value === true) made.setAttribute(key, "");
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+    }
+    made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  /** A labelled choice. `options`: pairs of value and text. */
+  function choice(label, options, chosen, changed) {
+    const select = element(
+      "select",
+      { onchange: () => changed(select.value) },
+      options.map(([value, text]) => element("option", { value, selected: String(value) === String(chosen) }, text)),
+    );
+    return element("label", {}, label + " ", select);
+  }
+
+  /** A labelled whole number. */
+  function number(label, value, least, most, changed) {
+    const input = element("input", {
+      type: "number",
+      value,
+      min: least,
+      max: most,
+      onchange: () => {
+        const wanted = Math.round(Number(input.value));
+        const taken = Math.min(most, Math.max(least, Number.isFinite(wanted) ? wanted : least));
+        input.value = taken;
+        changed(taken);
+      },
+    });
+    return element("label", {}, label + " ", input);
+  }
+
+  const grouped = (value) => Math.round(value).toLocaleString("en-US");
+  const per = (amount, requests) => (requests ? (amount / requests).toFixed(2) : "");
+
+  // --- the state in the address: #explore-NAME?key=value&… ---
+
+  function state(name) {
+    const [anchor, query] = location.hash.slice(1).split("?");
+    return anchor === `explore-${name}` ? Object.fromEntries(new URLSearchParams(query)) : {};
+  }
+
+  function keep(name, values) {
+    const hash = `#explore-${name}?${new URLSearchParams(values)}`;
+    if (location.hash !== hash) history.replaceState(null, "", hash);
+  }
+
+  // --- scripts and the simulator ---
+
+  const loading = {};
+  function script(path) {
+    return (loading[path] ||= new Promise((resolve, reject) => {
+      const failed = () => {
+        delete loading[path];
+        reject(new Error(say(`${path} could not be loaded`, `无法加载 ${path}`)));
+      };
+      document.head.append(element("script", { src: here + path, onload: resolve, onerror: failed }));
+    }));
+  }
+
+  let wasm = null;
+  function compiled() {
+    return (wasm ||= (async () => {
+      if (typeof WebAssembly === "undefined" || typeof Worker === "undefined") {
+        throw new Error(
+          say(
+            "This browser has no WebAssembly or no workers, so the simulator cannot run in it. The page's text needs neither.",
+            "这个浏览器没有 WebAssembly 或 Worker，模拟器无法在其中运行。页面的文字不需要它们。",
+          ),
+        );
+      }
+      await script("simulator.js");
+      if (location.protocol !== "file:") {
+        try {
+          const answer = await fetch(here + "ptxsim.wasm");
+          if (answer.ok) return await WebAssembly.compile(await answer.arrayBuffer());
+        } catch {
+          // as a script, below
+        }
+      }
+      await script("ptxsim.wasm.js");
+      const bytes = Uint8Array.from(atob(explorables.wasm), (letter) => letter.charCodeAt(0));
+      delete explorables.wasm;
+      return WebAssembly.compile(bytes);
+    })().catch((problem) => {
+      wasm = null;
+      throw problem;
+    }));
+  }
+
+  /** The simulator in a worker of its own. */
+  class Simulator {
+    static async start() {
+      const made = new Simulator();
+      const module = await compiled();
+      made.worker = new Worker(URL.createObjectURL(new Blob([explorables.worker], { type: "text/javascript" })));
+      made.waiting = new Map();
+      made.worker.onmessage = ({ data }) => {
+        const waiting = made.waiting.get(data.id);
+        if (!waiting) return;
+        if (data.progress) return waiting.progress(data.progress);
+        made.waiting.delete(data.id);
+        data.error ? waiting.reject(new Error(data.error)) : waiting.resolve(data.answer);
+      };
+      made.worker.onerror = (event) => made.fail(event.message);
+      await made.call("load", { wasm: module });
+      return made;
+    }
+
+    fail(message) {
+      for (const { reject } of this.waiting.values()) reject(new Error(message || say("the simulator has stopped", "模拟器停止了")));
+      this.waiting.clear();
+    }
+
+    call(what, rest = {}, progress = () => {}) {
+      const id = (this.last = (this.last || 0) + 1);
+      return new Promise((resolve, reject) => {
+        this.waiting.set(id, { resolve, reject, progress });
+        this.worker.postMessage({ id, do: what, ...rest });
+      });
+    }
+
+    ask(request) {
+      return this.call("ask", { request });
+    }
+
+    end() {
+      this.worker.terminate();
+      this.fail(say("stopped", "已停止"));
+    }
+  }
+
+  const kernels = {};
+  /** Called by the files in kernels/ and mistakes/. */
+  function kernel(recorded) {
+    kernels[`${recorded.step}.${recorded.variant}`] = recorded;
+  }
+  async function recorded(folder, step, variant) {
+    const key = `${step}.${variant}`;
+    if (!kernels[key]) await script(`${folder}/${key}.js`);
+    return kernels[key];
+  }
+  /** A run as the worker opens it. */
+  function run(of, index) {
+    const { allocations, launches } = of.runs[index];
+    return { modules: of.modules, allocations, launches };
+  }
+  /** The array that the last launch of a run changed: C. */
+  const result = (one) => one.launches[one.launches.length - 1].results[0];
+
+  function start() {
+    for (const place of document.querySelectorAll("div.explorable")) {
+      const name = place.dataset.explorable;
+      if (!makers[name] || place.dataset.made) continue;
+      place.dataset.made = "yes";
+      place.id = `explore-${name}`;
+      place.setAttribute("role", "region");
+      try {
+        makers[name](place, { ...state(name) });
+      } catch (problem) {
+        place.append(element("p", { class: "problem" }, String(problem.message)));
+      }
+      if (location.hash.startsWith(`#explore-${name}?`)) place.scrollIntoView();
+    }
+  }
+  document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", start) : start();
+
+  return {
+    define: (name, make) => (makers[name] = make),
+    ...{ chinese, say, element, choice, number, grouped, per, state, keep, script, Simulator, kernel, recorded, run, result },
+  };
+})();

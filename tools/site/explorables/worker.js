@@ -1,0 +1,41 @@
+// The worker of a page: answers messages {id, do, …} with {id, answer} or {id, error}, and tells of progress.
+"use strict";
+
+let session = null;
+
+const breathe = () => new Promise((resolve) => setTimeout(resolve, 0)); // a message to stop may come in
+
+const handlers = {
+  async load({ wasm }) {
+    const made = await ptxsim({
+      instantiateWasm(imports, done) {
+        WebAssembly.instantiate(wasm, imports).then((all) => done(all.instance || all));
+        return {};
+      },
+    });
+    session = new Session(made);
+    return {};
+  },
+  open: ({ recorded, options }) => session.open(recorded, options),
+  begin: ({ launch }) => session.begin(session.recorded.launches[launch]),
+  async run(_, tell) {
+    let told = 0;
+    return session.run(async (share, seconds) => {
+      if (Date.now() - told > 100) tell({ share, seconds }), (told = Date.now());
+      await breathe();
+    });
+  },
+  stop: () => ((session.stopped = true), {}),
+  hash: ({ array }) => session.hash(array),
+  bytes: ({ array }) => session.bytes(array),
+  ask: ({ request }) => session.ask(request),
+};
+
+self.onmessage = async ({ data }) => {
+  try {
+    const answer = await handlers[data.do](data, (progress) => self.postMessage({ id: data.id, progress }));
+    self.postMessage({ id: data.id, answer });
+  } catch (problem) {
+    self.postMessage({ id: data.id, error: String(problem.message || problem) });
+  }
+};

@@ -1,0 +1,116 @@
+"""The simulator for the pages: WebAssembly made by emscripten, and the scripts and kernels that go with it."""
+
+import base64
+import json
+import os
+import shutil
+from pathlib import Path
+
+from base import build, environment, packages, process, registry
+from base.errors import UserError
+from base.paths import ROOT
+from base.progress import say
+from tools.site import EXPLORABLES, FOLDER, explorable, kernels, mistakes
+
+SOURCES = ROOT / "tools" / "site" / "explorables"
+COURSE = ROOT / "tools" / "site" / "wasm"
+ON_PAGES = ("core.js", "run.js", "banks.js", "break.js", "waves.js")
+IN_WORKER = ("session.js", "worker.js")
+MOST_BROTLI = 450_000  # bytes of the WebAssembly, compressed
+
+
+def ensure(setup: bool) -> bool:
+    """Whether emscripten and Node are there; with `setup` they are installed where that is allowed."""
+    wanted = {"emscripten": "em++", "nodejs": "node", "nlohmann-json3-dev": None}
+    missing = [package for package, program in wanted.items() if program and shutil.which(program) is None]
+    if missing and setup:
+        packages.install(missing)
+        missing = [package for package in missing if shutil.which(wanted[package]) is None]
+    return not missing
+
+
+def make(folder: Path) -> Path:
+    """Compiles the front for pages in a build folder of its own; the folder with ptxsim.js and ptxsim.wasm."""
+    variables = {**os.environ}
+    if Path("/usr/share/nodejs").is_dir():  # Debian's emscripten finds its own scripts by this
+        variables["NODE_PATH"] = "/usr/share/nodejs"
+    if not (folder / "build.ninja").is_file():
+        headers = folder.with_name("include")
+        headers.mkdir(parents=True, exist_ok=True)
+        link = headers / "nlohmann"
+        link.unlink(missing_ok=True)
+        link.symlink_to(_json_headers())
+        line = [
+            *(environment.needed("meson"), "setup", folder, ROOT / "sim"),
+            *("--cross-file", ROOT / "sim" / "web" / "toolchain" / "emscripten.ini"),
+            *(f"-Dheaders_of_json={headers}", f"-Dweb_sources={COURSE / 'course.cpp'}"),
+            *(f"-Dweb_includes={COURSE},{ROOT}", "-Dweb_exports=_course_fill", "-Db_ndebug=true"),
+        ]
+        code, text = process.output(line, variables)
+        if code != 0:
+            raise UserError(f"the simulator for the pages could not be configured: {' '.join(text.splitlines()[-1:])}")
+    say("Compiling the simulator for the pages (minutes, the first time) …")
+    if process.run([environment.needed("ninja"), "-C", folder, "--quiet"], variables) != 0:
+        raise UserError("the simulator for the pages could not be compiled, see above")
+    return folder / "web"
+
+
+def _json_headers() -> Path:
+    for folder in (Path("/usr/include"), Path("/usr/local/include")):
+        if (folder / "nlohmann" / "json.hpp").is_file():
+            return folder / "nlohmann"
+    raise UserError("there is no nlohmann/json.hpp: install nlohmann-json3-dev")
+
+
+def prepare(setup: bool) -> bool:
+    """Makes all that runs in the pages, of the steps that are built. False, and a line, where a tool is missing."""
+    if not ensure(setup):
+        say("There is no emscripten or no node: nothing runs in the pages, which are a book without")
+        shutil.rmtree(EXPLORABLES, ignore_errors=True)
+        return False
+    environs = environment.ensure_build(setup)
+    build.configure(environs)
+    build.compile_targets(environs, [f"steps/{step.name}" for step in registry.steps()] + [build.SIMULATOR_TARGET])
+    return pack()
+
+
+def pack() -> bool:
+    """The same with the steps as they are."""
+    web = make(FOLDER / "wasm")
+    say("Recording the steps' launches for the pages …")
+    variants = kernels.write(FOLDER / "kernels", FOLDER / "work", web)
+    mistaken = mistakes.write(FOLDER / "kernels", FOLDER / "work", web)
+    for step in mistaken:
+        variants.setdefault(step, []).append(explorable.MISTAKES)
+    wanted = [f"{step}.{variant}" for step, names in variants.items() for variant in names]
+    made = assets(web, FOLDER / "kernels", wanted)
+    for name, content in made.items():
+        file = EXPLORABLES / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        data = content.read_bytes() if isinstance(content, Path) else content.encode()
+        if not (file.is_file() and file.read_bytes() == data):
+            file.write_bytes(data)
+    for file in EXPLORABLES.rglob("*"):
+        if file.is_file() and file.relative_to(EXPLORABLES).as_posix() not in made:
+            file.unlink()
+    return True
+
+
+def assets(web: Path, recorded: Path, wanted: list[str]) -> dict[str, str | Path]:
+    """The files below assets/explorables/, by name."""
+    worker = "\n".join([(web / "ptxsim.js").read_text(encoding="utf-8"), *(_text(name) for name in IN_WORKER)])
+    module = (web / "ptxsim.wasm").read_bytes()
+    made: dict[str, str | Path] = {
+        "explorables.js": "\n".join(_text(name) for name in ON_PAGES),
+        "explorables.css": _text("explorables.css"),
+        "simulator.js": f"explorables.worker = {json.dumps(worker)};\n",
+        "ptxsim.wasm": web / "ptxsim.wasm",
+        # For pages that were opened as files, which may load scripts alone.
+        "ptxsim.wasm.js": f'explorables.wasm = "{base64.b64encode(module).decode()}";\n',
+    }
+    made["variants.txt"] = "\n".join(wanted) + "\n"
+    return made | {f"kernels/{name}.js": recorded / f"{name}.js" for name in wanted}
+
+
+def _text(name: str) -> str:
+    return (SOURCES / name).read_text(encoding="utf-8")
