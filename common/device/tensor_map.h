@@ -32,6 +32,11 @@ struct TensorMapRequest {
 /// has no tensor maps, or refuses this one. Each says which pointer, leading dimension or side it is.
 CUtensorMap make_tensor_map(const TensorMapRequest& request);
 
+/// The same with `boxes` boxes, side by side in the matrix, in one copy; they come to lie one behind the other. The
+/// element at (row, column) has three coordinates: (column % box_columns, row, column / box_columns). The matrix's
+/// columns are a multiple of the box's; std::invalid_argument otherwise.
+CUtensorMap make_grouped_tensor_map(const TensorMapRequest& request, int boxes);
+
 /// The same by the type of the elements; TMA knows no FP8, which are bytes for it, and rounds TF32 to nearest, ties to
 /// even, as it loads them. The element at (row, column) is
 /// `base[row * ld + column]`; a copy names where its box starts as (column, row). The box lies in shared memory row by

@@ -13,13 +13,15 @@
 // A tensor core ignores the low 13 bits of a float: it cuts. The tensor maps are of type TFLOAT32,
 // so that TMA rounds to nearest what it loads.
 //
-// Against step 26: the operands' places, fragments of B in registers, the store from registers.
+// Against step 26: the operands' places, fragments of B in registers, tiles one above the other
+// that share B, the store from registers.
 //
 // Source: the PTX ISA for the first operand in registers. The places of columns are our own.
 
 #include "common/device/check.h"
 #include "common/device/cluster_launch.h"
 #include "common/device/cluster_places.h"
+#include "common/device/column_boxes.h"
 #include "common/device/epilogue.h"
 #include "common/device/gemm.h"
 #include "common/device/ptx/cluster.h"
@@ -39,7 +41,7 @@ using Launcher = Variant::Launcher<tf32_t, float, float>;
 
 constexpr int MMA_COLS = 64, MMA_K = 8;        // columns of B of one instruction; its depth
 constexpr int BN = 256, BK = 32, STAGES = 4;   // block tile, with BM; slices in shared memory
-constexpr int CLUSTER = 2;                     // blocks side by side that share A
+constexpr int CLUSTER = 2;                     // blocks one above the other that share B
 constexpr int WN = 128, MMAS = WN / MMA_COLS;  // columns of a consumer
 constexpr int WARPGROUP = 128, CONSUMERS = BN / WN, THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
@@ -55,12 +57,12 @@ constexpr int smem_bytes(int bm) { return STAGES * (bm + BN) * ROW_BYTES; }
 template <int BM>
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_kernel(const int* places, const __grid_constant__ CUtensorMap a_map,
-                const __grid_constant__ CUtensorMap b_map,
+                const __grid_constant__ ColumnBoxes b_boxes,
                 const __grid_constant__ CUtensorMap c_map, ProblemTf32 g, int band_rows) {
   constexpr int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN * ROW_BYTES;
   constexpr int PART_ROWS = BM / PARTS, PART_BYTES = PART_ROWS * ROW_BYTES;  // of a warp's old C
-  const int tile_rows = ceil_div(g.m, BM), pair_cols = ceil_div(g.n, CLUSTER * BN);
-  const int pairs = tile_rows * pair_cols;
+  const int pair_rows = ceil_div(g.m, CLUSTER * BM), tile_cols = ceil_div(g.n, BN);
+  const int pairs = pair_rows * tile_cols;
   const int rank = cluster_rank(), cluster = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
   const int first_pair = places ? places[cluster] : cluster;  // clusters of a GPC: neighbours
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -76,8 +78,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
   cluster_sync();  // nobody waits or arrives at a barrier that is not there yet
   const auto place_of = [&](int pair) {  // this block's tile, in elements
-    const int2 at = tile_in_bands(pair, tile_rows, pair_cols, band_rows);
-    return make_int2(at.x * BM, (at.y * CLUSTER + rank) * BN);
+    const int2 at = tile_in_bands(pair, pair_rows, tile_cols, band_rows);
+    return make_int2((at.x * CLUSTER + rank) * BM, at.y * BN);
   };
 
   RingPlace<STAGES> place;  // of the next slice, whatever its tile
@@ -90,13 +92,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         // The consumers of both blocks have read what this stage held.
         barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(&full[place.stage], STAGE_BYTES);
-        constexpr int HALF = BM / CLUSTER;  // rows of A that this block loads for both
-        tma_load_multicast(to + rank * HALF * ROW_BYTES, a_map, k, tile.x + rank * HALF,
-                           &full[place.stage], (1 << CLUSTER) - 1);
-#pragma unroll 1  // eight copies at once would want more registers than the producer has
-        for (int i = 0; i < WARPS; ++i)
-          tma_load(to + A_BYTES + i * BOX_BYTES, b_map, tile.y + i * BOX_COLS, k,
-                   &full[place.stage]);
+        tma_load(to, a_map, k, tile.x, &full[place.stage]);
+        constexpr int HALF = WARPS / CLUSTER;  // boxes of B that this block loads for both
+        load_boxes_multicast<HALF, BK>(to + A_BYTES + rank * HALF * BOX_BYTES, b_boxes,
+                                       tile.y + rank * HALF * BOX_COLS, k, &full[place.stage],
+                                       (1 << CLUSTER) - 1);
       }
       // The old C comes through the ring behind the slices, each block's own.
       for (int part = 0; part < PARTS && g.beta != 0.0f; ++part, place.advance()) {
@@ -174,34 +174,33 @@ __global__ void __launch_bounds__(THREADS, 1)
   cluster_sync();  // the other block may still have signalled to this one's barriers
 }
 
-/// Element: tf32_t, or float for operands that are not rounded.
-template <int BM, class Element = tf32_t>
+/// ROUND: A and B, to the nearest TF32.
+template <int BM, bool ROUND = true>
 void launch(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t stream) {
   constexpr int SMEM_BYTES = smem_bytes(BM);
   const auto kernel = gemm_kernel<BM>;
-  const auto* const a = reinterpret_cast<const Element*>(g.a);
-  const auto* const b = reinterpret_cast<const Element*>(g.b);
-  const CUtensorMap a_map = make_tensor_map(a, g.m, g.k, g.lda, BM / CLUSTER, BK);
-  const CUtensorMap b_map = make_tensor_map(b, g.k, g.n, g.ldb, BK, BOX_COLS);
+  const auto* const a = reinterpret_cast<const std::conditional_t<ROUND, tf32_t, float>*>(g.a);
+  const CUtensorMap a_map = make_tensor_map(a, g.m, g.k, g.lda, BM, BK);
+  const ColumnBoxes b_boxes = column_boxes(g.b, g.k, g.n, g.ldb, BK, WARPS / CLUSTER, ROUND);
   const CUtensorMap c_map = make_tensor_map<float>(g.c, g.m, g.n, g.ldc, BM / PARTS, BOX_COLS);
-  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, BM, g.m);
+  const int band_rows = band_height(options.swizzle_stride, DEFAULT_BAND, CLUSTER * BM, g.m);
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
-  const int pairs = ceil_div(g.m, BM) * ceil_div(g.n, CLUSTER * BN);
+  const int pairs = ceil_div(g.m, CLUSTER * BM) * ceil_div(g.n, BN);
   const int resident = resident_clusters(kernel, CLUSTER, THREADS, SMEM_BYTES);
   const int* const places = places_on_device(pairs, resident, CLUSTER, stream);
   launch_in_clusters(kernel, CLUSTER, CLUSTER * min(pairs, resident), THREADS, SMEM_BYTES, stream,
-                     places, a_map, b_map, c_map, g, band_rows);
+                     places, a_map, b_boxes, c_map, g, band_rows);
 }
 
 void launch_by_size(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t stream) {
-  const TileChoice<Launcher> choices[] = {{192, BN, smem_bytes(192), 1.17, launch<192>},
+  const TileChoice<Launcher> choices[] = {{192, BN, smem_bytes(192), 1.09, launch<192>},
                                           {128, BN, smem_bytes(128), 1.0, launch<128>}};
   best_choice(choices, g.m, g.n, Edges::RAGGED).launch(g, options, stream);
 }
 
 Variant variant(const char* name, int bm, Launcher launcher) {
   Variant v(name, launcher);
-  v.any_size(bm, CLUSTER * BN, BK).aligned_ld(4, 4, 4);
+  v.any_size(CLUSTER * bm, BN, BK).aligned_ld(4, 4, 4);
   return v.flat_grid().in_bands().on_tensor_cores();
 }
 
@@ -210,6 +209,6 @@ std::vector<Variant> variants() {
       variant("tf32", 192, launch_by_size),
       variant("tf32_192x256", 192, launch<192>),
       variant("tf32_128x256", 128, launch<128>),
-      variant("cut", 192, launch<192, float>).note("A and B are not rounded"),
+      variant("cut", 192, launch<192, false>).note("A and B are not rounded"),
   };
 }
