@@ -36,6 +36,7 @@ KEYS: dict[str, Any] = {
     "cuda_args?": STRINGS,
     "also_cuda_args?": {"*": STRINGS},
     "at_4096?": str,
+    "own?": str,
     "published?": STRINGS,
     "pictures?": STRINGS,
     "by_hand?": {
@@ -79,6 +80,7 @@ class Step:
     ideas: dict[str, str] = field(default_factory=dict, hash=False)  # by language, in a few words
     questions: dict[str, str] = field(default_factory=dict, hash=False)  # that its chapter answers, by language
     headline: str = ""  # the variant that the front page shows where that is not the default: calls one by one, say
+    own: str = ""  # the variant of kernel.cu that is practised, where the default is no variant of kernel.cu
     at_4096: str = ""  # the variant that a default which chooses by the size takes at 4096³; "": the default itself
     published: tuple[str, ...] = ()  # kernels that its variants have to cover, as `covers` writes them
     pictures: tuple[str, ...] = ()  # drawn for it (plots/figures), and shown by its chapter

@@ -18,6 +18,7 @@ from . import (
     ladder_charts,
     latencies,
     mix_charts,
+    precision_charts,
     roofline,
     shares_chart,
     step_charts,
@@ -37,6 +38,8 @@ OF_THE_COURSE = {
     "energy": energy_charts.per_flop,
     "main-loop": energy_charts.limits,
     "main-loop-energy": energy_charts.per_kilobyte,
+    "bits-over-k": precision_charts.over_k,
+    "speed-and-error": precision_charts.speed_over_error,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,

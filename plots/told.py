@@ -239,6 +239,7 @@ class _Teller:
             "slow": lambda: (speed * record["ms"] / record["ms_p80"], None),
             "fast": lambda: (speed * record["ms"] / record["ms_p20"], None),
             "ms": lambda: (record["ms"], 2),
+            "us": lambda: (1000 * record["ms"], 2),
             "ratio": lambda: (record["ratio"], 3),
             "share": lambda: (100 * record["ratio"], 0),
             "library": lambda: (record["baseline_tflops"], None),
@@ -274,7 +275,8 @@ class _Teller:
         }
         if which in special:
             return special[which](counted) or 0.0, 2
-        value = counts.get(which, counts.get("by_class", {}).get(which))
+        of_tma = counts.get("tma", {}).get(which.removeprefix("tma_")) if which.startswith("tma_") else None
+        value = counts.get(which, counts.get("by_class", {}).get(which, of_tma))
         if value is None:
             raise UnknownFigure(f"the simulator counts no '{which}' in {step.name}")
         return (value / counts["by_class"]["fma"], 2) if family == "fma" else (value, 0)
@@ -368,13 +370,15 @@ class _Teller:
         return _named(values, quantity, "several GPUs")
 
     def _loop(self, subject: str, quantity: str) -> Value:
-        """A main loop of wgmma in BF16 on random data: `256x192.40`, tile and KB per stage from L2."""
-        tile, _, kb = subject.partition(".")
-        wanted = {"tile": tile, "zeros": 0.0, "l2_kb": int(kb or 0), "dram_kb": 0}
+        """A main loop of wgmma in BF16: `256x192.40`, tile and KB per stage from L2; `128x256.0.100`: all data are zeros."""
+        tile, kb, zeros = (*subject.split("."), "0", "0")[:3]
+        if not (kb.isdecimal() and zeros.isdecimal()):
+            raise UnknownFigure(f"'{subject}' is no main loop: tile.KB or tile.KB.percent")
+        wanted = {"tile": tile, "zeros": int(zeros) / 100, "l2_kb": int(kb), "dram_kb": 0}
         rows = [r for r in self.records.main_loops.get(self.gpu, []) if r["a"] == "bf16"]
         row = next((r for r in rows if wanted.items() <= r["options"].items()), None)
         if row is None:
-            raise UnknownFigure(f"no main loop '{subject}' in BF16: tile.KB")
+            raise UnknownFigure(f"no main loop '{subject}' in BF16: tile.KB or tile.KB.percent of zeros")
         return _named({"tflops": (row["tflops"], None), "watts": (row["power_w"], 0)}, quantity, "a main loop")
 
     def _latency(self, subject: str, quantity: str) -> Value:

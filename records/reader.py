@@ -22,11 +22,14 @@ from records.names import (
     CUBLAS,
     CUTLASS,
     ERRORS_FILE,
+    GUARD_COST_FILE,
+    GUARD_FILE,
     LATENCY_FILE,
     LIMITS_FILE,
     MAIN_LOOP_FILE,
     MIX_DIR,
     PROFILE_FILE,
+    PROGRAMS_FILE,
     SEVERAL_FILE,
     SIMULATOR_DIR,
     STREAM_K_FILE,
@@ -43,7 +46,7 @@ class RecordError(UserError):
 class Records:
     """Everything recorded: by GPU timings, those beside CUTLASS apart from the others, limits, latencies, profiles,
     bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and
-    products on several GPUs, errors on kinds of data; counts, instruction mixes, what is covered."""
+    products on several GPUs, errors on kinds of data, what step 33's guard chose of them, and what it costs, programs that use it; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     beside_cutlass: dict[str, list[Record]] = field(default_factory=dict)  # few, and from a run of their own
@@ -56,6 +59,9 @@ class Records:
     stream_k: dict[str, list[Record]] = field(default_factory=dict)
     several: dict[str, list[Record]] = field(default_factory=dict)
     errors: dict[str, list[Record]] = field(default_factory=dict)
+    guard: dict[str, list[Record]] = field(default_factory=dict)
+    guard_cost: dict[str, list[Record]] = field(default_factory=dict)
+    programs: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
     variants: list[Record] = field(default_factory=list)
@@ -213,6 +219,9 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         STREAM_K_FILE: (records.stream_k, "stream_k"),
         SEVERAL_FILE: (records.several, "several"),
         ERRORS_FILE: (records.errors, "error"),
+        GUARD_FILE: (records.guard, "guard"),
+        GUARD_COST_FILE: (records.guard_cost, "stream_k"),
+        PROGRAMS_FILE: (records.programs, "program"),
     }
     timings = []
     for path in sorted(folder.glob("*.jsonl")):

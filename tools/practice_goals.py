@@ -134,8 +134,8 @@ def quantity(name: str) -> Quantity:
 
 
 def recorded_counts(step: Step, size: Size = SIZE) -> dict[str, Any] | None:
-    """What is recorded of the variant that a step's default launches at 4096; None where nothing is."""
-    variant = step.at_4096
+    """What is recorded of the variant of a step that is compared with; None where nothing is."""
+    variant = step.own or step.at_4096
     for record in read(DATA / "simulator" / f"{step.name}.jsonl"):
         wanted = record["variant"] == variant if variant else record["default"]
         if wanted and (record["m"], record["n"], record["k"]) == size:

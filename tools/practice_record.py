@@ -18,7 +18,7 @@ from tools.practice_tasks import Task
 
 def of_step(task: Task, step: Step) -> Record:
     """The facts of one step that the task's goals name."""
-    variant = step.at_4096
+    variant = step.own or step.at_4096
     options = ["--variant", variant] if variant else []
     executable = BUILD / "steps" / step.name
     if not executable.is_file():

@@ -41,8 +41,11 @@ class Task:
 
     @property
     def variant(self) -> str:
-        """The variant of the step that is compared with: the one that its default launches at 4096; "": the default."""
-        return self.step.at_4096
+        """The variant of the step that is compared with: its own kernel's, or the one that its default launches at 4096.
+
+        "": the default.
+        """
+        return self.step.own or self.step.at_4096
 
     def start(self, language: str) -> str:
         """The text of the file that a reader begins with: the task, then the step before or the skeleton."""
@@ -67,7 +70,7 @@ class Task:
 
 def tasks(ladder: list[Step]) -> list[Task]:
     """Every task, in the order of the ladder. It starts from the step before in the same part of the ladder, where that
-    one multiplies the same elements."""
+    one multiplies the same elements and its file does not ask for a skeleton."""
     found = []
     for at, step in enumerate(ladder):
         if (step.folder / FILE).is_file() and (DATA / "simulator" / f"{step.name}.jsonl").is_file():
@@ -92,7 +95,7 @@ def _read(step: Step, before: Step | None) -> Task:
         words = {language: told[language] for language in (ENGLISH, CHINESE)}
         return Task(
             step,
-            before,
+            None if told.get("skeleton") else before,
             tuple(told["goals"]),
             tuple((m, n, k) for m, n, k in told.get("sizes", ())),
             {language: one["task"] for language, one in words.items()},

@@ -14,21 +14,37 @@ class Also {
  public:
   using Table = std::vector<Variant> (*)();
 
+  /// Where a table stands: its first variant is the step's default where it is in front.
+  enum class Place { IN_FRONT, BEHIND };
+  struct Added {
+    Table table;
+    Place place;
+  };
+
   /// `file` names the source that the object stands in. It orders the tables, because the objects of different sources
   /// are made in no order that C++ promises.
-  explicit Also(Table table, const char* file = __builtin_FILE()) { tables().emplace(file, table); }
+  explicit Also(Table table, Place place = Place::BEHIND, const char* file = __builtin_FILE()) {
+    tables().emplace(file, Added{table, place});
+  }
 
   /// The tables added so far, by the names of their files.
-  static std::multimap<std::string, Table>& tables() {
-    static std::multimap<std::string, Table> all;  // local, so that it is there before the first file's object is made
+  static std::multimap<std::string, Added>& tables() {
+    static std::multimap<std::string, Added> all;  // local, so that it is there before the first file's object is made
     return all;
   }
 };
 
-/// Every variant of the step: kernel.cu's, of which the first is the default, then those of also/.
+/// Every variant of the step: kernel.cu's and those of also/. The first is the default: kernel.cu's own, unless a file
+/// puts its table in front.
 inline std::vector<Variant> all_variants() {
-  std::vector<Variant> all = variants();
-  for (const auto& [file, table] : Also::tables())
-    for (Variant& variant : table()) all.push_back(std::move(variant));
+  std::vector<Variant> all;
+  const auto append = [&all](std::vector<Variant> some) {
+    for (Variant& variant : some) all.push_back(std::move(variant));
+  };
+  for (const auto& [file, added] : Also::tables())
+    if (added.place == Also::Place::IN_FRONT) append(added.table());
+  append(variants());
+  for (const auto& [file, added] : Also::tables())
+    if (added.place == Also::Place::BEHIND) append(added.table());
   return all;
 }

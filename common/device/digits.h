@@ -55,13 +55,17 @@ __device__ __forceinline__ double digits_scale(int shift, uint32_t largest) {
   return __hiloint2double(largest < INFINITE ? (1023 - shift) << 20 : 0x7ff80000, 0);
 }
 
-/// Turns four elements into integers, and puts their digits of equal weight side by side, largest weight first.
-template <int DIGITS>
-__device__ __forceinline__ void split_four(float4 x, int shift, uint32_t (&words)[DIGITS]) {
-  // 2^shift in two factors, for the power may be beyond FP32; neither product rounds unless the integer is 0.
+/// x * 2^shift. The power comes in two factors, for it may be beyond FP32; neither product rounds unless the integer
+/// nearest to the result is 0.
+__device__ __forceinline__ float4 scaled_four(float4 x, int shift) {
   const float half = __int_as_float((127 + shift / 2) << 23), rest = __int_as_float((127 + shift - shift / 2) << 23);
-  int left[] = {__float2int_rn(x.x * half * rest), __float2int_rn(x.y * half * rest), __float2int_rn(x.z * half * rest),
-                __float2int_rn(x.w * half * rest)};
+  return make_float4(x.x * half * rest, x.y * half * rest, x.z * half * rest, x.w * half * rest);
+}
+
+/// Rounds four scaled elements to integers, and puts their digits of equal weight side by side, largest weight first.
+template <int DIGITS>
+__device__ __forceinline__ void digits_of(float4 x, uint32_t (&words)[DIGITS]) {
+  int left[] = {__float2int_rn(x.x), __float2int_rn(x.y), __float2int_rn(x.z), __float2int_rn(x.w)};
 #pragma unroll
   for (int digit = DIGITS - 1; digit >= 0; --digit) {
     const uint32_t low = __byte_perm(left[0], left[1], 0x0040), high = __byte_perm(left[2], left[3], 0x0040);
@@ -98,7 +102,7 @@ __global__ void __launch_bounds__(1024)
 #pragma unroll 4
   for (int at = first; at < k; at += step) {
     uint32_t words[DIGITS];
-    split_four(load_quad<WIDTH>(row + at, k - at), shift, words);
+    digits_of(scaled_four(load_quad<WIDTH>(row + at, k - at), shift), words);
 #pragma unroll
     for (int digit = 0; digit < DIGITS; ++digit) {
       const std::size_t place = static_cast<std::size_t>(digit) * gridDim.x + blockIdx.x;
@@ -148,7 +152,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 #pragma unroll
     for (int word = 0; word < WORDS; ++word) {
       uint32_t words[DIGITS];
-      split_four(x[word], shift, words);
+      digits_of(scaled_four(x[word], shift), words);
 #pragma unroll
       for (int digit = 0; digit < DIGITS; ++digit) turned[digit][lane][warp * WORDS + word] = words[digit];
     }

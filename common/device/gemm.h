@@ -52,6 +52,7 @@ struct Problem : Gemm<void> {
 /// What a launch may be told beside the problem. 0 = the step's own default.
 struct LaunchOptions {
   int swizzle_stride = 0;     // rows of C that neighbouring blocks stay within, for the L2 cache
+  bool alone = false;         // begin only when the kernel in front has ended, also where the step can begin before
   void* workspace = nullptr;  // device memory of as many bytes as the variant asks for; whose it is, allocates it
   BlockScales scales{};       // the problem's
 };
@@ -127,6 +128,15 @@ class Variant {
   /// B's elements are of another type than A's, of the same size; the launcher gets them as A's and knows better.
   Variant& b_of(DType type) {
     b = type;
+    return *this;
+  }
+  /// Begins only when the kernel in front of it has ended: a call by itself, of a step that can begin before.
+  Variant& alone() {
+    launch = [as_usual = std::move(launch)](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
+      LaunchOptions by_itself = options;
+      by_itself.alone = true;
+      as_usual(p, by_itself, stream);
+    };
     return *this;
   }
   /// Multiplies A and B by the factors of BlockScales.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "common/device/check.h"
 
@@ -111,4 +112,26 @@ TileChoice<Launcher> best_choice(const TileChoice<Launcher> (&choices)[COUNT], i
   for (const auto& choice : choices)
     if (score(choice) > score(*best)) best = &choice;
   return *best;
+}
+
+/// One way to cut C: into tiles of bm × bn, and what a tile costs: so much time per slice of K and so much once, in any
+/// unit.
+template <class Launcher>
+struct TileCost {
+  int bm, bn;
+  double per_slice, per_tile;
+  Launcher launch;
+};
+
+/// The way for which a C of m × n with so many slices takes the shortest time: waves × what a tile costs. The first of
+/// equals.
+template <class Launcher, int COUNT>
+TileCost<Launcher> cheapest(const TileCost<Launcher> (&ways)[COUNT], int m, int n, int slices) {
+  const int multiprocessors = multiprocessors_here();
+  const auto cost = [&](const TileCost<Launcher>& way) {
+    const int waves = ceil_div(ceil_div(m, way.bm) * ceil_div(n, way.bn), multiprocessors);
+    return waves * (slices * way.per_slice + way.per_tile);
+  };
+  const auto cheaper = [&](const auto& x, const auto& y) { return cost(x) < cost(y); };
+  return *std::min_element(std::begin(ways), std::end(ways), cheaper);
 }

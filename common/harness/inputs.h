@@ -21,6 +21,7 @@ struct Recipe {
   // exact, for variants that split elements into digits of 8 bits: see digits_element_of
   int digits = 0;               // 0: the two lines above
   int matrix = 0, columns = 0;  // 0: A, 1: B, 2: C; how many elements are in a row
+  bool transposed = false;      // B is stored n x k
   double deviation = 1;         // normal: of integers more than 1, or they would hold next to nothing
 };
 
@@ -70,7 +71,8 @@ __host__ __device__ inline float digits_element_of(const Recipe& recipe, std::ui
     const std::int64_t value = static_cast<std::int64_t>(bits & LARGEST_FLOAT) - LARGEST_FLOAT / 2;
     return static_cast<float>(value) * ldexpf(1.0f, 16 * digits - 25 + scale_of(row) + scale_of(column));
   }
-  const int k = recipe.matrix == 0 ? column : row, line = recipe.matrix == 0 ? row : column;
+  const bool along_k = recipe.matrix == 0 || recipe.transposed;  // a stored row
+  const int k = along_k ? column : row, line = along_k ? row : column;
   const int own = recipe.matrix == 0 ? 1 + k % digits : digits - k % digits;
   const std::int64_t all_digits = std::int64_t{127} << 8 * (own - 1);
   const std::int64_t largest = all_digits < LARGEST_FLOAT ? all_digits : LARGEST_FLOAT;

@@ -161,7 +161,8 @@ Recipe Matrices::recipe(const Variant& variant, const Shape& shape, InputKind ki
   Recipe recipe = recipe_for(kind, seed * 3 + matrix, sums_of(variant), variant.out, shape.k);
   recipe.digits = variant.digits;
   recipe.matrix = matrix;
-  recipe.columns = matrix == 0 ? shape.k : shape.n;
+  recipe.transposed = matrix == 1 && variant.b_transposed;
+  recipe.columns = matrix == 0 || recipe.transposed ? shape.k : shape.n;
   if (variant.ab == DType::s8) recipe.deviation = 32;
   return recipe;
 }

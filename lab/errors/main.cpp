@@ -1,10 +1,15 @@
-// Measures the errors of a step's variants, and of cuBLAS in FP32 and TF32, on five kinds of data, prints them and, if
-// asked, records them. In the simulator there is no cuBLAS, and nothing is recorded.
+// Measures the errors of a step's variants, and of cuBLAS on the same elements, on five kinds of data, prints them and,
+// if asked, records them. In the simulator there is no cuBLAS, and nothing is recorded.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "common/device/also.h"
+#include "common/device/check.h"
 #include "common/harness/baseline.h"
 #include "common/harness/record.h"
 #include "common/harness/session.h"
@@ -17,60 +22,93 @@ namespace {
 using nlohmann::ordered_json;
 
 // Of cuBLAS, which is told the types alone.
-template <class AB>
+template <class AB, class Acc, class Out>
 Variant library(const char* name) {
-  return Variant(name, +[](const Gemm<AB, float, float>&, const LaunchOptions&, cudaStream_t) {});
+  return Variant(name, +[](const Gemm<AB, Acc, Out>&, const LaunchOptions&, cudaStream_t) {});
 }
 
-// One product after the other of the same size on the same data.
+// cuBLAS's products of the same elements.
+std::vector<Variant> libraries(DType ab) {
+  if (ab == DType::f16)
+    return {library<__half, __half, __half>("cublas_f16_sums"), library<__half, float, __half>("cublas_f16")};
+  if (ab == DType::bf16) return {library<__nv_bfloat16, float, __nv_bfloat16>("cublas_bf16")};
+  return {library<float, float, float>("cublas"), library<tf32_t, float, float>("cublas_tf32")};
+}
+
+// The variants to measure: those that were named, or all that multiply floating-point numbers of 16 or 32 bits.
+std::vector<Variant> chosen(const std::vector<std::string>& names) {
+  std::vector<Variant> found;
+  for (const Variant& variant : all_variants()) {
+    const bool named = std::find(names.begin(), names.end(), variant.name) != names.end();
+    if (names.empty() ? bytes_of(variant.ab) > 1 && variant.left_out.empty() : named) found.push_back(variant);
+  }
+  if (found.empty()) throw BadInput("no variant of this step is among those that were named");
+  return found;
+}
+
+// One product after the other of the same size on the same data, of floats that each rounds to its own type.
 class Measurement {
  public:
-  Measurement(const std::string& step, int size, std::vector<ordered_json>& records)
-      : step_(step), shape_(completed({size, size, size}, {}, variants_.front())), records_(records) {}
+  Measurement(const std::string& step, const std::vector<Variant>& variants, int size,
+              std::vector<ordered_json>& records)
+      : variants_(variants), step_(step), size_(size), shape_(of(floats_)), records_(records) {}
 
   void run(Data kind) {
     fill(matrices_, kind, 1);
     const Reference reference = exact(matrices_, shape_);
     for (const Variant& variant : variants_) {
-      const DeviceBuffer workspace(variant.workspace_bytes(shape_.m, shape_.n, shape_.k));
+      const DeviceBuffer workspace(variant.workspace_bytes(size_, size_, size_));
       LaunchOptions options;
       options.workspace = workspace.get();
-      measure(step_, variant, kind, reference, [&] { variant.launch(matrices_.problem(shape_), options, nullptr); });
+      measure(step_, variant, kind, reference,
+              [&](const Matrices& own, const Shape& shape) { variant.launch(own.problem(shape), options, nullptr); });
     }
     if (simulated::active()) return;
-    for (const Variant& variant : {library<float>("cublas"), library<tf32_t>("cublas_tf32")}) {
-      const RotatingInputs inputs(matrices_, variant, shape_, 0, 1);
-      const auto cublas = make_baseline(BaselineKind::cublas, variant, "", inputs, nullptr);
-      measure("cublas", variant, kind, reference, [&] { cublas->launch(matrices_.problem(shape_), nullptr); });
+    for (const Variant& variant : libraries(variants_.front().ab)) {
+      measure("cublas", variant, kind, reference, [&](const Matrices& own, const Shape& shape) {
+        const RotatingInputs inputs(own, variant, shape, 0, 1);
+        make_baseline(BaselineKind::cublas, variant, "", inputs, nullptr)->launch(own.problem(shape), nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+      });
     }
   }
 
  private:
+  Shape of(const Variant& variant) const { return completed({size_, size_, size_}, {}, variant); }
+
   template <class Launch>
   void measure(const std::string& step, const Variant& variant, Data kind, const Reference& reference,
                const Launch& launch) {
-    matrices_.c.poison();
-    launch();
+    const Shape shape = of(variant);
+    Matrices own(variant, shape);
+    round_to(matrices_, own, variant.b_transposed);
+    own.c.poison();
+    launch(own, shape);
     CUDA_CHECK(cudaDeviceSynchronize());
-    const Error error = error_of(matrices_, reference);
-    std::printf("%6d  %-8s  %-16s  rms 2^%6.2f  largest 2^%6.2f\n", shape_.n, name_of(kind), variant.name.c_str(),
-                std::log2(error.rms), std::log2(error.largest));
-    ordered_json record = identity_record(step, variant, false, shape_);
+    const Error error = error_of(own.c, reference);
+    std::printf("%6d  %-8s  %-16s  rms 2^%6.2f  largest 2^%6.2f  relative %.3g\n", size_, name_of(kind),
+                variant.name.c_str(), std::log2(error.rms), std::log2(error.largest), error.relative);
+    if (!std::isfinite(error.rms)) return;  // beyond the type: nothing that a record could hold
+    ordered_json record = identity_record(step, variant, false, shape);
     record.erase("default");
     record["data"] = name_of(kind);
     record["rms"] = error.rms;
     record["largest"] = error.largest;
+    record["relative"] = error.relative;
     records_.push_back(record);
   }
 
-  std::vector<Variant> variants_ = all_variants();
+  std::vector<Variant> variants_;
   std::string step_;
+  int size_;
+  Variant floats_ = library<float, float, float>("cublas");
   Shape shape_;
-  Matrices matrices_{library<float>("cublas"), shape_};
+  Matrices matrices_{floats_, shape_};
   std::vector<ordered_json>& records_;
 };
 
-int run(const std::string& step, const std::vector<int>& sizes, const std::string& file) {
+int run(const std::string& step, const std::vector<int>& sizes, const std::vector<std::string>& names,
+        const std::string& file) {
   const bool on_gpu = !simulated::active();
   if (!file.empty() && !on_gpu) throw BadInput("--json: what the simulator computes is no measurement; leave it out");
   if (!file.empty()) require_writable(file);
@@ -78,9 +116,10 @@ int run(const std::string& step, const std::vector<int>& sizes, const std::strin
     std::puts("skipped: no GPU was found");
     return EXIT_SKIPPED;
   }
+  const std::vector<Variant> variants = chosen(names);
   std::vector<ordered_json> records;
   for (const int size : sizes) {
-    Measurement measurement(step, size, records);
+    Measurement measurement(step, variants, size, records);
     for (const Data kind : EVERY_DATA) measurement.run(kind);
   }
   if (file.empty()) return 0;
@@ -93,10 +132,12 @@ int run(const std::string& step, const std::vector<int>& sizes, const std::strin
 
 int main(int argc, char** argv) {
   std::vector<int> sizes = {1024, 2048, 4096};
+  std::vector<std::string> names;
   std::string file;
   const std::string step = STEP, name = "errors_" + step;
   CLI::App app("The error of every variant of " + step + " on five kinds of data, relative to |A||B|.");
   app.add_option("--size", sizes, "m, n and k")->delimiter(',')->capture_default_str()->check(CLI::Range(1, 8192));
+  app.add_option("--variant", names, "which variants; all of 16 and 32 bits where it is left out")->delimiter(',');
   app.add_option("--json", file, "merge the records into this JSON Lines file");
-  return run_program(name.c_str(), app, argc, argv, [&] { return run(step, sizes, file); });
+  return run_program(name.c_str(), app, argc, argv, [&] { return run(step, sizes, names, file); });
 }

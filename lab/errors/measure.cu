@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/harness/dispatch.h"
 #include "common/harness/for_each.h"
 #include "common/harness/inputs.h"
 #include "common/harness/reference.h"
@@ -35,26 +36,56 @@ struct Fill {
 };
 
 struct Sums {
-  double squares, count, worst;
+  double squares, count, worst, difference, reference;
 
   __host__ __device__ void add(const Sums& other) {
     squares += other.squares;
     count += other.count;
     worst = fmax(worst, other.worst);
+    difference += other.difference;
+    reference += other.reference;
   }
 };
 
+template <typename Out>
 struct Compare {
-  const float* c;
+  const Out* c;
+  int columns, ld;
   const double* value;
   const double* magnitude;
 
   __host__ __device__ void operator()(std::size_t at, Sums& sums) const {
-    const double error = fabs(c[at] - value[at]) / magnitude[at];
+    const double difference = fabs(to_double(c[at / columns * ld + at % columns]) - value[at]);
+    const double error = difference / magnitude[at];
     // NaN must not be lost in a maximum.
-    sums.add({error * error, 1, error == error ? error : INFINITY});
+    sums.add({error * error, 1, error == error ? error : INFINITY, difference * difference, value[at] * value[at]});
   }
 };
+
+// Element `at` of a matrix of other type, whose rows are columns of the first where it is turned.
+template <typename To>
+struct Round {
+  const float* from;
+  To* to;
+  int columns, ld;
+  bool turned;
+  int from_columns;
+
+  __host__ __device__ void operator()(std::size_t at) const {
+    const std::size_t row = at / columns, column = at % columns;
+    to[row * ld + column] =
+        from_double<To>(turned ? from[column * from_columns + row] : from[row * from_columns + column]);
+  }
+};
+
+void round_one(const Matrix& from, const Matrix& to, bool turned) {
+  dispatch_wide(to.type(), [&](auto tag) {
+    using To = typename decltype(tag)::type;
+    for_each(static_cast<std::size_t>(to.rows()) * to.cols(),
+             Round<To>{static_cast<const float*>(from.data()), static_cast<To*>(to.data()), to.cols(), to.ld(), turned,
+                       from.cols()});
+  });
+}
 
 std::vector<int> all_of(int count) {
   std::vector<int> indices(count);
@@ -87,8 +118,16 @@ Reference exact(const Matrices& matrices, const Shape& shape) {
   return {{matrices.a, matrices.b, matrices.c, false, 1.0f, 0.0f, shape.k}, all_of(shape.m), all_of(shape.n)};
 }
 
-Error error_of(const Matrices& matrices, const Reference& reference) {
-  const Sums sums = total_over<Sums>(reference.count(), Compare{static_cast<const float*>(matrices.c.data()),
-                                                                reference.value(), reference.magnitude()});
-  return {std::sqrt(sums.squares / sums.count), sums.worst};
+void round_to(const Matrices& matrices, const Matrices& rounded, bool b_transposed) {
+  round_one(matrices.a, rounded.a, false);
+  round_one(matrices.b, rounded.b, b_transposed);
+}
+
+Error error_of(const Matrix& c, const Reference& reference) {
+  const Sums sums = dispatch_wide(c.type(), [&](auto tag) {
+    using Out = typename decltype(tag)::type;
+    return total_over<Sums>(reference.count(), Compare<Out>{static_cast<const Out*>(c.data()), c.cols(), c.ld(),
+                                                            reference.value(), reference.magnitude()});
+  });
+  return {std::sqrt(sums.squares / sums.count), sums.worst, std::sqrt(sums.difference / sums.reference)};
 }

@@ -16,11 +16,15 @@ const char* name_of(Data kind);
 /// Fills A and B, which are of floats and without padding.
 void fill(const Matrices& matrices, Data kind, std::uint64_t seed);
 
+/// A and B of floats rounded to the types of other matrices, B turned where it is stored n × k there.
+void round_to(const Matrices& matrices, const Matrices& rounded, bool b_transposed);
+
 /// A times B in FP64, and |A| times |B|.
 Reference exact(const Matrices& matrices, const Shape& shape);
 
-/// |c - exact| / (|A||B|) over all elements: root of the mean square, and the largest.
+/// |c - exact| / (|A||B|) over all elements: root of the mean square, and the largest. relative: of the whole matrix,
+/// ||C - exact|| / ||exact||. Infinite where an element is beyond C's type.
 struct Error {
-  double rms, largest;
+  double rms, largest, relative;
 };
-Error error_of(const Matrices& matrices, const Reference& reference);
+Error error_of(const Matrix& c, const Reference& reference);

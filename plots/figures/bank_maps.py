@@ -46,14 +46,16 @@ def draw(kernel: Kernel, language: str) -> Canvas:
 def sheet(heading: Pair, note: Pair, accesses: Sequence[SharedAccess], language: str) -> Canvas:
     """Maps of accesses, two a row."""
     canvas, y = layout.page(language, heading, note)
+    drawn: set[str] = set()
     for two in (accesses[at : at + 2] for at in range(0, len(accesses), 2)):
         tops = []
         for column, access in enumerate(two):
             tops.append(_words(canvas, layout.MARGIN + column * PITCH, y + 16, access, language))
         for column, access in enumerate(two):
-            access_map(canvas, layout.MARGIN + 20 + column * PITCH, max(tops), access.access, access.operand, language)
+            x = layout.MARGIN + 20 + column * PITCH
+            drawn |= access_map(canvas, x, max(tops), access.access, access.operand, language)
         y = max(tops) + WARP * LANE + 24
-    canvas.height = legend(canvas, y + 16, language)
+    canvas.height = legend(canvas, y + 16, language, drawn)
     return canvas
 
 
@@ -140,15 +142,15 @@ def rule(language: str) -> Canvas:
     return sheet(heading, note, accesses, language)
 
 
-def legend(canvas: Canvas, y: float, language: str) -> float:
-    """What the colours of the maps mean."""
+def legend(canvas: Canvas, y: float, language: str, drawn: set[str]) -> float:
+    """What the colours mean that the maps have."""
     entries = (
         (A.strong, ("A, first pass", "A，第一趟")),
         (B.strong, ("B, first pass", "B，第一趟")),
         (BROADCAST, ("same word as a lane above: broadcast", "与上方 lane 同一个字：广播")),
         (RED, ("another word in a taken bank: one more pass", "bank 已被另一个字占用：多一趟")),
     )
-    return layout.legend(canvas, y, language, entries)
+    return layout.legend(canvas, y, language, [entry for entry in entries if entry[0] in drawn])
 
 
 def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: str) -> float:
@@ -176,12 +178,14 @@ def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: s
     return y + 14
 
 
-def access_map(canvas: Canvas, x: float, top: float, served: traces.Access, operand: str, language: str) -> None:
-    """One map, with the wavefronts of its groups of lanes on the right."""
+def access_map(canvas: Canvas, x: float, top: float, served: traces.Access, operand: str, language: str) -> set[str]:
+    """One map, with the wavefronts of its groups of lanes on the right; the colours that it has."""
     tone = A if operand == "A" else B
     parts.grid(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
+    drawn: set[str] = set()
     for group in served.groups:
-        _group(canvas, x, top, [(lane, served.addresses[lane]) for lane in group.lanes], served.size, tone.strong)
+        lanes = [(lane, served.addresses[lane]) for lane in group.lanes]
+        drawn |= _group(canvas, x, top, lanes, served.size, tone.strong)
     parts.frame(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
     right = x + banks.BANKS * BANK
     for group in served.groups if len(served.groups) > 1 else ():
@@ -195,14 +199,15 @@ def access_map(canvas: Canvas, x: float, top: float, served: traces.Access, oper
         canvas.text(x - 4, top + (lane + 0.5) * LANE + 4, str(lane), layout.SMALL, MUTED, "end")
     for bank in (0, 8, 16, 24, 31):
         canvas.text(x + (bank + 0.5) * BANK, top + WARP * LANE + 14, str(bank), layout.SMALL, MUTED, "middle")
+    return drawn
 
 
 def _passes(count: int, language: str) -> str:
     return say(language, f"{count} pass" if count == 1 else f"{count} passes", f"{count} 趟")
 
 
-def _group(canvas: Canvas, x: float, top: float, lanes: list[tuple[int, int]], size: int, colour: str) -> None:
-    """The cells of lanes that go out together: first in its bank, broadcast, or one more wavefront."""
+def _group(canvas: Canvas, x: float, top: float, lanes: list[tuple[int, int]], size: int, colour: str) -> set[str]:
+    """The cells of lanes that go out together: first in its bank, broadcast, or one more wavefront; their colours."""
     taken: dict[int, int] = {}
     seen: set[int] = set()
     cells: dict[str, list[tuple[int, int]]] = {colour: [], BROADCAST: [], RED: []}
@@ -217,3 +222,4 @@ def _group(canvas: Canvas, x: float, top: float, lanes: list[tuple[int, int]], s
         parts.fill(canvas, x, top, found, LANE, BANK, kind)
     lines = "".join(f"M{x:g} {top + lane * LANE:g}h{banks.BANKS * BANK:g}" for lane, _ in lanes[1:])
     canvas.path(lines, GRID, line=0.5)
+    return {kind for kind, found in cells.items() if found}

@@ -1,4 +1,4 @@
-"""Step 27: the same C in tiles of three sizes and what the launcher's model makes of each; two blocks that share K."""
+"""Step 27: the same C in tiles of three sizes and what the launcher's model makes of each."""
 
 import re
 from collections.abc import Iterable
@@ -12,30 +12,33 @@ from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
 STEP = "27_by_size"
-KERNEL = STEPS / STEP / "kernel.cu"
 MULTIPROCESSORS = 132
 SHOWN, SIZE = ("Large", "Square", "Small"), (1024, 2048, 1024)  # the tiles of the picture; M, N and K
-PIECE, SUM_BYTES, KB = 64, 4, 1024  # columns of a piece of C; bytes of an FP32 sum
 ACROSS, CELL = 22, 6.0  # multiprocessors in a row, pixels of each
 
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "27_by_size-tiles", tiles
-    yield "27_by_size-split", split
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A way to compute C, as kernel.cu has it; times in those that Large needs per slice of K."""
+class Tile:
+    """A block tile, as a kernel.cu has it; `split` blocks share its K."""
 
     name: str
     bm: int
     bn: int
     bk: int
-    split: int
-    per_slice: float
-    per_tile: float
+    split: int = 1
+
+
+@dataclass(frozen=True)
+class Choice(Tile):
+    """A tile of the launcher's, and what it costs; times in those that Large needs per slice of K."""
+
+    per_slice: float = 0.0
+    per_tile: float = 0.0
 
     def count(self, m: int, n: int) -> int:
         """Tiles of C."""
@@ -43,35 +46,39 @@ class Choice:
 
     def waves(self, m: int, n: int, multiprocessors: int = MULTIPROCESSORS) -> int:
         """Rounds of blocks, one block per multiprocessor."""
-        return -(-self.count(m, n) * self.split // multiprocessors)
+        return -(-self.count(m, n) // multiprocessors)
 
     def slices(self, k: int) -> int:
-        """Of K, for one block."""
-        slices = -(-k // self.bk)
-        return -(-slices // self.split)
+        """Of K."""
+        return -(-k // self.bk)
 
     def cost(self, m: int, n: int, k: int) -> float:
         """What the launcher's model says of a size."""
         return self.waves(m, n) * (self.slices(k) * self.per_slice + self.per_tile)
 
 
+def source_of(step: str) -> str:
+    """A step's kernel.cu."""
+    return (STEPS / step / "kernel.cu").read_text(encoding="utf-8")
+
+
+def tiles_of(step: str) -> dict[str, Tile]:
+    """The tiles that a step's kernel is compiled for, by their names there."""
+    source = source_of(step)
+    bk = int(re.search(r"\bBK = (\d+);", source)[1])
+    splits = "SPLIT_" in source  # the last parameter is the split, where there is one
+    shapes = re.findall(r"using (\w+) = Tile<(\d+), (\d+), \d+, \d+(?:, (\d+))?>;", source)
+    return {n: Tile(n, int(bm), int(bn), bk, int(last) if splits else 1) for n, bm, bn, last in shapes}
+
+
 @cache
 def of_the_kernel() -> tuple[Choice, ...]:
     """The launcher's choices, in its order, with the constants of kernel.cu."""
-    source = KERNEL.read_text(encoding="utf-8")
-    bk = int(re.search(r"\bBK = (\d+);", source)[1])
-    shapes = {
-        name: (int(bm), int(bn), int(split or 1))
-        for name, bm, bn, split in re.findall(
-            r"using (\w+) = Tile<(\d+), (\d+), \d+, \d+(?:, (\d+))?(?:, \d+)?>;",
-            source,
-        )
-    }
-    costs = re.findall(r"choice<AB, B_MAJOR, (\w+), EARLY>\(([\d.]+), ([\d.]+)\)", source)
+    tiles = tiles_of(STEP)
+    costs = re.findall(r"\{(\w+)::BM, \w+::BN, ([\d.]+), ([\d.]+), launch<", source_of(STEP))
     return tuple(
-        Choice(name, bm, bn, bk, split, float(per_slice), float(per_tile))
+        Choice(name, tiles[name].bm, tiles[name].bn, tiles[name].bk, 1, float(per_slice), float(per_tile))
         for name, per_slice, per_tile in costs
-        for bm, bn, split in [shapes[name]]
     )
 
 
@@ -134,7 +141,7 @@ def _cut(canvas: Canvas, x: float, y: float, choice: Choice, language: str) -> N
 
 def _waves(canvas: Canvas, x: float, y: float, choice: Choice, language: str) -> None:
     """The multiprocessors in each wave, those with a block coloured."""
-    left = choice.count(*SIZE[:2]) * choice.split
+    left = choice.count(*SIZE[:2])
     for wave in range(choice.waves(*SIZE[:2])):
         busy = min(left, MULTIPROCESSORS)
         left -= busy
@@ -161,75 +168,3 @@ def _time(canvas: Canvas, x: float, y: float, choice: Choice, unit: float, langu
     canvas.text(x, y - 9, times, 14, INK, bold=is_best)
     if is_best:
         canvas.text(at + 10, y + 16, say(language, "← taken", "← 选它"), 14, INK, bold=True)
-
-
-def split(language: str) -> Canvas:
-    """Two blocks with one tile: a half of K for each, and of the sums the halves that they exchange."""
-    of = next(choice for choice in of_the_kernel() if choice.split > 1)
-    kilobytes = of.bm * of.bn * SUM_BYTES // of.split // KB
-    canvas, y = layout.of_step(
-        STEP,
-        language,
-        (
-            f"two blocks share K, and each hands {kilobytes} KB of sums to the other",
-            f"两个线程块分担 K，各把 {kilobytes} KB 的累加结果交给对方",
-        ),
-        (
-            f"BM = {of.bm}, BN = {of.bn}, BK = {of.bk}; one tile, a cluster of {of.split} blocks",
-            f"BM = {of.bm}，BN = {of.bn}，BK = {of.bk}；一个分块，{of.split} 个线程块组成的 cluster",
-        ),
-    )
-    canvas.height = _exchange(canvas, _halves_of_k(canvas, y + 28, of, language) + 24, of, kilobytes, language) + 20
-    return canvas
-
-
-def _halves_of_k(canvas: Canvas, y: float, of: Choice, language: str) -> float:
-    """A and B cut along K, and the tile that both halves contribute to; returns the y under them."""
-    x, deep, tall, side = layout.MARGIN, 180.0, 84.0, 116.0
-    c_x, c_y = x + deep + 12, y + tall + 12
-    for block in range(of.split):
-        ink = ("#ffffff", INK)[block]
-        name = say(language, f"block {block}", f"线程块 {block}")
-        wide, high = deep / of.split, tall / of.split
-        canvas.rect(x + block * wide, c_y, wide, side, (A.strong, A.middle)[block], "#ffffff", 1.5)
-        canvas.text(x + (block + 0.5) * wide, c_y + side / 2 + 4, name, 14, ink, "middle", bold=True)
-        canvas.rect(c_x, y + block * high, side, high, (B.strong, B.middle)[block], "#ffffff", 1.5)
-        canvas.text(c_x + side / 2, y + (block + 0.5) * high + 5, name, 14, INK, "middle", bold=True)
-    canvas.rect(c_x, c_y, side, side, C.pale, C.strong, 1.5)
-    canvas.text(c_x + side / 2, c_y + side / 2 + 4, f"C: {of.bm}×{of.bn}", 14, C.ink, "middle", bold=True)
-    canvas.text(x + deep / 2, c_y - 9, f"A: {of.bm}×K", 14, A.ink, "middle", bold=True)
-    canvas.text(c_x + side / 2, y - 9, f"B: K×{of.bn}", 14, B.ink, "middle", bold=True)
-    words = "each block multiplies its half of K", "每个线程块乘自己的一半 K"
-    left = c_x + side + 28
-    layout.paragraph(canvas, c_y + side / 2, language, words, 15, left, layout.RIGHT - left)
-    return c_y + side
-
-
-def _exchange(canvas: Canvas, y: float, of: Choice, kilobytes: int, language: str) -> float:
-    """The sums of both blocks for the whole tile, and where each half goes; returns the y under them."""
-    x, side = layout.MARGIN + 64, 136.0
-    tops = y, y + side + 72
-    half = side / of.split
-    for block, top in enumerate(tops):
-        for part in range(of.split):
-            own = part == block
-            canvas.rect(x + part * half, top, half, side, C.middle if own else C.pale, C.ink, 1.2)
-            words = ("keeps", "自留") if own else ("gives", "交出")
-            canvas.text(x + (part + 0.5) * half, top + side / 2 + 4, say(language, *words), 15, INK, "middle", bold=own)
-        first = block * PIECE
-        lines = [
-            say(language, f"block {block}: {of.bm}×{of.bn} sums", f"线程块 {block}：{of.bm}×{of.bn} 个累加结果"),
-            say(language, "over its half of K", "由自己的一半 K 得出"),
-            say(language, f"adds block {1 - block}'s sums to its own,", f"加上线程块 {1 - block} 的那部分，"),
-            say(language, f"stores columns {first}–{first + PIECE - 1}", f"写回第 {first}–{first + PIECE - 1} 列"),
-        ]
-        canvas.lines(x + side + 30, top + 40, lines, 15)
-    upper, lower = tops[0] + side, tops[1]
-    middle = (upper + lower) / 2
-    canvas.arrow(x + half / 2, lower - 4, x + half / 2, upper + 4, C.strong, 2.4)
-    canvas.arrow(x + half * 1.5, upper + 4, x + half * 1.5, lower - 4, C.strong, 2.4)
-    canvas.text(x + half / 2 - 12, middle + 5, f"{kilobytes} KB", 14, C.ink, "end", bold=True)
-    canvas.text(x + half * 1.5 + 12, middle - 5, f"{kilobytes} KB", 14, C.ink, bold=True)
-    words = "through distributed shared memory", "经由分布式共享内存"
-    canvas.text(x + half * 1.5 + 12, middle + 15, say(language, *words), 14, MUTED)
-    return lower + side

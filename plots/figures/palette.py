@@ -28,5 +28,5 @@ B = Tone("#dd8418", "#f2bd78", "#fcecd6", "#96560a")
 C = Tone("#2e9e6b", "#8fd0b0", "#def2e8", "#1d6e49")
 THREAD = Tone("#b0487f", "#dba3c1", "#f7e6ef", "#8a2a5c")  # told from A's blue by colour-blind readers, too
 
-# Warps of a block, when they are told apart.
+# Blocks and tiles that are told apart, whose parts of C are not shown. Warps that share a tile of C have C's colour.
 WARPS = ("#8fb8e3", "#f2bd78", "#8fd0b0", "#b7a5e0", "#e9a3b4", "#9fd3d9", "#d9cf87", "#c0b2a3")

@@ -1,4 +1,4 @@
-"""Stream-K beside step 27: five tiles on four SMs, in whole tiles and in equal shares of their slices."""
+"""Stream-K beside whole tiles: five tiles on four SMs, in whole tiles and in equal shares of their slices."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from plots.figures.palette import BOX, DARK, INK, MUTED, PALE_RED, RED, WARPS, A
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words, say
 
-STEP = "27_by_size"
+STEP = "29_split_k"
 BLOCKS, TILES, SLICES = 4, 5, 8  # one block per SM; slices of a tile
 LEAVE, ADD = 0.9, 0.9  # in slices: to leave the sums of a tile in global memory, to fetch and add them
 LEFT, RIGHT, TRACK = 92.0, layout.RIGHT, 36.0
@@ -43,7 +43,7 @@ class Part:
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
-    yield "27_by_size-stream_k", shares
+    yield "29_split_k-stream_k", shares
 
 
 def whole_tiles() -> list[Part]:

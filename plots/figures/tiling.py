@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from plots.figures import layout, parts
 from plots.figures.geometry import WARP, Cell, Kernel, warp_tiling
-from plots.figures.palette import INK, MUTED, WARPS, C
+from plots.figures.palette import BOX, INK, MUTED, C
 from plots.figures.svg import Canvas, Draw, text_width
 from plots.figures.text import say
 
@@ -36,7 +36,7 @@ def hierarchy(language: str) -> Canvas:
     """C, the tile of a block, of a warp, of a thread, with the place of each tile's operands."""
     canvas, y = layout.page(
         language,
-        ("Tiles of a matrix product", "矩阵乘法的分块层次"),
+        ("Smaller tiles in larger ones, each nearer to the FMAs", "大分块里套小分块，一层比一层靠近 FMA"),
         (
             "the larger a tile, the more often each float is used before it must be read again",
             "分块越大，A、B 的每个数读一次能用的次数越多",
@@ -79,7 +79,7 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             kernel.bm,
             kernel.bn,
             16,
-            tuple((WARPS[w % len(WARPS)], tuple(cells)) for w, cells in enumerate(warp_cells)),
+            tuple((_shade(cells, height, width), tuple(cells)) for cells in warp_cells),
             (0, 0, height, width),
             (
                 say(language, f"{warps} warps", f"{warps} 个 warp"),
@@ -96,7 +96,7 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             height,
             width,
             4,
-            ((WARPS[0], tuple(first)), (C.strong, tuple(thread))),
+            ((C.pale, tuple(first)), (C.strong, tuple(thread))),
             None,
             (
                 say(language, "32 lanes; dark: lane 0", "32 个 lane；深色为 lane 0"),
@@ -124,6 +124,13 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             ),
         ),
     ]
+
+
+def _shade(cells: list[Cell], height: int, width: int) -> str:
+    """A warp's colour in its block's tile: the first stands out, neighbours among the others differ."""
+    row, col = min(cells)
+    place = row // height + col // width
+    return C.middle if (row, col) == (0, 0) else C.pale if place % 2 else BOX
 
 
 def _panels(canvas: Canvas, y: float, found: list[Level]) -> None:

@@ -1,4 +1,4 @@
-"""Step 27's consumers in turn: the same piece of C in shared tiles and in tiles of their own, as two time lines."""
+"""Step 28's consumers in turn: the same piece of C in shared tiles and in tiles of their own, as two time lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from plots.figures.palette import INK, MUTED, PALE_RED, RED, WARPS, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words, say
 
+STEP = "28_in_turns"
 SLICES = 8  # K = 512
 SHARED, OWN = 3, 4  # tiles that cover the same columns of C
 PRODUCTS_PER_CYCLE = 2048  # of an SM, dense BF16
@@ -30,22 +31,17 @@ class Work:
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
-    yield "27_by_size-turns", turns
+    yield "28_in_turns-turns", turns
 
 
-def tile_of(name: str) -> by_size.Choice:
-    """One of the launcher's choices."""
-    return next(choice for choice in by_size.of_the_kernel() if choice.name == name)
-
-
-def multiply_cycles(tile: by_size.Choice) -> float:
+def multiply_cycles(tile: by_size.Tile) -> float:
     """What the tensor cores need for a tile."""
     return tile.bm * tile.bn * tile.bk * SLICES / PRODUCTS_PER_CYCLE
 
 
 def in_shared_tiles() -> list[Work]:
     """Both consumers multiply and store each tile together."""
-    products = multiply_cycles(tile_of("Large"))
+    products = multiply_cycles(by_size.tiles_of(by_size.STEP)["Large"])
     found = []
     for tile in range(SHARED):
         start = tile * (products + STORE_CYCLES)
@@ -56,7 +52,7 @@ def in_shared_tiles() -> list[Work]:
 
 def in_turn() -> list[Work]:
     """A tile per consumer: one multiplies as soon as the other has done so. A store is as long as its part of C asks."""
-    large, own = tile_of("Large"), tile_of("Turns")
+    large, own = by_size.tiles_of(by_size.STEP)["Large"], by_size.tiles_of(STEP)["Large"]
     products = multiply_cycles(own)
     store = STORE_CYCLES * (own.bm * own.bn) / (large.bm * large.bn / 2)
     starts = [tile * products for tile in range(OWN)]
@@ -65,7 +61,7 @@ def in_turn() -> list[Work]:
 
 def turns(language: str) -> Canvas:
     """Both ways on one scale, with the tensor cores' own line."""
-    large, own = tile_of("Large"), tile_of("Turns")
+    large, own = by_size.tiles_of(by_size.STEP)["Large"], by_size.tiles_of(STEP)["Large"]
     shared, turned = in_shared_tiles(), in_turn()
     ways = (
         (
@@ -84,7 +80,7 @@ def turns(language: str) -> Canvas:
         ),
     )
     canvas, y = layout.of_step(
-        by_size.STEP,
+        STEP,
         language,
         ("in turn, one consumer stores while the other multiplies", "轮流时，一个消费者写回，另一个在做乘法"),
         (

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from plots.figures import layout, parts
 from plots.figures.layout import INNER, MARGIN
-from plots.figures.palette import INK, MUTED, WARPS, A, B, C, Tone
+from plots.figures.palette import INK, MUTED, A, B, C, Tone
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
@@ -159,7 +159,7 @@ def _d(canvas: Canvas, y: float, language: str) -> None:
     x, top, width, high = card + 72, y + ABOVE, 184.0, 2 * EIGHT
     for warp in range(4):
         at = top + warp * high
-        canvas.rect(x, at, width, high, WARPS[warp], "#9aa6b5")
+        canvas.rect(x, at, width, high, C.middle if warp % 2 else C.pale, C.strong)
         canvas.text(x + width / 2, at + high / 2 + 5, f"warp {warp}", 15, INK, "middle", bold=True)
         canvas.text(x - 8, at + high / 2 + 4, f"{16 * warp} … {16 * warp + 15}", 13, MUTED, "end")
     canvas.text(x + width / 2, top - 8, f"n = 0 … {BN - 1}", 13, INK, "middle")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from plots.figures import layout, parts
 from plots.figures.layout import MARGIN
-from plots.figures.palette import DARK, INK, MUTED, RED, WARPS, A, B, C
+from plots.figures.palette import BOX, DARK, INK, MUTED, RED, A, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
@@ -97,7 +97,8 @@ def shared_fragments(language: str) -> Canvas:
     parts.grid(canvas, x, y, 8, 8, unit, unit)
     for warp in range(8):
         cells = [(warp // 2 * 2 + r, warp % 2 * 4 + c) for r in range(2) for c in range(4)]
-        parts.fill(canvas, x, y, cells, unit, unit, WARPS[warp])
+        shade = C.middle if warp == 3 else C.pale if (warp // 2 + warp) % 2 else BOX
+        parts.fill(canvas, x, y, cells, unit, unit, shade)
         canvas.text(x + (warp % 2 * 4 + 2) * unit, y + (warp // 2 * 2 + 1) * unit + 5, str(warp), 15, INK, "middle")
     parts.outline(canvas, x, y, [(r, c) for r in range(2, 4) for c in range(4, 8)], unit, unit, C.ink, 2.5)
     parts.frame(canvas, x, y, 8, 8, unit, unit)

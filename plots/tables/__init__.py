@@ -11,7 +11,7 @@ from records import Records
 from .. import glossary, sweep_charts
 from ..course import Course, Step
 from ..style import Missing
-from . import bottlenecks, counts, errors, gpus, ladders, limits, scaled, steps
+from . import bottlenecks, counts, errors, gpus, ladders, limits, precision, scaled, steps
 from .page import Page, UnknownTable
 
 __all__ = ["UnknownTable", "table"]
@@ -59,6 +59,7 @@ _DATA = (
     ("Measured: traffic", "实测：流量", ("l2-traffic",)),
     ("Measured: work left out", "实测：省去一部分工作", ("bottlenecks", "bottlenecks-in-turn")),
     ("Measured: rounding errors", "实测：舍入误差", ("error-over-k", "errors-on-data")),
+    ("Measured: what the guard chose", "实测：每种数据选了什么", ("guarded",)),
     ("Counted in the simulator: the default", "模拟器计数：默认变体", ("counts",)),
     ("Counted in the simulator: every variant", "模拟器计数：各变体", ("count-variants",)),
     ("Instructions of the main loop", "主循环的指令构成", ("mix",)),
@@ -74,6 +75,9 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "main-loops": limits.main_loops,
     "stream-k": limits.two_schedules,
     "error": errors.error,
+    "bits-on-data": precision.bits_on_data,
+    "energy-per-bit": precision.energy_per_bit,
+    "programs": precision.programs,
     "other-gpus": gpus.defaults,
     "other-gpus-memory": gpus.memory,
     "other-gpus-shares": gpus.shares,
@@ -100,6 +104,8 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "bottlenecks-in-turn": bottlenecks.bottlenecks_in_turn,
     "error-over-k": errors.error_over_k,
     "errors-on-data": errors.errors_on_data,
+    "guarded": errors.guarded,
+    "guard-cost": errors.guard_cost,
     "data": _data,
     "measured": steps.measured,
     "counts": counts.counts,

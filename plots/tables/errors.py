@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 from .. import error_charts, step_charts
 from ..course import Step
@@ -71,6 +72,7 @@ def errors_on_data(page: Page, step: Step) -> str:
         if not variants:
             return None
         names = {"cublas": "cuBLAS", "cublas_tf32": "cuBLAS TF32"}
+        variants = [name for name in variants if not name.endswith("_tn")]  # the same sums
         sides = [*variants, *names]
         made = Table([page.say("data", "数据"), "K", *(names.get(side, f"`{side}`") for side in sides)], texts=1)
         made.note = page.say(
@@ -87,3 +89,77 @@ def errors_on_data(page: Page, step: Step) -> str:
         return made
 
     return by_gpu(page, [step], of, f"no errors of {step.name} on kinds of data: build/lab/errors")
+
+
+# Kinds of matrices as lab/guard names them beside those above.
+_KINDS = _DATA | {
+    "relu": ("normal, negative ones 0", "正态，负数取 0"),
+    "sparse": ("normal, 63 of 64 are 0", "正态，64 个里有 63 个是 0"),
+    "outliers": ("normal, one k of 64 of A times 2¹²", "正态，A 每 64 个 k 有一个乘 2¹²"),
+    "halves": ("normal, halves of K apart by 2²⁰", "正态，K 的两半相差 2²⁰"),
+    "worst": ("digits whose errors all add up", "误差全部同号的数字"),
+    "extreme": ("rows and columns from 2⁻¹⁴⁹ to 2¹²⁶, and zeros", "行列从 2⁻¹⁴⁹ 到 2¹²⁶，并有全零行列"),
+}
+
+
+def guarded(page: Page, step: Step) -> str:
+    """What a guard has chosen for each kind of matrices, the bounds, and the largest error beside them."""
+
+    def of(gpu: str) -> Table | None:
+        rows = [r for r in page.records.guard.get(gpu, []) if r["step"] == step.name]
+        if not rows:
+            return None
+        heads = (
+            page.say("data", "数据"),
+            "K",
+            page.say("variant", "变体"),
+            page.say("three digits", "三个数字"),
+            page.say("four", "四个"),
+            page.say("bound of three", "三个数字的界"),
+            page.say("of four", "四个的界"),
+            page.say("largest error", "最大误差"),
+            page.say("of the theorem", "占定理"),
+        )
+        made = Table(list(heads), texts=1)
+        made.note = page.say(
+            "shares of C; bounds and errors relative to |aᵢ||bⱼ| / K, as powers of two, the largest over all elements",
+            "占 C 的比例；界和误差相对于 |aᵢ||bⱼ| / K，以 2 的幂表示，取所有元素中最大的",
+        )
+        for data, words in _KINDS.items():
+            for row in sorted((r for r in rows if r["data"] == data), key=lambda r: (r["k"], r["variant"])):
+                powers = [f"2^{math.log2(row[key]):.1f}" for key in ("bound_three", "bound_four", "largest")]
+                shares = [f"{row[key]:.0%}" for key in ("three", "four")]
+                theorem = f"{row['of_theorem']:.2f}" if row["three"] + row["four"] > 0 else "–"
+                made.rows.append([page.say(*words), str(row["k"]), f"`{row['variant']}`", *shares, *powers, theorem])
+                made.used.append(row)
+        return made
+
+    return by_gpu(page, [step], of, f"nothing that a guard of {step.name} chose: build/lab/guard/guard")
+
+
+def guard_cost(page: Page, step: Step) -> str:
+    """The default's time beside that of the step before, in passes of both one after the other."""
+
+    def of(gpu: str) -> Table | None:
+        rows = page.records.guard_cost.get(gpu, [])
+        sizes = sorted({r["m"] for r in rows})
+        if not any(r["step"] == step.name for r in rows):
+            return None
+        other = next(r["step"] for r in rows if r["step"] != step.name)
+        made = Table(["M = N = K", f"{other[:2]}, ms", f"{step.name[:2]}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
+        made.note = page.say(
+            "medians of passes, each of which times both one after the other",
+            "取各遍的中位数；每一遍里两者前后相接地计时",
+        )
+        for size in sizes:
+            ms = {
+                name: {r["options"]["pass"]: r["ms"] for r in rows if (r["step"], r["m"]) == (name, size)}
+                for name in (other, step.name)
+            }
+            more = sorted(ms[step.name][at] / ms[other][at] - 1 for at in ms[other])
+            times = [f"{statistics.median(ms[name].values()):.3f}" for name in (other, step.name)]
+            made.rows.append([str(size), *times, f"{statistics.median(more):.1%}", f"{more[0]:.1%} – {more[-1]:.1%}"])
+        made.used += rows
+        return made
+
+    return by_gpu(page, [step], of, f"what the guard of {step.name} costs")

@@ -84,7 +84,10 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize(void) { return sim::returned(sim::device_state()); }
-cudaError_t cudaDeviceReset(void) { return cudaSuccess; }
+cudaError_t cudaDeviceReset(void) {
+  sim::device_failed(cudaSuccess);  // memory and modules stay
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
   *value = 0;
@@ -137,10 +140,86 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxGridSize[0] = 0x7fffffff;
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
   properties->clusterLaunch = here.largest_cluster != 0;
+  properties->cooperativeLaunch = 1;
   properties->unifiedAddressing = properties->managedMemory = properties->concurrentManagedAccess = 1;
   properties->canMapHostMemory = properties->canUseHostPointerForRegisteredMem = 1;
   return cudaSuccess;
 }
+
+// Programs compiled with CUDA 12 call it by this name, and their structure has other places for some of its fields.
+cudaError_t cudaGetDeviceProperties_v2(void* properties, int device);
+cudaError_t cudaGetDeviceProperties_v2(void* properties, int device) {
+  constexpr size_t bytes_of_12 = 1032, moved_from = 384;  // up to here both are alike
+  cudaDeviceProp newest;
+  const cudaError_t error = cudaGetDeviceProperties(&newest, device);
+  if (error != cudaSuccess) return error;
+  auto* const to = static_cast<std::byte*>(properties);
+  std::memset(to, 0, bytes_of_12);
+  std::memcpy(to, &newest, moved_from);
+  std::memset(to + 348, 0, sizeof(int));  // clockRate
+  const auto put = [&](size_t at, auto value) { std::memcpy(to + at, &value, sizeof value); };
+  put(388, newest.multiProcessorCount);
+  put(400, newest.canMapHostMemory);
+  put(576, newest.concurrentKernels);
+  put(604, newest.unifiedAddressing);
+  put(616, newest.l2CacheSize);
+  put(624, newest.maxThreadsPerMultiProcessor);
+  put(640, newest.sharedMemPerMultiprocessor);
+  put(648, newest.regsPerMultiprocessor);
+  put(652, newest.managedMemory);
+  put(676, newest.concurrentManagedAccess);
+  put(684, newest.canUseHostPointerForRegisteredMem);
+  put(688, newest.cooperativeLaunch);
+  put(696, newest.sharedMemPerBlockOptin);
+  put(712, newest.maxBlocksPerMultiProcessor);
+  put(720, newest.reservedSharedMemPerBlock);
+  put(772, newest.clusterLaunch);
+  return cudaSuccess;
+}
+
+// The same functions, as older programs or programs with a default stream per thread call them.
+#if defined(__x86_64__)
+#define SIM_ALSO_AS(other, name) asm(".globl " #other "\n.type " #other ",@function\n" #other ": jmp " #name "@PLT\n")
+#else
+#define SIM_ALSO_AS(other, name) asm(".globl " #other "\n.type " #other ",%function\n" #other ": b " #name "\n")
+#endif
+#define SIM_PER_THREAD(name) SIM_ALSO_AS(name##_ptsz, name)
+SIM_ALSO_AS(cudaEventElapsedTime_v2, cudaEventElapsedTime);
+SIM_ALSO_AS(cudaMemAdvise_v2, cudaMemAdvise);
+SIM_ALSO_AS(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync);
+SIM_ALSO_AS(cudaThreadSynchronize, cudaDeviceSynchronize);
+SIM_ALSO_AS(cudaThreadExit, cudaDeviceReset);
+SIM_ALSO_AS(cudaMemcpy_ptds, cudaMemcpy);
+SIM_ALSO_AS(cudaMemcpy2D_ptds, cudaMemcpy2D);
+SIM_ALSO_AS(cudaMemset_ptds, cudaMemset);
+SIM_ALSO_AS(cudaMemset2D_ptds, cudaMemset2D);
+SIM_ALSO_AS(cudaMemcpyToSymbol_ptds, cudaMemcpyToSymbol);
+SIM_ALSO_AS(cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbol);
+SIM_PER_THREAD(cudaEventRecord);
+SIM_PER_THREAD(cudaEventRecordWithFlags);
+SIM_PER_THREAD(cudaFreeAsync);
+SIM_PER_THREAD(cudaGetDriverEntryPoint);
+SIM_PER_THREAD(cudaGetDriverEntryPointByVersion);
+SIM_PER_THREAD(cudaLaunchCooperativeKernel);
+SIM_PER_THREAD(cudaLaunchHostFunc);
+SIM_PER_THREAD(cudaLaunchKernel);
+SIM_PER_THREAD(cudaLaunchKernelExC);
+SIM_PER_THREAD(cudaMallocAsync);
+SIM_PER_THREAD(cudaMemPrefetchAsync);
+SIM_PER_THREAD(cudaMemcpy2DAsync);
+SIM_PER_THREAD(cudaMemcpyAsync);
+SIM_PER_THREAD(cudaMemcpyFromSymbolAsync);
+SIM_PER_THREAD(cudaMemcpyToSymbolAsync);
+SIM_PER_THREAD(cudaMemset2DAsync);
+SIM_PER_THREAD(cudaMemsetAsync);
+SIM_PER_THREAD(cudaStreamAddCallback);
+SIM_PER_THREAD(cudaStreamAttachMemAsync);
+SIM_PER_THREAD(cudaStreamGetFlags);
+SIM_PER_THREAD(cudaStreamGetPriority);
+SIM_PER_THREAD(cudaStreamIsCapturing);
+SIM_PER_THREAD(cudaStreamQuery);
+SIM_PER_THREAD(cudaStreamSynchronize);
+SIM_PER_THREAD(cudaStreamWaitEvent);
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (only_device(device) != cudaSuccess) return cudaErrorInvalidDevice;
@@ -170,6 +249,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
     case cudaDevAttrL2CacheSize: *value = static_cast<int>(here.l2_bytes); break;
     case cudaDevAttrClusterLaunch: *value = here.largest_cluster != 0; break;
+    case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:

@@ -6,9 +6,15 @@
 
 extern "C" {
 
-int gemmSimVersion(void) { return 1; }
+int gemmSimVersion(void) {
+  sim::Simulator::instance().asked = true;
+  return 1;
+}
 
-void gemmSimReset(void) { sim::Simulator::instance().reset(); }
+void gemmSimReset(void) {
+  sim::Simulator::instance().asked = true;
+  sim::Simulator::instance().reset();
+}
 
 const char* gemmSimReport(void) {
   static thread_local std::string text;
@@ -17,6 +23,8 @@ const char* gemmSimReport(void) {
 }
 
 void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
+
+void gemmSimSeed(unsigned long long seed) { sim::Simulator::instance().options.seed = seed; }
 
 void gemmSimTrace(int on) { sim::Simulator::instance().trace(on != 0); }
 

@@ -1,13 +1,12 @@
 /// How nvcc's host code tells the runtime of its kernels, and launches them.
+#include "cuda/launches.h"
+
 #include <cuda_runtime_api.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <optional>
+#include <vector>
 
+#include "cuda/ending.h"
 #include "cuda/errors.h"
-#include "cuda/process.h"
 #include "session/simulator.h"
 
 namespace {
@@ -22,63 +21,107 @@ struct Configuration {
 };
 thread_local std::vector<Configuration> configurations;
 
-/// nvcc's wrapper around a fat binary (fatbinary_section.h).
+/// nvcc's wrapper around a fat binary (fatbinary_section.h). Version 2 is of a program compiled apart: `data` is the
+/// machine code that nvlink made, and each part's own fat binary is in a list that ends with null.
 struct FatBinaryWrapper {
   int magic, version;
   const void* data;
-  void* unused;
+  void* parts;
 };
+constexpr int version_of_parts = 2;
 
-/// Writes the trace that was asked for. A process that has reports which nobody asked for says so and fails.
-void at_exit() {
-  Simulator& simulator = Simulator::instance();
-  sim::write_what_was_asked_for();
-  if (simulator.reports.all().size() <= simulator.reports_given) return;
-  std::fflush(nullptr);
-  std::fputs(simulator.report_text().c_str(), stderr);
-  std::fflush(nullptr);
-  _exit(EXIT_FAILURE);
-}
+}  // namespace
 
-cudaError_t launch(sim::Kernel* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
-                   std::optional<sim::Dim3> cluster = std::nullopt) {
-  if (!kernel) return sim::returned(cudaErrorInvalidDeviceFunction);
-  if (sim::device_state() != cudaSuccess) return sim::returned(sim::device_state());
-  switch (Simulator::instance().launch(*kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, arguments,
-                                       shared_bytes, cluster)) {
-    case sim::LaunchResult::done: return cudaSuccess;
-    case sim::LaunchResult::bad_configuration: return sim::returned(cudaErrorInvalidValue);  // as an H200 does
-    case sim::LaunchResult::bad_cluster: return sim::returned(cudaErrorInvalidClusterSize);
-    case sim::LaunchResult::too_much_shared_memory: return sim::returned(cudaErrorInvalidValue);
-    case sim::LaunchResult::not_runnable: return sim::returned(cudaErrorNoKernelImageForDevice);
-    case sim::LaunchResult::failed:
-      sim::device_failed(cudaErrorLaunchFailure);
-      return cudaSuccess;  // as on a GPU: known later
-    case sim::LaunchResult::assertion_failed: sim::device_failed(cudaErrorAssert); return cudaSuccess;
+namespace sim {
+
+cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                   const cudaLaunchAttribute* attributes, unsigned count) {
+  if (!kernel) return returned(cudaErrorInvalidDeviceFunction);
+  if (device_state() != cudaSuccess) return returned(device_state());
+  Simulator::Request request{.grid = {grid.x, grid.y, grid.z},
+                             .block = {block.x, block.y, block.z},
+                             .arguments = arguments,
+                             .dynamic_shared_bytes = shared_bytes};
+  for (unsigned i = 0; i < count; ++i) {
+    const auto& [x, y, z] = attributes[i].val.clusterDim;
+    if (attributes[i].id == cudaLaunchAttributeClusterDimension) request.cluster = Dim3{x, y, z};
+    if (attributes[i].id == cudaLaunchAttributeCooperative) request.cooperative = attributes[i].val.cooperative != 0;
+  }
+  const LaunchResult result = Simulator::instance().launch(*kernel, request);
+  after_launch();
+  switch (result) {
+    case LaunchResult::done: return cudaSuccess;
+    case LaunchResult::bad_configuration: return returned(cudaErrorInvalidValue);  // as an H200 does
+    case LaunchResult::bad_cluster: return returned(cudaErrorInvalidClusterSize);
+    case LaunchResult::too_much_shared_memory: return returned(cudaErrorInvalidValue);
+    case LaunchResult::too_many_blocks: return returned(cudaErrorCooperativeLaunchTooLarge);
+    case LaunchResult::not_runnable: return returned(cudaErrorNoKernelImageForDevice);
+    case LaunchResult::failed: device_failed(cudaErrorLaunchFailure); return cudaSuccess;  // as on a GPU: known later
+    case LaunchResult::assertion_failed: device_failed(cudaErrorAssert); return cudaSuccess;
   }
   return cudaErrorUnknown;
 }
 
-/// The cluster that the attributes of a launch ask for.
-std::optional<sim::Dim3> cluster_of(const cudaLaunchConfig_t& configuration) {
-  std::optional<sim::Dim3> cluster;
-  for (unsigned i = 0; i < configuration.numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = configuration.attrs[i];
-    const auto& asked = attribute.val.clusterDim;
-    if (attribute.id == cudaLaunchAttributeClusterDimension) cluster = {asked.x, asked.y, asked.z};
-  }
-  return cluster;
+cudaError_t attributes_of(Kernel* kernel, cudaFuncAttributes* attributes) {
+  if (!kernel) return returned(cudaErrorInvalidDeviceFunction);
+  const Program* const program = kernel->decoded();
+  if (!program) return returned(cudaErrorNoKernelImageForDevice);
+  *attributes = {};
+  attributes->sharedSizeBytes = program->static_shared_bytes;
+  attributes->localSizeBytes = program->local_bytes;
+  attributes->maxThreadsPerBlock =
+      static_cast<int>(program->max_threads ? program->max_threads : Device::threads_per_block);
+  attributes->ptxVersion = kernel->ptx_architecture;
+  attributes->binaryVersion = Simulator::instance().device.capability;
+  attributes->maxDynamicSharedSizeBytes =
+      static_cast<int>(kernel->dynamic_shared_limit ? kernel->dynamic_shared_limit
+                                                    : Device::shared_bytes_per_block - program->static_shared_bytes);
+  return cudaSuccess;
 }
 
-}  // namespace
+cudaError_t set_attribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
+  if (!kernel) return returned(cudaErrorInvalidDeviceFunction);
+  const Program* const program = kernel->decoded();
+  if (!program) return returned(cudaErrorNoKernelImageForDevice);
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (value < 0 || program->static_shared_bytes + static_cast<uint64_t>(value) >
+                         Simulator::instance().device.shared_bytes_per_block_optin) {
+      return returned(cudaErrorInvalidValue);
+    }
+    kernel->dynamic_shared_limit = static_cast<uint32_t>(value);
+    return cudaSuccess;
+  }
+  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+    kernel->non_portable_cluster = value != 0;
+    return cudaSuccess;
+  }
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
+  return not_supported("this attribute of cudaFuncSetAttribute");
+}
+
+cudaError_t resident_blocks(Kernel* kernel, int threads, size_t dynamic_shared_bytes, int* blocks) {
+  if (!kernel) return returned(cudaErrorInvalidDeviceFunction);
+  if (!kernel->decoded()) return returned(cudaErrorNoKernelImageForDevice);
+  if (threads <= 0) return returned(cudaErrorInvalidValue);
+  *blocks = static_cast<int>(
+      Simulator::instance().resident_blocks(*kernel, static_cast<uint64_t>(threads), dynamic_shared_bytes));
+  return cudaSuccess;
+}
+
+}  // namespace sim
 
 extern "C" {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
-  static const int once = std::atexit(at_exit);
-  (void)once;
-  return reinterpret_cast<void**>(
-      Simulator::instance().add_module(static_cast<const FatBinaryWrapper*>(wrapper)->data));
+  sim::watch_the_end();
+  const auto& given = *static_cast<const FatBinaryWrapper*>(wrapper);
+  std::vector<const void*> fat_binaries;
+  if (given.version == version_of_parts) {
+    for (auto* part = static_cast<const void* const*>(given.parts); part && *part; ++part)
+      fat_binaries.push_back(*part);
+  }
+  if (fat_binaries.empty()) fat_binaries.push_back(given.data);
+  return reinterpret_cast<void**>(Simulator::instance().add_module(fat_binaries));
 }
 
 void __cudaRegisterFatBinaryEnd(void**) {}
@@ -127,7 +170,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                                cudaStream_t) {
-  return launch(reinterpret_cast<sim::Kernel*>(kernel), grid, block, arguments, shared_bytes);
+  return sim::launch(reinterpret_cast<sim::Kernel*>(kernel), grid, block, arguments, shared_bytes);
 }
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
@@ -137,87 +180,54 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, 
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                              cudaStream_t) {
-  return launch(Simulator::instance().kernel(function), grid, block, arguments, shared_bytes);
+  return sim::launch(Simulator::instance().kernel(function), grid, block, arguments, shared_bytes);
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function, void** arguments) {
-  for (unsigned i = 0; i < configuration->numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = configuration->attrs[i];
-    if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative)
-      return sim::not_supported("a cooperative launch, for a barrier of the whole grid,");
-  }
-  return launch(Simulator::instance().kernel(function), configuration->gridDim, configuration->blockDim, arguments,
-                configuration->dynamicSmemBytes, cluster_of(*configuration));
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* with, const void* function, void** arguments) {
+  return sim::launch(Simulator::instance().kernel(function), with->gridDim, with->blockDim, arguments,
+                     with->dynamicSmemBytes, with->attrs, with->numAttrs);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                        size_t shared_bytes, cudaStream_t) {
+  cudaLaunchAttribute cooperative{};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  return sim::launch(Simulator::instance().kernel(function), grid, block, arguments, shared_bytes, &cooperative, 1);
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
+  return __cudaGetKernel(kernel, host_function);
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-  sim::Kernel* const kernel = Simulator::instance().kernel(function);
-  if (!kernel) return sim::returned(cudaErrorInvalidDeviceFunction);
-  const sim::Program* const program = kernel->decoded();
-  if (!program) return sim::returned(cudaErrorNoKernelImageForDevice);
-  *attributes = {};
-  attributes->sharedSizeBytes = program->static_shared_bytes;
-  attributes->localSizeBytes = program->local_bytes;
-  attributes->maxThreadsPerBlock =
-      static_cast<int>(program->max_threads ? program->max_threads : sim::Device::threads_per_block);
-  attributes->ptxVersion = 80;
-  attributes->binaryVersion = Simulator::instance().device.capability;
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(
-      kernel->dynamic_shared_limit ? kernel->dynamic_shared_limit
-                                   : sim::Device::shared_bytes_per_block - program->static_shared_bytes);
-  return cudaSuccess;
+  return sim::attributes_of(Simulator::instance().kernel(function), attributes);
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  sim::Kernel* const kernel = Simulator::instance().kernel(function);
-  if (!kernel) return sim::returned(cudaErrorInvalidDeviceFunction);
-  const sim::Program* const program = kernel->decoded();
-  if (!program) return sim::returned(cudaErrorNoKernelImageForDevice);
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    if (value < 0 || program->static_shared_bytes + static_cast<uint64_t>(value) >
-                         Simulator::instance().device.shared_bytes_per_block_optin) {
-      return sim::returned(cudaErrorInvalidValue);
-    }
-    kernel->dynamic_shared_limit = static_cast<uint32_t>(value);
-    return cudaSuccess;
-  }
-  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
-    kernel->non_portable_cluster = value != 0;
-    return cudaSuccess;
-  }
-  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
-  return sim::not_supported("this attribute of cudaFuncSetAttribute");
+  return sim::set_attribute(Simulator::instance().kernel(function), attribute, value);
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
 
-/// Blocks that fit on a multiprocessor by threads and shared memory. Registers are ptxas's business, which PTX does not
-/// tell.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block_size,
                                                           size_t dynamic_shared_bytes) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, dynamic_shared_bytes, 0);
+  return sim::resident_blocks(Simulator::instance().kernel(function), block_size, dynamic_shared_bytes, blocks);
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block_size,
                                                                    size_t dynamic_shared_bytes, unsigned) {
-  sim::Kernel* const kernel = Simulator::instance().kernel(function);
-  if (!kernel) return sim::returned(cudaErrorInvalidDeviceFunction);
-  const sim::Program* const program = kernel->decoded();
-  if (!program) return sim::returned(cudaErrorNoKernelImageForDevice);
-  if (block_size <= 0) return sim::returned(cudaErrorInvalidValue);
-  const sim::Device& here = Simulator::instance().device;
-  const uint64_t warps = (static_cast<uint64_t>(block_size) + 31) / 32;
-  const uint64_t shared = program->static_shared_bytes + dynamic_shared_bytes + sim::Device::reserved_shared_bytes;
-  const uint64_t by_threads = here.threads_per_multiprocessor / (32 * warps);
-  const uint64_t by_shared = here.shared_bytes_per_multiprocessor / shared;
-  *blocks = static_cast<int>(std::min<uint64_t>({by_threads, by_shared, here.blocks_per_multiprocessor}));
-  return cudaSuccess;
+  return sim::resident_blocks(Simulator::instance().kernel(function), block_size, dynamic_shared_bytes, blocks);
 }
 
 /// As if every group of multiprocessors (GPC) had a multiple of the cluster's blocks.
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                            const cudaLaunchConfig_t* configuration) {
-  const uint64_t cluster = cluster_of(*configuration).value_or(sim::Dim3{}).count();
+  uint64_t cluster = 1;
+  for (unsigned i = 0; i < configuration->numAttrs; ++i) {
+    const auto& [x, y, z] = configuration->attrs[i].val.clusterDim;
+    if (configuration->attrs[i].id == cudaLaunchAttributeClusterDimension) cluster = sim::Dim3{x, y, z}.count();
+  }
   if (cluster == 0) return sim::returned(cudaErrorInvalidClusterSize);
   int blocks = 0;
   const auto& block = configuration->blockDim;

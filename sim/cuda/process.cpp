@@ -67,7 +67,7 @@ std::string write_whole(const std::string& file, const std::string& text) {
   return failed ? failed.message() : "writing it failed";
 }
 
-std::string trace_file, launches_file;  // that the environment names
+std::string trace_file, launches_file, json_file;  // that the environment names
 
 Settings from_environment() {
   refuse_old_names();
@@ -85,6 +85,8 @@ Settings from_environment() {
   options.max_seconds = static_cast<double>(setting("PTXSIM_MAX_SECONDS", 600));
   options.seed = setting("PTXSIM_SEED", 0, 0);
   options.watch = setting("PTXSIM_WATCH", 1, 0) != 0;
+  made.most_mistakes = setting("PTXSIM_REPORTS", made.most_mistakes, 0);
+  made.device.memory_bytes = setting("PTXSIM_MEMORY", made.device.memory_bytes >> 20) << 20;
   made.multiprocessors = static_cast<int>(
       std::min<uint64_t>(setting("PTXSIM_MULTIPROCESSORS", static_cast<uint64_t>(made.device.multiprocessors)), 1024));
   options.threads = static_cast<unsigned>(
@@ -131,6 +133,7 @@ void write(const std::string& file, const char* what, const std::string& text) {
 Simulator& Simulator::instance() {
   static Simulator* const simulator = [] {  // outlives the program's own static objects, which may still call
     auto* const made = new Simulator(from_environment());
+    if (const char* const file = std::getenv("PTXSIM_JSON"); file && *file) json_file = std::filesystem::absolute(file);
     trace_as_asked(*made);
     record_as_asked(*made);
     return made;
@@ -140,6 +143,7 @@ Simulator& Simulator::instance() {
 
 void write_what_was_asked_for() {
   Simulator& simulator = Simulator::instance();
+  if (!json_file.empty()) write(json_file, "counts were", simulator.summary(false) + "\n");
   if (!trace_file.empty()) write(trace_file, "trace was", simulator.trace_json());
   if (!launches_file.empty()) write(launches_file, "launches were", simulator.recorded());
 }

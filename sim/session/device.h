@@ -26,7 +26,8 @@ struct Device {
   static constexpr uint32_t reserved_shared_bytes = 1 << 10;    ///< of each block, by the system
   static constexpr uint32_t threads_per_block = 1024;
   static constexpr int runtime_version = 13000, driver_version = 13000;
-  static constexpr uint32_t newest_ptx = 90;  ///< PTX ISA version that the parser was written for, times ten
+  static constexpr uint32_t newest_ptx =
+      94;  ///< PTX ISA version, times ten; what is new in one is known only where the table has it
 };
 
 /// A GPU of the table by its key, such as rtx4090. Throws std::invalid_argument, which lists the known ones.

@@ -1,5 +1,9 @@
 #include "session/fatbin.h"
 
+#ifndef __EMSCRIPTEN__
+#include <dlfcn.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -32,6 +36,9 @@ struct Entry {
   uint32_t name_offset, name_bytes;
   uint64_t flags;
 };
+/// Where a compressed entry says how long its text is.
+constexpr size_t unpacked_bytes_at = 56;
+constexpr uint64_t most_unpacked_bytes = uint64_t{1} << 31;
 static_assert(sizeof(Header) == 16 && sizeof(Entry) == 48);
 
 /// The letter behind a text's `.target sm_90a`: a for a GPU that alone can run it, f for a family; else 0.
@@ -49,6 +56,38 @@ bool runs_on(uint32_t architecture, uint32_t target, char suffix) {
   return target <= architecture && (suffix != 'f' || target / 10 == architecture / 10);
 }
 
+/// The text of a compressed entry, by the libraries that the system has for its own packages.
+std::string unpacked(const std::byte* entry_at, const Entry& entry) {
+  uint64_t bytes = 0;
+  if (entry.header_bytes >= unpacked_bytes_at + sizeof bytes)
+    std::memcpy(&bytes, entry_at + unpacked_bytes_at, sizeof bytes);
+  if (bytes == 0 || bytes > most_unpacked_bytes || entry.compressed_bytes > entry.payload_bytes)
+    throw Refused("a damaged fat binary: a compressed text without its length");
+#ifdef __EMSCRIPTEN__
+  (void)entry_at;
+  throw Refused("the PTX in this binary is compressed, which the simulator in a page cannot unpack");
+#else
+  const bool zstd = entry.flags & flag_zstd;
+  const char* const library = zstd ? "libzstd.so.1" : "liblz4.so.1";
+  const char* const name = zstd ? "ZSTD_decompress" : "LZ4_decompress_safe";
+  void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);  // never closed
+  void* const function = opened ? dlsym(opened, name) : nullptr;
+  if (!function) {
+    throw Refused(std::string("the PTX in this binary is compressed, and there is no ") + library +
+                  " here to unpack it: install it, or build the program with nvcc --no-compress");
+  }
+  std::string text(bytes, '\0');
+  const std::byte* const packed = entry_at + entry.header_bytes;
+  const uint64_t made =
+      zstd ? reinterpret_cast<size_t (*)(void*, size_t, const void*, size_t)>(function)(text.data(), bytes, packed,
+                                                                                        entry.compressed_bytes)
+           : static_cast<uint64_t>(reinterpret_cast<int (*)(const void*, void*, int, int)>(function)(
+                 packed, text.data(), static_cast<int>(entry.compressed_bytes), static_cast<int>(bytes)));
+  if (made != bytes) throw Refused("a damaged fat binary: its compressed text cannot be unpacked");
+  return text;
+#endif
+}
+
 template <class T>
 T read(const std::byte* from) {
   T value;
@@ -58,7 +97,7 @@ T read(const std::byte* from) {
 
 }  // namespace
 
-std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architecture) {
+PtxTexts find_ptx(const void* fat_binary, uint32_t architecture) {
   const auto* at = static_cast<const std::byte*>(fat_binary);
   const auto header = read<Header>(at);
   if (header.magic != magic) throw Refused("this is no fat binary: its first bytes are not nvcc's");
@@ -70,40 +109,41 @@ std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architec
     bool specific;
     std::string_view text;
   };
+  PtxTexts texts;
   std::vector<Found> found;
   uint32_t lowest = ~0u;
-  std::string lowest_name;
-  bool compressed = false;
+  std::string lowest_name, machine_code;
   while (at + sizeof(Entry) <= end) {
     const auto entry = read<Entry>(at);
     if (entry.header_bytes < sizeof(Entry) || entry.payload_bytes > static_cast<uint64_t>(end - at))
       throw Refused("a damaged fat binary");
     if (entry.kind == kind_ptx) {
-      const bool packed = entry.flags & (flag_lz4 | flag_zstd);
-      compressed |= packed;
       std::string_view text(reinterpret_cast<const char*>(at + entry.header_bytes), entry.payload_bytes);
+      if (entry.flags & (flag_lz4 | flag_zstd))
+        text = *texts.unpacked.emplace_back(std::make_unique<std::string>(unpacked(at, entry)));
       text = text.substr(0, text.find('\0'));
-      const char suffix = entry.flags & flag_specific ? 'a' : packed ? char{0} : suffix_of(text);
+      const char suffix = entry.flags & flag_specific ? 'a' : suffix_of(text);
       if (entry.architecture < lowest) {
         lowest = entry.architecture;
         lowest_name = std::to_string(lowest) + (suffix ? std::string(1, suffix) : "");
       }
-      if (!packed && runs_on(architecture, entry.architecture, suffix))
-        found.push_back({entry.architecture, suffix != 0, text});
+      if (runs_on(architecture, entry.architecture, suffix)) found.push_back({entry.architecture, suffix != 0, text});
+    } else if (entry.architecture != 0) {
+      const std::string name = "sm_" + std::to_string(entry.architecture);
+      if (machine_code.find(name) == std::string::npos) machine_code += (machine_code.empty() ? "" : ", ") + name;
     }
     at += entry.header_bytes + entry.payload_bytes;
   }
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.architecture, a.specific) > std::tie(b.architecture, b.specific);
   });
-  std::vector<std::string_view> texts;
-  for (const Found& each : found) texts.push_back(each.text);
-  if (!texts.empty()) return texts;
-  if (compressed) throw Refused("the PTX in this binary is compressed: build it with nvcc --no-compress");
+  for (const Found& each : found) texts.texts.push_back(each.text);
+  if (!texts.texts.empty()) return texts;
   if (lowest != ~0u)
     throw Refused("the PTX in this binary is for compute_" + lowest_name + ", which the simulated GPU, compute_" +
                   std::to_string(architecture) + ", does not run");
-  throw Refused("this binary holds no PTX: build it with nvcc -gencode arch=compute_80,code=compute_80");
+  throw Refused("this binary holds no PTX" + (machine_code.empty() ? "" : ", only machine code for " + machine_code) +
+                ": build it with nvcc -gencode arch=compute_80,code=compute_80");
 }
 
 }  // namespace sim

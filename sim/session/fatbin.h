@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,9 +11,15 @@
 
 namespace sim {
 
+/// PTX texts, which live as long as this and the fat binary that they are from.
+struct PtxTexts {
+  std::vector<std::string_view> texts;
+  std::vector<std::unique_ptr<std::string>> unpacked;  ///< those that were compressed
+};
+
 /// The PTX texts within a fat binary that a GPU of `architecture` (90 for sm_90) runs, the newest first, and of one
-/// architecture that of sm_90a, which no other GPU runs, before that of sm_90. At least one; the texts live as long as
-/// the fat binary. Throws Refused where there is none, or where it is compressed.
-std::vector<std::string_view> find_ptx(const void* fat_binary, uint32_t architecture);
+/// architecture that of sm_90a, which no other GPU runs, before that of sm_90. At least one. Throws Refused where there
+/// is none, or where nothing here can unpack it.
+PtxTexts find_ptx(const void* fat_binary, uint32_t architecture);
 
 }  // namespace sim

@@ -12,18 +12,28 @@ int gemmSimVersion(void);
 /// Forgets what was counted and reported.
 void gemmSimReset(void);
 
-/// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks takes
-/// care of the reports: without, a process that has any prints them and exits with code 1.
+/// What was counted and reported since the start or the last reset, as JSON; valid until the next call. Who asks, or
+/// has called any of the functions above, takes care of the reports: without, a process that has any prints them and
+/// exits with code 1.
 ///
-///     {"kernels": [{"name", "launches", "seconds", "grid": [x,y,z],
+///     {"version": 1,
+///      "kernels": [{"name", "launches", "seconds", "grid": [x,y,z],
 ///                   "block": [x,y,z], "counts": {…},
 ///                   "lines": [{"file", "line", "counts": {…}}]}],
-///      "reports": [{"kind", "kernel", "message"}]}
+///      "reports": [{"kind", "kernel", "message", "times", "lines": [here, there]}],
+///      "warnings": as the reports: what is doubtful, or does no harm here}
 const char* gemmSimReport(void);
 
 /// Counting and checking on (1, as at the start) or off (0): off is for measuring what they cost, and checks nothing at
 /// all.
 void gemmSimWatch(int on);
+
+/// Launches from now on draw the order of blocks, warps and copies by lot, the same for the same number; 0: in order.
+void gemmSimSeed(unsigned long long seed);
+
+/// Why the last call of the driver's interface that this thread made was refused; null where the code says it all.
+/// From the first call on, nothing of that is printed.
+const char* gemmSimWhy(void);
 
 /// Traces what the first requests of a warp touch, in the first launch of each kernel from now on (1), or nothing more
 /// (0, as at the start). What was traced before is forgotten. Needs counting on.

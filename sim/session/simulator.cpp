@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
+#include "core/ptx/link.h"
 #include "core/ptx/parse.h"
 #include "core/warp/decode.h"
 #include "session/fatbin.h"
@@ -17,19 +19,45 @@ std::string_view Module::text(const std::string& kernel) {
   return taken_;
 }
 
+const std::vector<PtxTexts>& Module::parts() {
+  if (!parts_.empty()) return parts_;
+  std::vector<PtxTexts> parts;
+  std::string why;
+  for (const Texts& source : sources_) {
+    try {
+      parts.push_back(source(static_cast<uint32_t>(simulator_.device.capability)));
+    } catch (const Refused& refused) {
+      if (why.empty()) why = refused.what();
+    }
+  }
+  if (parts.empty()) throw Refused(why);  // what one part of several lacks is refused where it is called
+  return parts_ = std::move(parts);
+}
+
 ptx::Module Module::syntax(const std::string& kernel) {
-  ptx::Module parsed;
-  for (const std::string_view text : texts_(static_cast<uint32_t>(simulator_.device.capability))) {
-    taken_ = text;
-    parsed = ptx::parse(text, kernel);
-    check_version(parsed);
-    define(parsed);
-    const bool has_it = std::any_of(parsed.kernels.begin(), parsed.kernels.end(),
-                                    [&](const ptx::Function& each) { return each.name == kernel; });
-    if (has_it) break;
+  const auto has_it = [&](const ptx::Module& parsed) {
+    return std::any_of(parsed.kernels.begin(), parsed.kernels.end(),
+                       [&](const ptx::Function& each) { return each.name == kernel; });
+  };
+  const bool alone = parts().size() == 1;
+  std::vector<ptx::Module> linked;
+  for (const PtxTexts& part : parts_) {
+    ptx::Module parsed;
+    for (const std::string_view text : part.texts) {
+      taken_ = text;
+      parsed = ptx::parse(text, kernel);
+      check_version(parsed);
+      if (alone) define(parsed);
+      if (!alone || has_it(parsed)) break;  // of a part the newest: all parts are of one compilation
+    }
+    linked.push_back(std::move(parsed));
+  }
+  if (!alone) {
+    linked = {ptx::link(std::move(linked))};
+    define(linked.front());
   }
   defined_ = true;
-  return parsed;
+  return std::move(linked.front());
 }
 
 void Module::check_version(const ptx::Module& parsed) {
@@ -41,6 +69,7 @@ void Module::check_version(const ptx::Module& parsed) {
 }
 
 void Module::define(const ptx::Module& parsed) {
+  kernel_names_.insert(parsed.kernel_names.begin(), parsed.kernel_names.end());
   std::vector<const ptx::Variable*> made;
   for (const ptx::Variable& variable : parsed.variables) {
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
@@ -86,6 +115,8 @@ const Program* Kernel::decoded() {
     const ptx::Module syntax = module->syntax(name);
     const auto found = std::find_if(syntax.kernels.begin(), syntax.kernels.end(),
                                     [&](const ptx::Function& each) { return each.name == name; });
+    const size_t digits = syntax.target.find_first_of("0123456789");
+    if (digits != std::string::npos) ptx_architecture = std::atoi(syntax.target.c_str() + digits);
     if (found == syntax.kernels.end()) throw Refused("kernel " + readable(name) + " is not in the PTX of this binary");
     program = std::make_unique<Program>(decode(syntax, *found, [&](const std::string& variable) {
       const Module::Variable* const known = module->variable(variable);
@@ -106,7 +137,8 @@ Simulator::Simulator(Settings settings)
       device(std::move(settings.device)),
       multiprocessors(settings.multiprocessors != 0 ? settings.multiprocessors : device.multiprocessors),
       traced_warp_(settings.traced_warp),
-      traced_requests_(settings.traced_requests) {}
+      traced_requests_(settings.traced_requests),
+      most_mistakes_(settings.most_mistakes) {}
 
 void Simulator::trace(bool on) {
   const std::scoped_lock lock(mutex_);
@@ -129,19 +161,23 @@ std::string Simulator::trace_json() {
   return (traces_ ? *traces_ : Traces(0, 0)).text();
 }
 
-Module* Simulator::add_module(Module::Texts texts) {
+Module* Simulator::add_module(std::vector<Module::Texts> parts) {
   const std::scoped_lock lock(mutex_);
-  return modules_.emplace_back(std::make_unique<Module>(*this, std::move(texts))).get();
+  return modules_.emplace_back(std::make_unique<Module>(*this, std::move(parts))).get();
 }
 
-Module* Simulator::add_module(const void* fat_binary) {
-  return add_module([=](uint32_t architecture) { return find_ptx(fat_binary, architecture); });
+Module* Simulator::add_module(const void* fat_binary) { return add_module(std::vector{fat_binary}); }
+
+Module* Simulator::add_module(const std::vector<const void*>& fat_binaries) {
+  std::vector<Module::Texts> parts;
+  for (const void* const each : fat_binaries)
+    parts.push_back([=](uint32_t architecture) { return find_ptx(each, architecture); });
+  return add_module(std::move(parts));
 }
 
 Module* Simulator::add_module(std::string ptx) {
-  return add_module([text = std::make_shared<const std::string>(std::move(ptx))](uint32_t) {
-    return std::vector<std::string_view>{*text};
-  });
+  return add_module(std::vector<Module::Texts>{
+      [text = std::make_shared<const std::string>(std::move(ptx))](uint32_t) { return PtxTexts{{*text}, {}}; }});
 }
 
 void Simulator::remove_module(Module* module) {
@@ -178,9 +214,26 @@ const Module::Variable* Simulator::variable(const void* host_variable) {
   return found == variables_.end() ? nullptr : found->second.first->variable(found->second.second);
 }
 
-std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments,
-                                         size_t dynamic_shared_bytes, std::optional<Dim3> asked_cluster,
-                                         LaunchResult& refused) {
+Kernel* Simulator::kernel(Module* module, const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  if (!module->has_kernel(name)) return nullptr;
+  Kernel& kernel = named_kernels_[{module, name}];
+  kernel.module = module;
+  kernel.name = name;
+  return &kernel;
+}
+
+uint64_t Simulator::resident_blocks(Kernel& kernel, uint64_t threads, uint64_t dynamic_shared_bytes) const {
+  const Program* const program = kernel.decoded();
+  if (!program || threads == 0) return 0;
+  const uint64_t shared = program->static_shared_bytes + dynamic_shared_bytes + Device::reserved_shared_bytes;
+  const uint64_t by_threads = device.threads_per_multiprocessor / (warp_size * ((threads + warp_size - 1) / warp_size));
+  return std::min<uint64_t>(
+      {by_threads, device.shared_bytes_per_multiprocessor / shared, device.blocks_per_multiprocessor});
+}
+
+std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request, LaunchResult& refused) {
+  const auto& [grid, block, arguments, dynamic_shared_bytes, asked_cluster, cooperative] = request;
   const auto refuse = [&](LaunchResult why) {
     refused = why;
     return nullptr;
@@ -214,12 +267,28 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, Dim3 grid, Dim3 block, 
   if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block))
     return refuse(LaunchResult::too_much_shared_memory);
 
+  const uint64_t resident =
+      resident_blocks(kernel, block.count(), dynamic_shared_bytes) * static_cast<uint64_t>(multiprocessors);
+  if (cooperative && grid.count() > resident) {
+    const std::string why = "a cooperative launch of " + std::to_string(grid.count()) + " blocks, of which only " +
+                            std::to_string(resident) +
+                            " are resident at once: cudaOccupancyMaxActiveBlocksPerMultiprocessor says how many";
+    reports.add(Finding::bad_launch, kernel.name, why, "", [&] { return why; });
+    return refuse(LaunchResult::too_many_blocks);
+  }
+  if (program->reads_clock) {
+    const auto say = [] {
+      return std::string("reads a clock, which counts the warp's instructions here: it only grows, and is no time");
+    };
+    reports.add(Finding::clock, kernel.name, SourceLines{"clock", "", "", ""}, say, true);
+  }
+
   std::vector<std::byte> parameters(program->parameter_bytes);
   for (size_t i = 0; i < program->parameters.size(); ++i) {
     const auto [offset, bytes] = program->parameters[i];
     std::memcpy(parameters.data() + offset, arguments[i], bytes);
   }
-  return std::unique_ptr<Launch>(new Launch{.program = *program,
+  std::unique_ptr<Launch> launch(new Launch{.program = *program,
                                             .grid = grid,
                                             .block = block,
                                             .dynamic_shared_bytes = static_cast<uint32_t>(dynamic_shared_bytes),
@@ -229,20 +298,24 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, Dim3 grid, Dim3 block, 
                                             .options = options,
                                             .cluster = cluster,
                                             .is_explicit_cluster = required || asked_cluster.has_value(),
-                                            .multiprocessors = static_cast<uint32_t>(multiprocessors)});
+                                            .multiprocessors = static_cast<uint32_t>(multiprocessors),
+                                            .cooperative = cooperative});
+  if (cooperative) allocations.add(launch->grid_workspace(), sizeof launch->workspace, "grid workspace");
+  return launch;
 }
 
-LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
-                               std::optional<Dim3> cluster) {
+LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
   const std::scoped_lock lock(mutex_);
   LaunchResult refused;
-  const std::unique_ptr<Launch> launch = begin(kernel, grid, block, arguments, dynamic_shared_bytes, cluster, refused);
+  const std::unique_ptr<Launch> launch = begin(kernel, request, refused);
   if (!launch) return refused;
   const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(launch->program) : nullptr;
   launch->trace = trace.get();
   if (recorder_) recorder_->before(*launch, kernel.module->text(kernel.name));
   const auto begun = std::chrono::steady_clock::now();
+  under_way_ = launch.get();
   Tallies tallies = run(*launch);
+  under_way_ = nullptr;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (trace) traces_->add(*launch, *trace);
   if (recorder_) recorder_->after(*launch);
@@ -250,6 +323,7 @@ LaunchResult Simulator::launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arg
 }
 
 LaunchResult Simulator::end(Kernel& kernel, const Launch& launch, Tallies tallies, double seconds) {
+  if (launch.cooperative) allocations.remove(launch.grid_workspace());
   LaunchTotals& totals = totals_[&kernel];
   ++totals.launches;
   totals.seconds += seconds;
@@ -271,16 +345,13 @@ void Simulator::reset() {
   const std::scoped_lock lock(mutex_);
   totals_.clear();
   reports.clear();
-  reports_given = 0;
+  reports_given = told_ = 0;
 }
 
-std::string Simulator::report_text() const {
-  std::string text;
-  for (const Report& report : reports.all()) {
-    text += "simulator: " + std::string(name(report.kind)) + " in " + readable(report.kernel) + ": " + report.message +
-            "\n";
-  }
-  return text;
+bool Simulator::interrupt() {
+  Launch* const launch = under_way_;
+  if (launch) launch->given_up = true;
+  return launch != nullptr;
 }
 
 }  // namespace sim

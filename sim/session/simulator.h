@@ -1,12 +1,14 @@
 /// The state behind the runtime's functions: modules, memory, what was counted and found.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +19,7 @@
 #include "core/machine/launch.h"
 #include "core/ptx/syntax.h"
 #include "session/device.h"
+#include "session/fatbin.h"
 #include "session/recorder.h"
 #include "session/traces.h"
 
@@ -29,9 +32,10 @@ class Module {
  public:
   /// The texts for a GPU of `architecture` (90 for sm_90), the first choice first; they live as long as the module.
   /// Throws Refused where there is none.
-  using Texts = std::function<std::vector<std::string_view>(uint32_t architecture)>;
+  using Texts = std::function<PtxTexts(uint32_t architecture)>;
 
-  Module(Simulator& simulator, Texts texts) : simulator_(simulator), texts_(std::move(texts)) {}
+  /// Several parts are those of a program that was compiled apart (nvcc -rdc=true).
+  Module(Simulator& simulator, std::vector<Texts> parts) : simulator_(simulator), sources_(std::move(parts)) {}
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -46,17 +50,22 @@ class Module {
     size_t bytes = 0;
   };
   const Variable* variable(const std::string& name);
+  /// Whether a kernel of this name is in its texts, once they have been parsed.
+  bool has_kernel(const std::string& name) const { return kernel_names_.contains(name); }
   Simulator& simulator() const { return simulator_; }
 
  private:
   static void check_version(const ptx::Module& parsed);
   void define(const ptx::Module& parsed);
+  const std::vector<PtxTexts>& parts();
 
   Simulator& simulator_;
-  const Texts texts_;
+  const std::vector<Texts> sources_;
+  std::vector<PtxTexts> parts_;  ///< what the sources gave, once they were asked
   std::string_view taken_;
   bool defined_ = false;  ///< the variables, from the first time that a text is parsed
   std::map<std::string, Variable> variables_;
+  std::set<std::string> kernel_names_;
   std::vector<std::vector<std::byte>> storage_;
 };
 
@@ -66,6 +75,7 @@ struct Kernel {
   std::string name;
   std::unique_ptr<Program> program;
   std::string refusal;                ///< why it cannot be run, once that is known
+  int ptx_architecture = 0;           ///< 90 where its text is for sm_90
   bool non_portable_cluster = false;  ///< set by cudaFuncSetAttribute: more than 8 blocks are allowed
   uint32_t dynamic_shared_limit = 0;  ///< set by cudaFuncSetAttribute; 0: what is left of the default
 
@@ -87,6 +97,7 @@ enum class LaunchResult {
   bad_configuration,
   bad_cluster,
   too_much_shared_memory,
+  too_many_blocks,
   not_runnable,
   failed,
   assertion_failed
@@ -97,6 +108,7 @@ struct Settings {
   Device device;            ///< that is simulated
   int multiprocessors = 0;  ///< that programs are told of; 0: as many as the device has
   Options options;
+  size_t most_mistakes = 10;                      ///< that are printed
   uint32_t traced_warp = 0, traced_requests = 8;  ///< see Traces
 };
 
@@ -107,7 +119,8 @@ class Simulator {
   /// That of the CUDA runtime, whose settings are the environment's: sim/cuda alone has it.
   static Simulator& instance();
 
-  Module* add_module(Module::Texts texts);
+  Module* add_module(std::vector<Module::Texts> parts);
+  Module* add_module(const std::vector<const void*>& fat_binaries);
   Module* add_module(const void* fat_binary);
   Module* add_module(std::string ptx);
   void remove_module(Module* module);
@@ -116,20 +129,35 @@ class Simulator {
   Kernel* kernel(const void* host_function);
   const Module::Variable* variable(const void* host_variable);
 
-  /// `cluster`: where the launch asks for one.
-  LaunchResult launch(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
-                      std::optional<Dim3> cluster = std::nullopt);
+  /// A kernel of a module by its name in PTX; null where there is none.
+  Kernel* kernel(Module* module, const std::string& name);
 
+  struct Request {
+    Dim3 grid, block;
+    void** arguments;
+    size_t dynamic_shared_bytes = 0;
+    std::optional<Dim3> cluster = {};  ///< where the launch asks for one
+    bool cooperative = false;          ///< all blocks are alive at once
+  };
+  LaunchResult launch(Kernel& kernel, const Request& request);
   /// The same in two halves, for a front that runs what is between them piece by piece. Null where it is refused.
-  std::unique_ptr<Launch> begin(Kernel& kernel, Dim3 grid, Dim3 block, void** arguments, size_t dynamic_shared_bytes,
-                                std::optional<Dim3> cluster, LaunchResult& refused);
+  std::unique_ptr<Launch> begin(Kernel& kernel, const Request& request, LaunchResult& refused);
   LaunchResult end(Kernel& kernel, const Launch& launch, Tallies tallies, double seconds);
 
   void reset();
-  /// The JSON of gemmSimReport.
-  std::string summary();
-  /// The reports as text, for a process that nobody asked.
-  std::string report_text() const;
+  /// Blocks of so many threads that fit on a multiprocessor, by threads and shared memory.
+  uint64_t resident_blocks(Kernel& kernel, uint64_t threads, uint64_t dynamic_shared_bytes) const;
+  /// The launch that is under way ends soon; false where there is none.
+  bool interrupt();
+
+  /// The JSON of gemmSimReport; `asked`: its reports need not be printed any more.
+  std::string summary(bool asked = true);
+  /// What was found since the last call, a line for each mistake, for a process that nobody asks.
+  std::string new_mistakes();
+  /// All that was found, a line for each mistake; empty where there is nothing.
+  std::string all_mistakes() const;
+  /// What was counted, as a table for each kernel.
+  std::string counts_table();
 
   /// Traces the first launch of each kernel from now on, or none; what was traced before is forgotten.
   void trace(bool on);
@@ -147,16 +175,21 @@ class Simulator {
   Device device;
   int multiprocessors = 0;   ///< that programs are told of; blocks run side by side as they may
   size_t reports_given = 0;  ///< reports that gemmSimReport has handed out
+  bool asked = false;        ///< the program takes care of the reports itself
 
  private:
   std::mutex mutex_;
   std::vector<std::unique_ptr<Module>> modules_;
   std::unordered_map<const void*, Kernel> kernels_;
+  std::map<std::pair<const Module*, std::string>, Kernel> named_kernels_;
   std::unordered_map<const void*, std::pair<Module*, std::string>> variables_;
   std::map<const Kernel*, LaunchTotals> totals_;
   const uint32_t traced_warp_, traced_requests_;
   std::unique_ptr<Traces> traces_;
   std::unique_ptr<Recorder> recorder_;
+  const size_t most_mistakes_;
+  size_t told_ = 0, told_mistakes_ = 0;
+  std::atomic<Launch*> under_way_ = nullptr;
 };
 
 /// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.

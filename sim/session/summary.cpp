@@ -121,18 +121,25 @@ std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Locatio
   return elsewhere ? std::pair{location.caller_file, location.caller_line} : std::pair{location.file, location.line};
 }
 
-std::string Simulator::summary() {
+std::string Simulator::summary(bool asked) {
   const std::scoped_lock lock(mutex_);
   std::map<std::string, json> kernels;  // by name, so that the order does not depend on where the linker put them
   for (const auto& [kernel, totals] : totals_) kernels[kernel->name] = kernel_json(*kernel, totals);
-  json result{{"kernels", json::array()}, {"reports", json::array()}};
+  json result{{"version", 1}, {"kernels", json::array()}, {"reports", json::array()}, {"warnings", json::array()}};
   for (const auto& [name, kernel] : kernels) result["kernels"].push_back(kernel);
-  for (const Report& report : reports.all()) {
-    result["reports"].push_back(
-        {{"kind", name(report.kind)}, {"kernel", readable(report.kernel)}, {"message", report.message}});
-  }
-  reports_given = result["reports"].size();
-  return result.dump();
+  const auto list = [&](const char* key, const std::vector<Report>& some) {
+    for (const Report& report : some) {
+      result[key].push_back({{"kind", name(report.kind)},
+                             {"kernel", readable(report.kernel)},
+                             {"message", report.message},
+                             {"times", report.times},
+                             {"lines", json::array({report.lines.own_here, report.lines.own_there})}});
+    }
+  };
+  list("reports", reports.all());
+  list("warnings", reports.warnings());
+  if (asked) reports_given = result["reports"].size();
+  return result.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace sim

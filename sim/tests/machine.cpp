@@ -59,6 +59,7 @@ Ran run_on(const std::string& text, const LaunchShape& setup, const std::vector<
                 .trace = setup.trace};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
+  ran.warnings = reports.warnings();
   ran.given_up = launch.given_up;
   return ran;
 }

@@ -19,7 +19,7 @@ namespace sim::testing {
 struct Ran {
   Program program;
   Tallies tallies{0};
-  std::vector<Report> reports;
+  std::vector<Report> reports, warnings;
   bool given_up = false;
 
   Tally total() const {

@@ -3,6 +3,7 @@
 #include <cfenv>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "evaluate.h"
 
@@ -197,6 +198,83 @@ TEST(Convert, FlushesSubnormals) {
   }
   expect_like<f64, f32>("cvt.ftz.f64.f32", [=](f32 x) { return f64{flush(x)}; });
   expect_like<f32, f64>("cvt.rn.ftz.f32.f64", [=](f64 x) { return flush(static_cast<f32>(x)); });
+}
+
+// --- formats of 8 bits, integers in wider registers, bmsk ---
+
+/// What a code of 8 bits stands for; infinite or NaN where the format says so.
+f64 value_of(int code, int mantissa_bits, int bias, int largest) {
+  const int exponent = (code & 127) >> mantissa_bits, mantissa = code & ((1 << mantissa_bits) - 1);
+  if ((code & 127) > largest) return mantissa_bits == 2 && mantissa == 0 ? (code & 128 ? -INFINITY : INFINITY) : NAN;
+  const f64 size = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
+                                 : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
+  return code & 128 ? -size : size;
+}
+
+/// The nearest code, by a search among all; of two the even one.
+u8 nearest(f32 x, int mantissa_bits, int bias, int largest) {
+  if (x != x) return 127;
+  int best = 0;
+  for (int code = 0; code <= largest; ++code) {
+    const f64 away = std::fabs(value_of(code, mantissa_bits, bias, largest) - std::fabs(x));
+    const f64 of_best = std::fabs(value_of(best, mantissa_bits, bias, largest) - std::fabs(x));
+    if (away < of_best || (away == of_best && code % 2 == 0 && std::isfinite(x))) best = code;
+  }
+  if (std::isinf(x)) best = largest;
+  return static_cast<u8>(best | (std::signbit(x) ? 128 : 0));
+}
+
+TEST(Convert, FormatsOfEightBits) {
+  for (const auto& [name, mantissa_bits, bias, largest] :
+       {std::tuple{"e4m3x2", 3, 7, 126}, std::tuple{"e5m2x2", 2, 15, 123}}) {
+    const std::string type = name;
+    std::vector<f32> singles;
+    std::vector<u32> halves;
+    std::vector<u16> codes;
+    for (u32 code = 0; code < 256; ++code) {
+      const auto value = static_cast<f32>(value_of(static_cast<int>(code), mantissa_bits, bias, largest));
+      for (const f32 factor : {1.0f, 1.03f, 1.0625f, 1.125f}) singles.push_back(value * factor);
+      codes.push_back(static_cast<u16>(code << 8 | (255 - code)));
+    }
+    std::vector<f32> others(singles.rbegin(), singles.rend());
+    const auto two = evaluate_all<u16>("cvt.rn.satfinite." + type + ".f32", singles, others);
+    const auto positive = evaluate_all<u16>("cvt.rn.satfinite.relu." + type + ".f32", singles, others);
+    for (size_t i = 0; i < singles.size(); ++i) {
+      const u8 high = nearest(singles[i], mantissa_bits, bias, largest);
+      ASSERT_EQ(two[i] >> 8, high) << type << " " << singles[i];
+      ASSERT_EQ(positive[i] >> 8, singles[i] > 0 || singles[i] != singles[i] ? high : 0) << singles[i];
+      ASSERT_EQ(two[i] & 255, two[singles.size() - 1 - i] >> 8);
+    }
+    const auto wide = evaluate_all<u32>("cvt.rn.f16x2." + type, codes);
+    const auto wide_positive = evaluate_all<u32>("cvt.rn.relu.f16x2." + type, codes);
+    const auto back = evaluate_all<u16>("cvt.rn.satfinite." + type + ".f16x2", wide);
+    const auto back_positive = evaluate_all<u16>("cvt.rn.satfinite.relu." + type + ".f16x2", wide);
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const int code = codes[i] >> 8;
+      const f64 value = value_of(code, mantissa_bits, bias, largest);
+      ASSERT_EQ(back[i] >> 8, std::isfinite(value) ? code : std::isinf(value) ? (code & 128) | largest : 127) << code;
+      ASSERT_EQ(back_positive[i] >> 8, value > 0 || value != value ? back[i] >> 8 : 0) << code;
+      ASSERT_EQ(wide_positive[i] >> 16, value > 0 || value != value ? wide[i] >> 16 : 0) << code;
+    }
+  }
+}
+
+TEST(Convert, IntegersInWiderRegisters) {
+  for (const std::string sign : {"u", "s"}) {
+    expect_like<u64, u64>("cvt." + sign + "64.u32", [](u64 x) { return x & 0xffffffff; }, 3);
+    expect_like<u64, u64>("cvt." + sign + "64.s32", [](u64 x) { return static_cast<u64>(static_cast<s32>(x)); }, 3);
+    expect_like<u32, u64>("cvt." + sign + "32.s32", [](u64 x) { return static_cast<u32>(x); }, 3);
+    expect_like<u32, u64>("cvt." + sign + "32.u32", [](u64 x) { return static_cast<u32>(x); }, 3);
+    expect_like<u32, u32>("cvt." + sign + "32.s16", [](u32 x) { return static_cast<u32>(static_cast<s16>(x)); }, 3);
+    expect_like<u64, u32>("cvt." + sign + "64.u16", [](u32 x) { return x & 0xffff; }, 3);
+  }
+  const auto mask = [](u32 first, u32 bits) {
+    u64 made = 0;
+    for (u32 bit = first; bit < 32 && bit - first < bits; ++bit) made |= u64{1} << bit;
+    return static_cast<u32>(made);
+  };
+  expect_like<u32, u32, u32>("bmsk.clamp.b32", mask);
+  expect_like<u32, u32, u32>("bmsk.wrap.b32", [&](u32 first, u32 bits) { return mask(first % 32, bits % 32); });
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST(Parse, TheTableIsStrict) {
                                   "add.s32 %r1, %r2, %r3, %r4",
                                   "add.f32 %f1, %f2, 0d3FF0000000000000",
                                   "setp.lt.b32 %p1, %r1, %r2",
-                                  "mov.u32 %r1, %clock",
+                                  "add.u32 %r1, %r1, %clock",
                                   "cp.async.cg.shared.global [%r1], [%d1], 8",
                                   "cp.async.ca.shared.global [%r1], [%d1], 12",
                                   "ld.global.f32 {%f1, %f2}, [%d1]",

@@ -399,7 +399,7 @@ struct Refusal {
 
 TEST_F(Runtime, RefusesBinariesInOneClearLine) {
   Refusal refusals[] = {
-      {"compressed", FatBinary(text(), 0x8011), "--no-compress"},
+      {"with a damaged compressed text", FatBinary(text(), 0x8011), "a damaged fat binary"},
       {"without PTX", FatBinary(text(), 0x11, 80, 2), "holds no PTX"},
       {"for a newer GPU", FatBinary(text(), 0x11, 120), "compute_120"},
       {"in a newer PTX", FatBinary(text("", 16, "9.9")), "PTX ISA 9.9 is newer"},

@@ -212,8 +212,8 @@ Json Front::launch(const Json& request) {
   std::optional<Dim3> cluster;
   if (request.value("explicit", false)) cluster = size_of(request.at("cluster"));
   LaunchResult refused{};
-  auto made = simulator().begin(kernel, size_of(request.at("grid")), size_of(request.at("block")), arguments.data(),
-                                shared, cluster, refused);
+  auto made = simulator().begin(
+      kernel, {size_of(request.at("grid")), size_of(request.at("block")), arguments.data(), shared, cluster}, refused);
   if (!made) return refusal(refused, kernel);
   under_way_ = Under{&kernel, std::move(made), nullptr, nullptr};
   const Launch& launch = *under_way_->launch;

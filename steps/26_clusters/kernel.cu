@@ -17,6 +17,7 @@
 //
 // Against step 25: two instructions of 64 rows per consumer, the pair of blocks and its halves of
 // A, the arrivals at both blocks' barriers, the cluster's launch, and the order of the clusters.
+// What step 25 does line by line with a slice and with the old C stands in wgmma_tile.h.
 //
 // Source: fast.cu (pranjalssh, 2024) for multicast between two blocks; the tile is our own.
 
@@ -33,8 +34,9 @@
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
 #include "common/device/wgmma_accumulators.h"
+#include "common/device/wgmma_tile.h"
 
-constexpr int MMA_M = 64, MMA_K = 16;                   // of one instruction; its N is BN
+constexpr int MMA_M = 64;                               // rows of one instruction; its N is BN
 constexpr int BM = 256, BN = 192, BK = 64, STAGES = 3;  // block tile, slices in shared memory
 constexpr int CLUSTER = 2;                              // blocks side by side that share A
 constexpr int WM = 128, MMAS_M = WM / MMA_M;            // rows of a consumer
@@ -43,13 +45,11 @@ constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;  // per thread
 constexpr int ROW = 64, ROW_BYTES = 128;                          // a box's row: elements, bytes
 constexpr int A_BYTES = BM * ROW_BYTES, B_BYTES = BK * BN * 2, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int PIECES = 2, PIECE_BYTES = MMA_M * ROW_BYTES;  // 64×64 of C, in turn, per consumer
-constexpr int AT_ONCE = 3;  // pieces per consumer of the old C that a stage of the ring holds
-constexpr int AHEAD = 8;    // slices before a tile's last, when L2 is asked for its old C
+constexpr int AHEAD = 8;  // slices before a tile's last, when L2 is asked for its old C
 constexpr int SMEM_BYTES = STAGES * STAGE_BYTES + CONSUMERS * PIECES * PIECE_BYTES;
-constexpr int DEFAULT_BAND = 2048;                      // rows of C in a band
-constexpr uint64_t NEXT_ROWS = MMA_M * ROW_BYTES >> 4;  // in a descriptor: the next 64 rows of A
+constexpr int DEFAULT_BAND = 2048;  // rows of C in a band
+using Old = OldC<BM, BN, WM, STAGES, STAGE_BYTES>;
 static_assert(BK == ROW, "a row of A's box is a slice of K");
-static_assert(CONSUMERS * AT_ONCE * PIECE_BYTES <= STAGE_BYTES && AT_ONCE * ROW == BN);
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 65536 / WARPGROUP);
 
 /// B as K×N lies in boxes of 64 columns, one row per k (Major::MN); as N×K in one box, one row per
@@ -92,9 +92,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int k = 0; k < slices * BK; k += BK, place.advance()) {
         char* const to = As + place.stage * STAGE_BYTES;
         Barrier* const landed = &full[place.stage];
-        if (g.beta != 0.0f && k == max(0, slices - AHEAD) * BK)
-          for (int row = 0; row < BM; row += MMA_M)
-            for (int col = 0; col < BN; col += ROW) tma_prefetch(c_map, tile.y + col, tile.x + row);
+        if (g.beta != 0.0f && k == max(0, slices - AHEAD) * BK) Old::prefetch(c_map, tile);
         // The consumers of both blocks have read what this stage held.
         barrier_wait(&empty[place.stage], place.parity ^ 1);
         barrier_arrive_expect(landed, STAGE_BYTES);
@@ -109,17 +107,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             tma_load(to + A_BYTES + col * BK * 2, b_map, tile.y + col, k, landed);
         }
       }
-      // The old C comes through the ring behind the slices, each block's own.
-      for (int i = 0; i < MMAS_M && g.beta != 0.0f; ++i, place.advance()) {
-        char* const to = As + place.stage * STAGE_BYTES;
-        Barrier* const landed = &full[place.stage];
-        barrier_wait(&empty[place.stage], place.parity ^ 1);
-        barrier_arrive_expect(landed, CONSUMERS * AT_ONCE * PIECE_BYTES);
-#pragma unroll
-        for (int j = 0; j < CONSUMERS * AT_ONCE; ++j)
-          tma_load(to + j * PIECE_BYTES, c_map, tile.y + j % AT_ONCE * ROW,
-                   tile.x + j / AT_ONCE * WM + i * MMA_M, landed);
-      }
+      if (g.beta != 0.0f) Old::load(As, full, empty, place, c_map, tile);  // behind the slices
     }
   } else {
     take_registers<CONSUMER_REGISTERS>();
@@ -131,19 +119,6 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);
     };
     float acc[MMAS_M][BN / 2];  // 64×BN of the warpgroup each, 16×BN of a warp
-    const auto add_c = [&] {
-#pragma unroll
-      for (int i = 0; i < MMAS_M; ++i, place.advance()) {
-        barrier_wait(&full[place.stage], place.parity);
-        const char* const box = As + place.stage * STAGE_BYTES + warpgroup * AT_ONCE * PIECE_BYTES;
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; ++j)
-          add_old_c<AB>(acc[i] + j * ROW / 2, box + j * PIECE_BYTES, g.alpha, g.beta);
-        fence_before_async_writes();  // this lane has read what the engine will overwrite
-        __syncwarp();                 // all lanes have
-        release(place.stage);
-      }
-    };
     const auto store = [&](int2 tile, float alpha) {
 #pragma unroll
       for (int i = 0; i < MMAS_M; ++i)
@@ -169,12 +144,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         const int stage = place.stage * (STAGE_BYTES >> 4);  // in a descriptor
         const uint64_t a = first_a + stage, b = first_b + stage;
         wgmma_fence();  // this warp has done with the sums of the tile before
-#pragma unroll
-        for (int k_step = 0; k_step < BK / MMA_K; ++k_step)
-#pragma unroll
-          for (int i = 0; i < MMAS_M; ++i)
-            wgmma_m64k16<AB, B_MAJOR>(acc[i], a + k_step * NEXT_K16<Major::K> + i * NEXT_ROWS,
-                                      b + k_step * NEXT_K16<B_MAJOR>, slice > 0 || k_step > 0);
+        multiply_slice<AB, B_MAJOR>(acc, a, b, slice > 0);
         wgmma_commit();
         wgmma_wait<1>();  // the products of the slice before are done
         if (slice > 0) release(stage_before);
@@ -183,7 +153,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       wgmma_wait<0>();  // the sums are complete
       release(stage_before);
 
-      if (g.beta != 0.0f) add_c();
+      if (g.beta != 0.0f) Old::add(acc, As, full, release, place, warpgroup, g);
       store(place_of(pair), g.beta != 0.0f ? 1.0f : g.alpha);
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block

@@ -18,11 +18,11 @@ namespace {
 // it.
 namespace last_file {
 std::vector<Variant> variants() { return {right_variant().covers("someone's"), right_variant()}; }
-const Also added(variants, "steps/07/also/packs_wide.cu");
+const Also added(variants, Also::Place::BEHIND, "steps/07/also/packs_wide.cu");
 }  // namespace last_file
 namespace first_file {
 std::vector<Variant> variants() { return {right_tn_variant()}; }
-const Also added(variants, "steps/07/also/packs.cu");
+const Also added(variants, Also::Place::BEHIND, "steps/07/also/packs.cu");
 }  // namespace first_file
 
 TEST(Also, ComesBehindTheKernelsOwnVariantsInTheOrderOfTheFilesNames) {
@@ -35,6 +35,13 @@ TEST(Also, ComesBehindTheKernelsOwnVariantsInTheOrderOfTheFilesNames) {
 TEST(Also, KnowsTheFileThatItStandsIn) {
   const Also here(first_file::variants);
   EXPECT_EQ(Also::tables().count(__FILE__), 1u);
+  Also::tables().erase(__FILE__);
+}
+
+TEST(Also, ATableInFrontHasTheDefault) {
+  const Also here(first_file::variants, Also::Place::IN_FRONT);
+  EXPECT_EQ(all_variants().front().name, "right_tn");
+  EXPECT_EQ(all_variants()[1].name, "default");
   Also::tables().erase(__FILE__);
 }
 

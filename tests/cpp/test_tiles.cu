@@ -70,4 +70,15 @@ TEST(TileInBands, WalksABandColumnByColumn) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(std::pair(tiles[i].x, tiles[i].y), std::pair(rows[i], cols[i])) << i;
 }
 
+TEST(Cheapest, CountsWholeWaves) {
+  const int all = multiprocessors_here();
+  const TileCost<int> ways[] = {{128, 256, 1.0, 2.0, 0}, {128, 128, 0.5, 1.5, 1}};
+  // A wave of large tiles: 10 + 2 against two waves of 5 + 1.5. One small tile less than a wave of them: 12
+  // against 6.5.
+  EXPECT_EQ(cheapest(ways, 128, 256 * all, 10).launch, 0);
+  EXPECT_EQ(cheapest(ways, 128, 128 * all, 10).launch, 1);
+  EXPECT_EQ(cheapest(ways, 128, 128 * all + 1, 10).launch, 0);
+  EXPECT_EQ(cheapest(ways, 128, 256 * all, 2).launch, 0);  // 2 + 2 against 2 · 2.5
+}
+
 }  // namespace

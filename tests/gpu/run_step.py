@@ -17,16 +17,19 @@ from step import Step, require_gpu
 
 SEEDS = range(1, 6)  # of the orders in which warps take turns and copies land
 SEEDED_SLICES = 6  # enough for every stage of a ring to be filled again
-# Besides the default variant: step 27's other orders of waits, of consumers that take turns and blocks that share K.
-SEEDED_TOO = {"27_by_size": ("turns", "split")}
+# Besides the default variant: the kernel of step 29 itself, whose blocks share K.
+SEEDED_TOO = {"29_split_k": ("two",)}
 MOST_MEMORY = 2 << 30  # bytes that a simulated run may hold at its highest
 ASYNCHRONOUS = ("cp_async", "tma_load")
 STEPS = Path(__file__).resolve().parents[2] / "steps"
+FOURS = ("29_split_k",)  # has a variant in clusters of four blocks
 CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pairs of blocks, which take two
 
 
 def few_multiprocessors(step: Step) -> str:
     """How many multiprocessors a simulated GPU needs to run the step at all."""
+    if step.name in FOURS:
+        return "4"
     return "2" if int(step.arch.rstrip("a")) >= CLUSTERS_FROM else "1"
 
 

@@ -85,6 +85,7 @@ def test_watts_memory_and_loops_of_a_gpu():
     full, without = (float(told_of(f"without 16.no_copies:{what}")) for what in ("full", "tflops"))
     assert float(told_of("without 16.no_copies:time:2")) == pytest.approx(100 * full / without, abs=0.2)
     assert int(told_of("without 16.no_copies:time")) + int(told_of("without 16.no_copies:saved")) == 100
+    assert float(told_of("loop 128x256.0.100:tflops")) > float(told_of("loop 128x256.0:tflops"))
     assert told_of("h100/h200 loop dram:pairs") == told_of("h100/h200 loop dram:apart") == "6"
 
 
@@ -113,6 +114,7 @@ def test_watts_memory_and_loops_of_a_gpu():
         ("01:gain", "nothing before 01_naive"),
         ("warm 03:tflops", "'warm' is no kind of record"),
         ("loop 1x1.0:tflops", "no main loop"),
+        ("loop 128x256.0.x:tflops", "tile.KB.percent"),
         ("latency none:cycles", "no latency"),
         ("gpus row.none.27:ms", "no record of several GPUs"),
         ("steps none:last", "'none' is neither all, nor fp32"),

@@ -288,39 +288,49 @@ MUTANTS = (
     Mutant("26_clusters", FENCE, "fence_for_async_reads();", "", PROXY),
     Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", RACE, arguments=DEEP),
     Mutant("26_clusters", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED),
-    Mutant("27_by_size", FENCE, "fence_for_async_reads();", "", PROXY, "stream_k", source="also/stream_k"),
     Mutant(
-        "27_by_size",
-        GUARD,
-        "g.n % 8 != 0 && col + ROW > g.n;",
-        "false;",
-        WRONG,
-        "stream_k",
-        RAGGED,
-        "also/stream_k",
-    ),
-    Mutant(
-        "27_by_size",
+        "28_in_turns",
         BARRIER,
-        "named_barrier_sync(MEETING, CONSUMERS",
-        "(void)(1, CONSUMERS",
-        RACE,
-        "split",
-    ),
-    Mutant(
-        "27_by_size",
-        BARRIER,
-        "named_barrier_sync(MEETING + turn, CONSUMERS",
+        "named_barrier_sync(TURN + warpgroup, CONSUMERS",
         "(void)(1, CONSUMERS",
         UNWAITED,
-        "turns",
-        TURNS,
+        arguments=TURNS,
     ),
-    Mutant("27_by_size", PHASE, "if (T::TURNS > 1) place.skip(slices + c_stages);", "", UNWAITED, "turns", MORE_TURNS),
-    Mutant("27_by_size", INDEX, "left(piece, quad), rank ^ 1)", "left(piece, quad), rank)", WRONG, "split"),
-    Mutant("27_by_size", BARRIER, "tma_store_wait_read<0>(); } «if (SPLIT > 1) cluster_sync();»", "", EXITED, "split"),
-    Mutant("27_by_size", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
-    Mutant("27_by_size", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("28_in_turns", PHASE, "place.skip(taken);", "", UNWAITED, arguments=MORE_TURNS),
+    Mutant("29_split_k", BARRIER, "named_barrier_sync(MEETING, CONSUMERS", "(void)(1, CONSUMERS", RACE, "two"),
+    Mutant("29_split_k", INDEX, "left(piece, quad), rank ^ other)", "left(piece, quad), rank)", WRONG, "two"),
+    Mutant("29_split_k", INDEX, "int other = 1; other < SPLIT;", "int other = 1; other < 2;", WRONG, "four"),
+    Mutant("29_split_k", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED, "two"),
+    Mutant("29_split_k", FENCE, "fence_for_async_reads();", "", PROXY, "stream_k", source="also/stream_k"),
+    Mutant(
+        "29_split_k", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "stream_k", RAGGED, "also/stream_k"
+    ),
+    Mutant("29_split_k", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
+    Mutant("29_split_k", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
+    Mutant(
+        "33_guarded",
+        WAIT,
+        "wgmma_commit(); «wgmma_wait<1>();»",
+        "",
+        UNWAITED,
+        arguments=DEEP,
+    ),
+    Mutant(
+        "33_guarded",
+        GUARD,
+        "«if (guard.digits_at(tile.x * BM, tile.y * BN) != DIGITS) continue;» int stage_before",
+        "",
+        PARITY,
+        arguments=DEEP,
+    ),
+    Mutant("33_guarded", INDEX, "2 * GUARD_DIGITS - 1 - DIGITS", "2 * GUARD_DIGITS - 2 - DIGITS", WRONG),
+    Mutant(
+        "33_guarded",
+        BYTES,
+        "barrier_arrive_expect(landed, STAGE_BYTES);",
+        "barrier_arrive_expect(landed, A_BYTES);",
+        TRANSACTIONS,
+    ),
     Mutant("30_tf32", FENCE, "wgmma_fence();", "", PRODUCT_FENCE),
     Mutant("30_tf32", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant("30_tf32", FRAGMENT, "pair_at(lane % 4 + 4, lane)", "pair_at(lane % 4, lane)", WRONG),
@@ -376,7 +386,8 @@ def together(mutants: Sequence[Mutant]) -> str:
         includes.update(dict.fromkeys(re.findall(r"^#include .*$", text, re.MULTILINE)))
         bare = re.sub(r"^(?:#include |const Also added\().*$", "", text, flags=re.MULTILINE)
         changed = only_variant(bare, mutant.variant)
-        parts.append(f"namespace mutant_{number} {{\n{changed}\n}}")
+        # Reports name the lines of the step's own source.
+        parts.append(f'namespace mutant_{number} {{\n#line 1 "{mutant.file}"\n{changed}\n}}')
         table.append(f'  add("mutant_{number}", mutant_{number}::variants());')
     add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
     parts += ["std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *table, "  return all;\n}\n"]

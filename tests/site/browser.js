@@ -78,6 +78,13 @@ class Page {
     const again = new Promise((resolve) => (this.loaded = resolve));
     await this.call("Page.navigate", { url });
     await again;
+    // The theme keeps the scheme that it began with.
+    const wanted = dark ? "slate" : "default";
+    if ((await this.value("document.body.dataset.mdColorScheme || ''")) === wanted || !url.startsWith("http")) return;
+    await this.value("localStorage.clear()");
+    const third = new Promise((resolve) => (this.loaded = resolve));
+    await this.call("Page.reload");
+    await third;
   }
 
   /** The value of an expression on the page. */

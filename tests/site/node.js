@@ -26,6 +26,7 @@ function compared(summary) {
 }
 
 async function main(folder, files) {
+  process.setMaxListeners(0); // each module of emscripten listens for the end
   const ptxsim = require(path.resolve(folder, "ptxsim.js"));
   const wasmBinary = fs.readFileSync(path.join(folder, "ptxsim.wasm"));
   let passed = 0;

@@ -95,12 +95,16 @@ def broken_links(folder: Path) -> list[str]:
                 continue
             to = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(path))) if path else name
             there = to if (folder / to).is_file() else f"{to}/index.html".removeprefix("./")
-            if not (folder / there).is_file():
+            unnamed = there in anchors and _named(anchor) not in anchors[there] | {""}
+            if unnamed or not (folder / there).is_file():
                 wrong.append(f"{name}: {target}")
-            elif anchor and there in anchors and unquote(anchor).split("?")[0] not in anchors[there] | {""}:
-                if not unquote(anchor).startswith("__"):
-                    wrong.append(f"{name}: {target}")
     return sorted(wrong)
+
+
+def _named(anchor: str) -> str:
+    """The anchor that a link names; none where a script reads it."""
+    name = unquote(anchor)
+    return "" if "?" in name or name.startswith("__") else name
 
 
 def _say_all(lines: list[str]) -> list[str]:

@@ -42,7 +42,6 @@ class Recorded:
         return self.launches["summary"]["kernels"][-1]["counts"]
 
 
-
 def variants(step: registry.Step) -> list[str]:
     """The names of the variants that a page offers: the default, and others that compute the whole."""
     told = [each for each in build.variants(f"steps/{step.name}") if not each.get("left_out")]
@@ -156,7 +155,9 @@ def runs_of(step: registry.Step, variant: str, folder: Path) -> list[dict]:
         return []
     made = [compact(smallest)]
     if smallest.counts["instructions"] * LARGER**3 <= MOST_INSTRUCTIONS:
-        sizes = [word for name, size in zip("mnk", smallest.size, strict=True) for word in (f"--{name}", str(LARGER * size))]
+        sizes = [
+            word for name, size in zip("mnk", smallest.size, strict=True) for word in (f"--{name}", str(LARGER * size))
+        ]
         larger = recorded_run(executable, step, variant, sizes, folder)
         made += [compact(larger)] if larger is not None else []
     return made

@@ -72,7 +72,7 @@ def _write(folder: Path, wanted: dict[Path, str | Path]) -> None:
 def sources() -> Iterator[Path]:
     """The Markdown files of the course, relative to the repository."""
     patterns = ("README*.md", "CONTRIBUTING*.md", "docs/**/*.md", "steps/*/*.md", "{}/README*.md")
-    folders = ("plots", "records", "sim")
+    folders = ("plots", "records", "sim", "sim/web")
     found = {ROOT / file for pattern in patterns[:-1] for file in ROOT.glob(pattern)}
     found |= {file for folder in folders for file in (ROOT / folder).glob("README*.md")}
     found |= {ROOT / "tools" / "site" / name for name in ("notices.md", "notices.zh-CN.md")}

@@ -14,7 +14,7 @@ from tools.site import EXPLORABLES, FOLDER, explorable, kernels, mistakes
 
 SOURCES = ROOT / "tools" / "site" / "explorables"
 COURSE = ROOT / "tools" / "site" / "wasm"
-ON_PAGES = ("core.js", "run.js", "banks.js", "break.js", "waves.js")
+ON_PAGES = ("core.js", "run.js", "banks.js", "break.js", "waves.js", "digits.js")
 IN_WORKER = ("session.js", "worker.js")
 MOST_BROTLI = 450_000  # bytes of the WebAssembly, compressed
 
@@ -44,7 +44,11 @@ def make(folder: Path) -> Path:
             *(environment.needed("meson"), "setup", folder, ROOT / "sim"),
             *("--cross-file", ROOT / "sim" / "web" / "toolchain" / "emscripten.ini"),
             *(f"-Dheaders_of_json={headers}", f"-Dweb_sources={COURSE / 'course.cpp'}"),
-            *(f"-Dweb_includes={COURSE},{ROOT}", "-Dweb_exports=_course_fill", "-Db_ndebug=true"),
+            *(
+                f"-Dweb_includes={COURSE},{ROOT}",
+                "-Dweb_exports=_course_fill,_course_rounded,_course_value",
+                "-Db_ndebug=true",
+            ),
         ]
         code, text = process.output(line, variables)
         if code != 0:

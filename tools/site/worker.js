@@ -41,5 +41,6 @@ if (location.protocol === "file:") {
       this.inside.frameElement.remove();
     }
   };
+  window.IFrameWorker.native = window.Worker; // which starts from a Blob
   window.Worker = window.IFrameWorker;
 }

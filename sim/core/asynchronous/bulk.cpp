@@ -106,7 +106,9 @@ void issue_to_receivers(Warp& warp, uint32_t lane, uint32_t mask, const Spot& to
   uint64_t receivers = 0;
   for (uint32_t left = mask; left != 0; left &= left - 1) {
     const auto spot = in_block(warp, lane, static_cast<uint32_t>(std::countr_zero(left)), to);
-    if (!spot || !spot->block->mbarriers.used(warp, lane, signal.mbarrier)) return;
+    const Mbarrier* const told = spot ? spot->block->mbarriers.used(warp, lane, signal.mbarrier, false) : nullptr;
+    if (!told) return;
+    if (warp.block.launch.options.watch) spot->block->mbarriers.check_init_fence(warp, lane, *told);
     AsyncTransfer transfer = copy_to(*spot);
     transfer.signal = {spot->block, signal.mbarrier, signal.bytes};
     warp.block.cluster.async.issue(warp, lane, std::move(transfer));

@@ -93,16 +93,16 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
   return bytes;
 }
 
-/// A tile that is at least as long as the swizzle's pattern, and begins in the middle of it, is not what whoever reads
-/// it by rows expects.
-bool begins_with_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const Spot& spot) {
+/// A tile that is at least as long as the swizzle's pattern, and begins in the middle of it, is seldom what whoever
+/// reads it by rows expects. The hardware takes it: the pattern depends on addresses alone.
+void warn_within_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const Spot& spot) {
   const uint32_t pattern = box.pattern_bytes();
-  if (spot.offset % pattern == 0 || box.shared_bytes() < pattern) return true;
-  refuse_bulk(warp, lane, Finding::misaligned,
-              "the tile starts " + std::to_string(spot.offset % pattern) +
-                  " bytes into the swizzle's pattern, which begins at multiples of " + std::to_string(pattern) +
-                  " bytes of shared memory");
-  return false;
+  if (spot.offset % pattern == 0 || box.shared_bytes() < pattern) return;
+  warp.block.cluster.warn(Finding::swizzle, warp.here(), nowhere, [&] {
+    return warp.block.what_it_does(warp, lane) + ": the tile starts " + std::to_string(spot.offset % pattern) +
+           " bytes into the swizzle's pattern, which begins at multiples of " + std::to_string(pattern) +
+           " bytes of shared memory: whoever reads it has to reckon with that (a descriptor by its base offset)";
+  });
 }
 
 void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorBox& box, const Spot& to,
@@ -145,7 +145,8 @@ void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
   std::optional<Spot> spot;
   if (copy.what != TensorCopy::What::prefetch) {
     spot = shared_spot(warp, lane, copy.shared, box->shared_bytes(), 128, "the tile");
-    if (!spot || !begins_with_pattern(warp, lane, *box, *spot)) return;
+    if (!spot) return;
+    if (warp.block.launch.options.watch) warn_within_pattern(warp, lane, *box, *spot);
   }
   const auto bytes = global_bytes(warp, lane, copy, *box, at);
   if (!bytes) return;

@@ -12,6 +12,9 @@ std::string demangled(const std::string& name);
 /// "gemm_kernel<128, 128>" for the mangled name.
 std::string readable(const std::string& mangled);
 
+/// The same with long template arguments left out: "gemm<TiledMma<…>, …>".
+std::string shortened(const std::string& readable_name);
+
 /// "0x40".
 std::string hexadecimal(uint64_t value);
 

@@ -128,9 +128,13 @@ void Clocks::fence_proxy(uint32_t warp, uint32_t lanes) {
     SyncClock::raise(known.fenced, warp, now_);
   else
     for_lanes(lanes, [&](uint32_t lane) { known.lanes_fenced.raise(warp, lane, now_); });
-  // And the copies that it knows to be complete: their agents execute no fences of their own.
-  for (uint32_t agent = warps(); agent < known.seen.size(); ++agent)
-    SyncClock::raise(known.fenced, agent, std::max(SyncClock::of(known.fenced, agent), known.seen[agent]));
+  // And what it knows of others: the writer may fence, or whoever has been told of the write, before the async proxy
+  // acts for it. PTX says of this fence only that it takes effect within one thread, and composes.
+  for (uint32_t agent = 0; agent < known.seen.size(); ++agent) {
+    const uint32_t seen = agent == warp ? std::max(known.seen[agent], of_[warp].lanes_met) : known.seen[agent];
+    SyncClock::raise(known.fenced, agent, std::max(SyncClock::of(known.fenced, agent), seen));
+  }
+  if (!known.lanes_seen.empty()) known.lanes_fenced.join(known.lanes_seen);
   ++now_;
 }
 

@@ -125,7 +125,7 @@ class Clocks {
 
   /// A fence: strong stores after it release what was before it, and what strong loads before it have read is acquired.
   void fence(uint32_t warp, uint32_t lanes = all_lanes);
-  /// fence.proxy.async: the async proxy sees what these lanes have written so far, once it knows of it.
+  /// fence.proxy.async: the async proxy sees what these lanes have written so far, and what the warp knows of others.
   void fence_proxy(uint32_t warp, uint32_t lanes = all_lanes);
   /// A strong load from, or a strong store to, the flag at a generic address. A store takes the flag over; an `update`
   /// (an atomic) hands on what others have released there before.

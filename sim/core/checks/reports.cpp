@@ -1,5 +1,9 @@
 #include "core/checks/reports.h"
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 namespace sim {
 
 const char* name(Finding finding) {
@@ -27,34 +31,104 @@ const char* name(Finding finding) {
     case Finding::metadata: return "sparsity metadata";
     case Finding::registers: return "registers";
     case Finding::bad_launch: return "bad launch";
+    case Finding::clock: return "clock";
     case Finding::unsupported: return "unsupported";
   }
   return "?";
 }
 
-void Reports::add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
-                  const std::function<std::string()>& message) {
+namespace {
+
+/// The lower, the more likely the cause of what others show.
+uint32_t rank(Finding kind) {
+  switch (kind) {
+    case Finding::unsupported:
+    case Finding::bad_launch:
+    case Finding::tensor_map: return 0;
+    case Finding::out_of_bounds:
+    case Finding::misaligned:
+    case Finding::divergent_barrier: return 1;
+    case Finding::unwaited:
+    case Finding::unwaited_product:
+    case Finding::unfenced:
+    case Finding::wgmma_fence:
+    case Finding::wrong_parity: return 2;
+    case Finding::race:
+    case Finding::mbarrier:
+    case Finding::transaction_count: return 3;
+    case Finding::uninitialised:
+    case Finding::exited_block: return 4;
+    default: return 5;  // what it came to
+  }
+}
+
+}  // namespace
+
+std::vector<Mistake> gathered(std::vector<Report> reports) {
+  std::stable_sort(reports.begin(), reports.end(), [](const Report& a, const Report& b) {
+    return std::tuple(a.warning, rank(a.kind), a.order) < std::tuple(b.warning, rank(b.kind), b.order);
+  });
+  struct Group {
+    Mistake mistake;
+    std::set<std::string> lines;
+    std::set<std::pair<std::string, std::string>> pairs;
+  };
+  std::vector<Group> groups;
+  for (Report& report : reports) {
+    const SourceLines& places = report.lines;
+    const auto shares = [&](const Group& group) {
+      return group.mistake.first.kind == report.kind && group.mistake.first.kernel == report.kernel &&
+             (group.lines.contains(places.own_here) ||
+              (!places.own_there.empty() && group.lines.contains(places.own_there)));
+    };
+    auto group = std::find_if(groups.begin(), groups.end(), shares);
+    const auto pair = std::minmax(places.own_here, places.own_there);
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), Group{{.first = report, .also = {}, .times = 0}, {}, {}});
+      group->pairs.insert(pair);
+    } else if (group->pairs.insert(pair).second) {
+      group->mistake.also.push_back(places.own_here + (places.own_there.empty() ? "" : " and " + places.own_there));
+    }
+    group->lines.insert(places.own_here);
+    if (!places.own_there.empty()) group->lines.insert(places.own_there);
+    group->mistake.times += report.times;
+  }
+  std::vector<Mistake> mistakes;
+  for (Group& group : groups) mistakes.push_back(std::move(group.mistake));
+  return mistakes;
+}
+
+void Reports::add(Finding kind, const std::string& kernel, const SourceLines& places,
+                  const std::function<std::string()>& message, bool warning, uint64_t times) {
   const std::scoped_lock lock(mutex_);
   // The same two lines are one finding, whichever came first; of the texts the least is kept, so that the host's
   // threads do not choose.
-  const bool swapped = !there.empty() && there < here;
-  const Key key{kernel, swapped ? there : here, swapped ? here : there, kind};
-  Report report{kind, kernel, message()};
-  const auto [entry, fresh] = reports_.try_emplace(key, report);
-  if (!fresh && report.message < entry->second.message) entry->second = std::move(report);
+  const bool swapped = !places.there.empty() && places.there < places.here;
+  const Key key{kernel, swapped ? places.there : places.here, swapped ? places.here : places.there, kind};
+  if (const auto known = reports_.find(key); known != reports_.end()) {
+    known->second.times += times;
+    if (!message) return;
+    std::string text = message();
+    if (text < known->second.message) known->second.message = std::move(text);
+  } else if (message) {
+    reports_[key] = {kind, kernel, message(), places, warning, times, reports_.size()};
+  }
 }
 
-std::vector<Report> Reports::all() const {
+std::vector<Report> Reports::some(bool warnings) const {
   const std::scoped_lock lock(mutex_);
-  std::vector<Report> all;
-  for (const auto& [key, report] : reports_) all.push_back(report);
-  return all;
+  std::vector<Report> some;
+  for (const auto& [key, report] : reports_) {
+    if (report.warning == warnings) some.push_back(report);
+  }
+  std::stable_sort(some.begin(), some.end(),
+                   [](const Report& a, const Report& b) { return rank(a.kind) < rank(b.kind); });
+  return some;
 }
 
-bool Reports::empty() const {
-  const std::scoped_lock lock(mutex_);
-  return reports_.empty();
-}
+std::vector<Report> Reports::all() const { return some(false); }
+std::vector<Report> Reports::warnings() const { return some(true); }
+bool Reports::empty() const { return some(false).empty(); }
 
 void Reports::clear() {
   const std::scoped_lock lock(mutex_);

@@ -1,4 +1,4 @@
-/// What the checks found: once for each pair of source lines.
+/// What the checks found: once for each pair of source lines, with how often, and gathered to mistakes.
 #pragma once
 
 #include <cstdint>
@@ -35,28 +35,57 @@ enum class Finding : uint8_t {
   metadata,
   registers,
   bad_launch,
+  clock,
   unsupported,
 };
 /// The name under which a finding is reported.
 const char* name(Finding finding);
 
+/// Lines of a finding: where it shows, and the earlier instruction that it is about, where there is one. Each as code
+/// that may be inlined from elsewhere, and as the line in the kernel's own file that called it.
+struct SourceLines {
+  std::string here, there;
+  std::string own_here, own_there;
+};
+
 struct Report {
   Finding kind;
   std::string kernel;
   std::string message;
+  SourceLines lines;
+  bool warning = false;  ///< doubtful, or without harm here: no error
+  uint64_t times = 1;
+  uint64_t order = 0;  ///< of the first time
 };
+
+/// Findings that one mistake may explain: the same kind in one kernel, each with a line in common with another.
+struct Mistake {
+  Report first;
+  std::vector<std::string> also;  ///< "a.cu:12 and a.cu:30", the pairs of lines of the others
+  uint64_t times = 0;
+};
+
+/// What is a cause before what is a consequence: a missing barrier before the value that it leaves uninitialised.
+std::vector<Mistake> gathered(std::vector<Report> reports);
 
 class Reports {
  public:
-  /// Adds a report, unless the same kind was reported at the same lines of the same kernel.
+  /// Adds a report, or one more time to one of the same kind at the same lines of the same kernel.
+  void add(Finding kind, const std::string& kernel, const SourceLines& places,
+           const std::function<std::string()>& message, bool warning = false, uint64_t times = 1);
   void add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
-           const std::function<std::string()>& message);
-  std::vector<Report> all() const;  ///< in an order that does not depend on the threads
-  bool empty() const;
+           const std::function<std::string()>& message) {
+    add(kind, kernel, SourceLines{here, there, here, there}, message);
+  }
+  std::vector<Report> all() const;       ///< errors, in an order that does not depend on the threads
+  std::vector<Report> warnings() const;  ///< the others
+  bool empty() const;                    ///< of errors
   void clear();
 
  private:
   using Key = std::tuple<std::string, std::string, std::string, Finding>;
+  std::vector<Report> some(bool warnings) const;
+
   mutable std::mutex mutex_;
   std::map<Key, Report> reports_;
 };

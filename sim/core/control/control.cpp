@@ -91,6 +91,12 @@ void fence(Warp& warp, const Instruction&) {
   if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting());
 }
 
+/// fence.mbarrier_init: a fence, and whoever is told of the mbarriers that these lanes have initialised may use them.
+void fence_inits(Warp& warp, const Instruction& instruction) {
+  fence(warp, instruction);
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.mbarriers.fence_inits(warp, warp.exec);
+}
+
 /// fence.proxy.async: what this warp has written to shared memory may be read by the async proxy.
 void fence_proxy(Warp& warp, const Instruction&) {
   if (warp.exec != 0 && warp.block.launch.options.watch)
@@ -203,6 +209,22 @@ void build_vote(Builder& builder) {
   made.registers.at[2] = builder.source(builder.operands()[2], ptx::Width::b32);
 }
 
+/// %clock, %globaltimer and their like, as `mov` reads them: instructions of the warp so far, which only ever grow.
+struct Clock {
+  uint32_t to, shift;
+};
+template <class T>
+void read_clock(Warp& warp, const Clock& clock) {
+  const T ticks = static_cast<T>(warp.ticks() >> clock.shift);
+  for_lanes(warp.exec, [to = warp.lanes<T>(clock.to), ticks](uint32_t lane) { to[lane] = ticks; });
+}
+void build_clock(Builder& builder) {
+  const bool wide = builder.parts().back().ends_with("64");
+  builder.made<Clock>() = {builder.destination(builder.operands()[0], wide ? ptx::Width::b64 : ptx::Width::b32),
+                           builder.operands()[1].text.ends_with("_hi") ? 32u : 0u};
+  builder.run_by(wide ? handle<read_clock<u64>> : handle<read_clock<u32>>);
+}
+
 void active_mask(Warp& warp, const Operands& operands) {
   u32* const to = warp.lanes<u32>(operands.at[0]);
   for_lanes(warp.exec, [to, mask = warp.exec](uint32_t lane) { to[lane] = mask; });
@@ -258,7 +280,7 @@ template <auto combine, class T>
             {"", Class::barrier, handle_together<every_lane<BarrierOperands>, barrier<false>>, build_barrier});
   table.add("bar.warp.sync", {"w", Class::barrier, handle_members<member_masks<0>, warp_barrier>});
   table.add("nanosleep.u32", {"", Class::other, sleep, build_sleep});
-  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence});
+  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence_inits});
   table.add("fence.proxy.async{,.shared,.shared::cta,.shared::cluster}", {"", Class::other, fence_proxy});
   table.add("fence.proxy.{alias,async.global}", {"", Class::other, nothing});
   table.add("griddepcontrol.{launch_dependents,wait}", {"", Class::other, nothing});
@@ -281,6 +303,7 @@ template <auto combine, class T>
   table.add("vote.sync.ballot.b32",
             {"", Class::shuffle, handle_members<voter_masks, vote<Vote::ballot>>, build_vote<Vote::ballot>});
   table.add("elect.sync", {"", Class::shuffle, handle_members<member_masks<2>, elect>, build_elect});
+  table.add("ptxsim.clock", {"", Class::integer, nullptr, build_clock});
   table.add("activemask.b32", {"W", Class::shuffle, handle<active_mask>});
   add_reduction<[](u32 a, u32 b) { return a + b; }, u32>(table, "add.{u32,s32}");
   add_reduction<[](u32 a, u32 b) { return std::min(a, b); }, u32>(table, "min.u32");

@@ -157,28 +157,39 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   switch (objection.what) {
     case What::never_written:
       return block.report(Finding::uninitialised, here, nowhere, [&] {
-        return block.what_it_does(warp, objection.lane) + ": reads " + address + ", which nothing has written";
+        return block.what_it_does(warp, objection.lane) + ": reads " + address +
+               ", which nothing has written before: a barrier is missing, or the wait for the copy that writes it, or "
+               "nobody does";
       });
     case What::copy_under_way:
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
-               block.where(objection.other_site) + " by " + other() + " is under way: no cp.async wait has covered it";
+               block.where(objection.other_site) + " by " + other() +
+               " is under way: no cp.async wait has covered it. The thread that copied must wait "
+               "(cp.async.wait_group), "
+               "and a barrier must follow before others read";
       });
     case What::async_under_way:
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + ", which " +
-               started(block, objection, other()) + " is writing: nobody has waited for its mbarrier";
+               started(block, objection, other()) +
+               " is writing: nobody has waited for its mbarrier, or the wait ended at once because its parity is that "
+               "of "
+               "the phase before";
       });
     case What::reads_under_way:
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": writes " + address + ", which " +
-               started(block, objection, other()) + " may still be reading: nobody has waited for it";
+               started(block, objection, other()) +
+               " may still be reading: nobody has waited for it (cp.async.bulk.wait_group of the thread that asked, or "
+               "wgmma.wait_group), with a barrier after that";
       });
     case What::unfenced:
       return block.report(Finding::unfenced, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": reads " + address +
                " through the async proxy, written at " + block.where(objection.other_site) + " by " + other() +
-               ", which has executed no fence.proxy.async between (or nobody has told this thread of it)";
+               ", with no fence.proxy.async between (by the writer after its write, or by this thread once a barrier "
+               "has told it of the write)";
       });
     default: break;
   }
@@ -186,8 +197,14 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
   block.report(Finding::race, here, objection.other_site, [&] {
     const bool same_warp = objection.other_agent == warp.agent;
-    return block.what_it_does(warp, objection.lane) + ": " + does + address + ", " + did + " at " +
-           block.where(objection.other_site) + " by " + other() + ", with no " +
+    const std::string before = block.what_it_does(warp, objection.lane) + ": " + does + address + ", ";
+    const std::string& its = block.program.sites[objection.other_site].text;
+    if (objection.what != What::write_of_read && its.starts_with("cp.async") && !its.starts_with("cp.async.bulk")) {
+      return before + "copied by " + its + " at " + block.where(objection.other_site) + " by " + other() +
+             ", with no barrier between that thread's cp.async wait and this access: the wait is missing before the "
+             "barrier, leaves too many groups under way, or no barrier follows it";
+    }
+    return before + did + " at " + block.where(objection.other_site) + " by " + other() + ", with no " +
            (same_warp ? "__syncwarp" : "barrier") + " between";
   });
 }

@@ -116,6 +116,8 @@ void Block::fill_specials() {
             case Special::cluster_ctarank: return rank;
             case Special::cluster_nctarank: return static_cast<u32>(of_cluster.count());
             case Special::is_explicit_cluster: return launch.is_explicit_cluster ? all_lanes : 0;
+            case Special::envreg1: return static_cast<u32>(launch.grid_workspace() >> 32);
+            case Special::envreg2: return static_cast<u32>(launch.grid_workspace());
           }
           return 0;
         }();

@@ -184,12 +184,38 @@ Finding Cluster::kind_of_deadlock() const {
   return parity || only_first_phases ? Finding::wrong_parity : Finding::deadlock;
 }
 
+/// Of a deadlock, where it tells the mistake: an mbarrier at which nobody has ever arrived.
+std::string Cluster::nobody_arrives() const {
+  std::string text;
+  for_waiting([&](const Block&, const Warp& warp) {
+    const Warp::Wait& wait = warp.waits_for;
+    const Mbarrier* const mbarrier =
+        wait.kind == Warp::Wait::Kind::mbarrier ? wait.block->mbarriers.find(wait.number) : nullptr;
+    if (!mbarrier || mbarrier->last_site != ~0u || !text.empty()) return;
+    text = "nobody has ever arrived at the mbarrier that " + warp.block.where(wait.site) +
+           " waits for, initialised at " + warp.block.where(mbarrier->site) +
+           ": the arrival that releases it is missing, or is not reached. ";
+  });
+  return text;
+}
+
 void Cluster::report_deadlock() {
   uint32_t site = nowhere;
   for_waiting([&](const Block&, const Warp& warp) { site = std::min(site, warp.waits_for.site); });
   const Finding kind = kind_of_deadlock();
   report(kind, site == nowhere ? 0 : site, nowhere, [&] {
-    std::string text = "deadlock in ";
+    std::string text = kind == Finding::deadlock ? nobody_arrives() : "";
+    if (kind == Finding::wrong_parity) {
+      text =
+          "a wait takes the wrong parity, or an arrival is missing: nobody has come to the phase that is waited for. A "
+          "wait for parity p ends when the phase of parity p is complete; before the first phase, a wait for parity 1 "
+          "ends at once, as a producer's first wait for an empty slot should. ";
+    } else if (kind == Finding::transaction_count) {
+      text =
+          "the bytes that arrivals expect (expect_tx) and those that copies bring are not as many, or a copy is "
+          "missing. ";
+    }
+    text += "deadlock in ";
     for (const auto& block : blocks_) {
       text += (block == blocks_.front() ? "block " : "; block ") + block->name() + ":";
       const std::vector<Warp>& warps = block->warps();
@@ -201,20 +227,44 @@ void Cluster::report_deadlock() {
         text += state;
       }
     }
-    if (kind == Finding::wrong_parity) {
-      text +=
-          ". A wait for parity p ends when the phase of parity p is complete: nobody has come to the phase that is "
-          "waited for here. Before the first phase, a wait for parity 1 ends at once, as a producer's first wait "
-          "for an empty slot should";
-    }
     return text;
   });
 }
 
 void Cluster::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
-  if (!reported_.insert({kind, here, there}).second) return;
-  const Block& any = *blocks_.front();
-  launch.reports.add(kind, launch.program.name, any.where(here), there == nowhere ? "" : any.where(there), message);
+  add_report(kind, here, there, message, false);
+}
+
+void Cluster::warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
+  add_report(kind, here, there, message, true);
+}
+
+void Cluster::add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+                         bool warning) {
+  if (const auto [known, fresh] = reported_.try_emplace({kind, here, there}, 0u); !fresh) {
+    ++known->second;
+    return;
+  }
+  launch.reports.add(kind, launch.program.name, places(here, there), message, warning);
+}
+
+SourceLines Cluster::places(uint32_t here, uint32_t there) const {
+  const Program& program = launch.program;
+  const auto where = [&](uint32_t site, bool own) {
+    if (site == nowhere) return std::string();
+    ptx::Location location = program.sites[site].location;
+    if (own && location.caller_line != 0) location = {location.caller_file, location.caller_line};
+    return program.where(location);
+  };
+  return {where(here, false), where(there, false), where(here, true), where(there, true)};
+}
+
+void Cluster::count_reports() {
+  for (auto& [key, times] : reported_) {
+    const auto& [kind, here, there] = key;
+    if (times != 0) launch.reports.add(kind, launch.program.name, places(here, there), nullptr, false, times);
+    times = 0;
+  }
 }
 
 std::string Cluster::agent_name(uint32_t agent) const {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -48,6 +48,10 @@ class Cluster {
 
   /// Adds a report about the instruction `here` and, where there is one, the earlier instruction `there`.
   void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
+  /// The same of what is doubtful, or does no harm here.
+  void warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
+  /// Tells the launch how often what was reported has shown again.
+  void count_reports();
   std::string agent_name(uint32_t agent) const;             ///< "warp 1 of block (0,0,0)"
   std::string thread(uint32_t agent, uint32_t lane) const;  ///< "thread (33,0,0) of block (0,0,0)"
 
@@ -58,11 +62,15 @@ class Cluster {
   AsyncProxy async;
 
  private:
+  void add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+                  bool warning);
+  SourceLines places(uint32_t here, uint32_t there) const;
   void meet_if_all_have_come();
   Progress unstick();
   bool time_out();
   bool let_others_pass();
   Finding kind_of_deadlock() const;
+  std::string nobody_arrives() const;
   void report_deadlock();
   template <class Visit>
   void for_waiting(Visit visit) const;
@@ -74,7 +82,7 @@ class Cluster {
   uint32_t arrived_ = 0, ended_ = 0;
   SyncClock gathering_, met_;
   uint32_t futile_ = 0;  ///< times that a try_wait ended early, or others were let pass, since something was achieved
-  std::set<std::tuple<Finding, uint32_t, uint32_t>> reported_;  ///< what this worker need not report again
+  std::map<std::tuple<Finding, uint32_t, uint32_t>, uint64_t> reported_;  ///< how often again, not yet told
 };
 
 }  // namespace sim

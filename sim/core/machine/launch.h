@@ -1,6 +1,7 @@
 /// One launch of a kernel: a grid of blocks, spread over the cores.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,11 +41,16 @@ struct Launch {
   Dim3 cluster{};  ///< blocks of one
   bool is_explicit_cluster = false;
   uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
+  bool cooperative = false;        ///< no block waits for the end of another to begin
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
 
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;
   std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
+
+  /// What cooperative_groups finds by two special registers: its length, and the barrier of the grid.
+  std::array<uint32_t, 4> workspace{sizeof workspace};
+  uint64_t grid_workspace() const { return cooperative ? reinterpret_cast<uint64_t>(workspace.data()) : 0; }
 
   uint32_t shared_bytes() const { return program.static_shared_bytes + dynamic_shared_bytes; }
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }

@@ -16,6 +16,7 @@ uint64_t Mbarrier::word() const {
 
 void Mbarriers::start() {
   at_.clear();
+  waits_.clear();
   agents_.clear();
 }
 
@@ -68,7 +69,25 @@ void Mbarriers::invalidate(Warp& warp, uint32_t lane, uint32_t address) {
   if (used(warp, lane, address)) at_.erase(address);
 }
 
-Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
+void Mbarriers::fence_inits(const Warp& warp, uint32_t lanes) {
+  for (auto& [address, mbarrier] : at_) {
+    if (mbarrier.initialiser.agent == warp.agent && (lanes >> mbarrier.initialiser.lane & 1)) mbarrier.fenced = true;
+  }
+}
+
+void Mbarriers::check_init_fence(Warp& warp, uint32_t lane, const Mbarrier& mbarrier) {
+  const auto& [agent, its_lane] = mbarrier.initialiser;
+  if (mbarrier.fenced || block_.shadow.clocks.has_fenced(warp.agent, agent, its_lane, mbarrier.initialised)) return;
+  warp.block.cluster.warn(Finding::unfenced, warp.here(), mbarrier.site, [&] {
+    return block_.what_it_does(warp, lane) + ": will tell the mbarrier at " + block_.place(mbarrier.address) +
+           ", initialised at " + block_.where(mbarrier.site) + " by " + block_.cluster.thread(agent, its_lane) +
+           ", with no fence between: fence.mbarrier_init.release.cluster after the initialisation, or "
+           "fence.proxy.async, "
+           "makes sure that the async proxy sees it";
+  });
+}
+
+Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address, bool visits) {
   const auto found = at_.find(static_cast<uint32_t>(address));
   const auto what = [&] {
     return block_.what_it_does(warp, lane) + ": there is no mbarrier at " + block_.place(address);
@@ -91,14 +110,15 @@ Mbarrier* Mbarriers::used(Warp& warp, uint32_t lane, uint64_t address) {
   const Clocks& clocks = block_.shadow.clocks;
   if (&warp.block != &block_) {
     block_.check_is_alive(warp.agent, warp.here());
-    block_.shadow.visit(warp.agent, warp.here());
+    if (visits) block_.shadow.visit(warp.agent, warp.here());
   }
   const auto& [initialiser, its_lane] = mbarrier.initialiser;
   if (initialiser != warp.agent && !clocks.has_seen(warp.agent, initialiser, its_lane, mbarrier.initialised)) {
     warp.block.report(Finding::race, warp.here(), mbarrier.site, [&] {
       return block_.what_it_does(warp, lane) + ": uses the mbarrier at " + block_.place(address) + ", initialised at " +
              block_.where(mbarrier.site) + " by " +
-             block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) + ", with no barrier between";
+             block_.cluster.thread(mbarrier.initialiser.agent, mbarrier.initialiser.lane) +
+             ", with no barrier between: __syncthreads, or the cluster's barrier, after the initialisation";
     });
   }
   return &mbarrier;
@@ -126,9 +146,13 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
     return warp.block.give_up(
         warp, Finding::mbarrier,
         [&] {
-          return block_.what_it_does(warp, lane) + ": " + std::to_string(count) + " arrivals where " +
-                 std::to_string(mbarrier.pending) + " of " + std::to_string(mbarrier.expected) + " are missing, at " +
-                 describe(mbarrier.address);
+          const bool again = mbarrier.pending == 0 && mbarrier.last_site != ~0u;
+          std::string text = block_.what_it_does(warp, lane) + ": " + (again ? why_again(warp, mbarrier) : "") +
+                             std::to_string(count) + " arrivals where " + std::to_string(mbarrier.pending) + " of " +
+                             std::to_string(mbarrier.expected) + " are missing, at " + describe(mbarrier.address);
+          if (!again && count != 0)
+            text += ". More threads arrive than the initialisation at " + block_.where(mbarrier.site) + " says";
+          return text;
         },
         mbarrier.site);
   }
@@ -137,9 +161,28 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
                                 warp.acting() == all_lanes ? all_lanes : 1u << lane);
   mbarrier.last_site = warp.here();
   mbarrier.last = {warp.agent, lane};
+  mbarrier.last_order = ++order_;
   mbarrier.pending -= count;
   if (drops) mbarrier.expected -= count;
   advance(mbarrier);
+}
+
+void Mbarriers::passed(const Warp& warp, Mbarrier& mbarrier, uint32_t parity) {
+  mbarrier.passed[warp.agent] = mbarrier.phase;
+  waits_[warp.agent] = {warp.here(), mbarrier.address, parity, ++order_};
+}
+
+std::string Mbarriers::why_again(const Warp& warp, const Mbarrier& mbarrier) const {
+  std::string text = "comes round again before the phase is complete to which ";
+  text += block_.where(mbarrier.last_site) + " has arrived last";
+  const auto waited = waits_.find(warp.agent);
+  if (waited == waits_.end() || waited->second.order < mbarrier.last_order)
+    return text + ". Its warp has waited for no mbarrier since: the wait until the place is free again is missing. ";
+  const Passed& wait = waited->second;
+  return text + ". The wait between, at " + block_.where(wait.site) + " for parity " + std::to_string(wait.parity) +
+         " of the mbarrier at " + block_.place(wait.address) +
+         ", has ended too early: the parity is that of a phase before, or what arrives there does not wait for this "
+         "phase. ";
 }
 
 void Mbarriers::expect_bytes(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t bytes) {

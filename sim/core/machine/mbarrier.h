@@ -31,8 +31,10 @@ struct Mbarrier {
   SyncClock gathering, completed;      ///< released by arrivals at this phase, and at those that are complete
   uint32_t site = 0, initialised = 0;  ///< of its initialisation: instruction, stamp
   Thread initialiser;
+  bool fenced = false;       ///< its initialiser has executed fence.mbarrier_init since
   uint32_t last_site = ~0u;  ///< of the last arrival; none yet
   Thread last;
+  uint64_t last_order = 0;                        ///< see Mbarriers::passed
   std::unordered_map<uint32_t, uint64_t> passed;  ///< by warp: phases complete when it last waited
 
   /// As it lies in memory: the phase's parity in bit 63, then 20 bits of pending arrivals (negated), a bit, 21 of the
@@ -58,17 +60,26 @@ class Mbarriers {
   void start();
 
   void init(Warp& warp, uint32_t lane, uint32_t address, uint32_t count);
+  /// fence.mbarrier_init by these lanes of a warp.
+  void fence_inits(const Warp& warp, uint32_t lanes);
+  /// A transfer that these lanes' warp starts will tell the mbarrier: a warning where nothing has fenced its
+  /// initialisation.
+  void check_init_fence(Warp& warp, uint32_t lane, const Mbarrier& mbarrier);
   void invalidate(Warp& warp, uint32_t lane, uint32_t address);
 
   /// The mbarrier that a thread, of this block or another of the cluster, uses at `address`. Null, and reported, where
   /// there is none, or where its word was overwritten.
-  Mbarrier* used(Warp& warp, uint32_t lane, uint64_t address);
+  /// `visits`: the thread itself has to do with it, so that the block may not end before; a transfer that will tell it
+  /// is reported by itself where nobody waits.
+  Mbarrier* used(Warp& warp, uint32_t lane, uint64_t address, bool visits = true);
   /// The same for a transfer that was started by the instruction `site`.
   Mbarrier* signalled(uint32_t site, uint32_t address);
   /// The agent of the transfers that the mbarrier counts.
   uint32_t agent(const Mbarrier& mbarrier);
 
   void arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t count, bool releases, bool drops);
+  /// A warp's wait for a phase of this parity has ended.
+  void passed(const Warp& warp, Mbarrier& mbarrier, uint32_t parity);
   void expect_bytes(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t bytes);
   void complete_bytes(Mbarrier& mbarrier, uint32_t bytes, uint32_t site);
 
@@ -84,9 +95,19 @@ class Mbarriers {
   bool is_intact(const Mbarrier& mbarrier) const;
   void store(const Mbarrier& mbarrier);
   void advance(Mbarrier& mbarrier);
+  /// Why a thread arrives once more at a phase at which all have arrived.
+  std::string why_again(const Warp& warp, const Mbarrier& mbarrier) const;
+
+  /// The last wait of a warp for an mbarrier of this block.
+  struct Passed {
+    uint32_t site, address, parity;
+    uint64_t order;  ///< among the waits and arrivals here
+  };
 
   Block& block_;
-  std::unordered_map<uint32_t, Mbarrier> at_;      ///< by offset in the block's shared memory
+  std::unordered_map<uint32_t, Mbarrier> at_;   ///< by offset in the block's shared memory
+  std::unordered_map<uint32_t, Passed> waits_;  ///< by warp
+  uint64_t order_ = 0;
   std::unordered_map<uint32_t, uint32_t> agents_;  ///< by that offset: whoever is initialised there keeps its agent
 };
 

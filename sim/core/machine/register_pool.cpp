@@ -21,8 +21,10 @@ void set_registers(Warp& warp, const SetRegisters& wanted) {
                   [&] { return block.what_it_does(warp, first_lane(warp.exec)) + ": " + why; });
   };
   if (pool.per_thread() == 0) {
-    return refuse(
-        "the kernel has no launch bounds, so that ptxas ignores it: __launch_bounds__ with the block's threads");
+    return block.cluster.warn(Finding::registers, warp.here(), nowhere, [&] {
+      return block.what_it_does(warp, first_lane(warp.exec)) +
+             ": the kernel has no launch bounds, so that ptxas ignores it: __launch_bounds__ with the block's threads";
+    });
   }
   const uint32_t has = pool.of_warp(warp.index);
   if (wanted.raises ? wanted.count < has : wanted.count > has) {

@@ -51,7 +51,14 @@ void Lexer::skip_block() {
 
 void Lexer::fail(std::string_view what) const {
   std::string found = token_.kind == Token::Kind::end ? "the end" : "'" + std::string(token_.text.substr(0, 60)) + "'";
-  throw Refused("PTX line " + std::to_string(token_.line) + ": " + std::string(what) + ", found " + found);
+  const char* const at = token_.text.data();
+  std::string column;
+  if (at >= text_.data() && at < text_.data() + text_.size()) {
+    const auto offset = static_cast<size_t>(at - text_.data());
+    const size_t begins = offset == 0 ? 0 : text_.rfind('\n', offset - 1) + 1;  // npos + 1 is 0
+    column = ", column " + std::to_string(offset - begins + 1);
+  }
+  throw Refused("PTX line " + std::to_string(token_.line) + column + ": " + std::string(what) + ", found " + found);
 }
 
 void Lexer::skip_blanks() {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t max_scopes = 64;
 constexpr size_t max_registers = 1 << 20;
+constexpr uint64_t max_alignment = uint64_t{1} << 20;
 constexpr uint64_t max_variable_bytes = uint64_t{1} << 31;
 
 /// Bytes of a fundamental type's name without its dot; 0 for what is none.
@@ -105,22 +106,25 @@ class Parser {
   }
 
   void declaration() {
-    bool external = false;
+    bool external = false, exported = false;
     while (lexer_.peek().is(".extern") || lexer_.peek().is(".visible") || lexer_.peek().is(".weak") ||
            lexer_.peek().is(".common")) {
-      external |= lexer_.take().is(".extern");
+      (lexer_.take().is(".extern") ? external : exported) = true;
     }
     if (lexer_.peek().is(".entry")) return kernel();
-    if (lexer_.peek().is(".func")) return device_function();
-    const Variable variable = this->variable(external);
+    if (lexer_.peek().is(".func")) return device_function(exported);
+    Variable variable = this->variable(external);
+    variable.external = external;
+    variable.exported = exported;
     module_names_[intern(variable.name)] = module_.variables.size();
     module_.variables.push_back(variable);
     lexer_.expect(';');
   }
 
   /// `.func (.param .b32 result) name (.param .b64 parameter) {…}`.
-  void device_function() {
+  void device_function(bool exported) {
     begin_function();
+    function_.exported = exported;
     if (lexer_.peek().is('(')) parameters();
     function_.result_count = function_.variables.size();
     function_.name = word();
@@ -189,7 +193,7 @@ class Parser {
         lexer_.fail("unknown attribute '" + std::string(token.text) + "' before this");
     }
     if (element == 0) lexer_.fail("expected a type");
-    if (variable.align == 0 || variable.align > 4096 || (variable.align & (variable.align - 1)))
+    if (variable.align == 0 || variable.align > max_alignment || (variable.align & (variable.align - 1)))
       lexer_.fail("an alignment that is no power of two");
     variable.align = std::max(variable.align, element * lanes);
     variable.name = word();
@@ -201,8 +205,9 @@ class Parser {
         count = checked_product(count, integer());
       lexer_.expect(']');
     }
-    variable.bytes = variable.dynamic ? 0 : checked_product(count, element);
-    if (variable.dynamic && !(external && variable.space == Space::shared)) lexer_.fail("an array without a size");
+    variable.bytes = variable.dynamic ? 0 : checked_product(count, element);  // of another text's array, one element
+    if (variable.dynamic && !external) lexer_.fail("an array without a size");
+    variable.dynamic &= variable.space == Space::shared;
     if (lexer_.accept('=')) initial(variable, element);
     return variable;
   }
@@ -273,6 +278,7 @@ class Parser {
     function_.parameter_count = function_.variables.size();
     while (!lexer_.peek().is('{') && !lexer_.peek().is(';')) launch_bounds();
     if (lexer_.accept(';')) return;  // a declaration only
+    module_.kernel_names.push_back(function_.name);
     if (only_ && *only_ != function_.name) return lexer_.skip_block();
     body();
     module_.kernels.push_back(std::move(function_));

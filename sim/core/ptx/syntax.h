@@ -32,7 +32,9 @@ struct Variable {
   Space space = Space::global;
   uint64_t align = 1;
   uint64_t bytes = 0;
-  bool dynamic = false;  ///< `.extern .shared x[]`: as long as the launch says
+  bool dynamic = false;   ///< `.extern .shared x[]`: as long as the launch says
+  bool external = false;  ///< `.extern`: another text of the same program defines it
+  bool exported = false;  ///< `.visible`, `.weak` or `.common`: other texts may name it
   std::vector<std::byte> initial;
 
   /// An address among the initial values: that of another variable, `offset` bytes from this one's start.
@@ -79,6 +81,7 @@ struct Instruction {
 /// A kernel, or a device function that was not inlined.
 struct Function {
   std::string name;
+  bool exported = false;  ///< `.visible` or `.weak`: other texts of the same program may call it
   /// Results (of a device function), parameters, then the body's variables and the module's that it names.
   std::vector<Variable> variables;
   size_t result_count = 0;
@@ -98,6 +101,7 @@ struct Module {
   std::string target;
   std::vector<std::string> files;  ///< by `.file` index
   std::vector<Variable> variables;
+  std::vector<std::string> kernel_names;  ///< of all kernels, whether they were parsed or passed over
   std::vector<Function> kernels;
   std::vector<Function> functions;  ///< device functions with a body
 };

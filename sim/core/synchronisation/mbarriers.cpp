@@ -141,7 +141,7 @@ void wait(Warp& warp, const MbarrierOperands& operands) {
       block_before = &block, address_before = address, parity_before = parity;
       complete_before = mbarrier->parity_is_complete(parity);
       if (complete_before) {
-        mbarrier->passed[warp.agent] = mbarrier->phase;
+        block.mbarriers.passed(warp, *mbarrier, parity);
         if (warp.block.launch.options.watch) block.shadow.clocks.wait(warp.agent, mbarrier->completed, operands.orders);
       } else if (!is_overrun(warp, lane, block, *mbarrier)) {
         missing = {.kind = Warp::Wait::Kind::mbarrier, .block = &block, .number = address, .phase = mbarrier->phase};

@@ -162,11 +162,29 @@ bool Builder::fits(const Form& form) const {
   return true;
 }
 
-void Builder::decode_one(const ptx::Instruction& instruction) {
+void Builder::decode_one(const ptx::Instruction& written) {
+  ptx::Instruction instruction = written;
   written_ = &instruction;
   made_ = Instruction{};
   program_.first_use.push_back(static_cast<uint32_t>(program_.register_uses.size()));
-  const std::vector<const Form*> forms = Table::instance().find(instruction.opcode);
+  const bool clock =
+      instruction.opcode.starts_with("mov.") && instruction.operands.size() == 2 &&
+      instruction.operands[1].kind == Operand::Kind::special &&
+      (instruction.operands[1].text.starts_with("%clock") || instruction.operands[1].text.starts_with("%globaltimer"));
+  if (clock) {
+    // That of CUDA's own headers, with which cuda::barrier limits its patience, is nobody's measurement.
+    const uint32_t file = instruction.location.file;
+    const bool known = instruction.location.line != 0 && file < program_.files.size();
+    const bool measures = instruction.operands[1].text.starts_with("%clock");
+    program_.reads_clock |= known ? program_.files[file].find("/cuda/") == std::string::npos : measures;
+  }
+  std::vector<const Form*> forms = Table::instance().find(clock ? "ptxsim.clock" : instruction.opcode);
+  if (forms.empty()) {
+    if (const std::string known = Table::instance().reordered(instruction.opcode); !known.empty()) {
+      instruction.opcode = known;
+      forms = Table::instance().find(known);
+    }
+  }
   if (forms.empty()) refuse("the simulator does not know this instruction");
   const auto fitting =
       std::find_if(forms.begin(), forms.end(), [&](const Form* each) { return each->build || fits(*each); });

@@ -49,6 +49,8 @@ const std::unordered_map<std::string, Special> special_names = {
     {"%cluster_ctarank", Special::cluster_ctarank},
     {"%cluster_nctarank", Special::cluster_nctarank},
     {"%is_explicit_cluster", Special::is_explicit_cluster},
+    {"%envreg1", Special::envreg1},
+    {"%envreg2", Special::envreg2},
 };
 
 }  // namespace
@@ -139,8 +141,7 @@ uint32_t Builder::shared_constant(Width width, uint64_t offset) {
 }
 
 uint32_t Builder::special(const std::string& name, Width width) {
-  if (name.starts_with("%clock") || name.starts_with("%globaltimer"))
-    refuse("there is no clock in the simulator (clock, clock64 and globaltimer)");
+  if (name.starts_with("%clock") || name.starts_with("%globaltimer")) refuse("a clock is read by mov alone");
   const auto known = special_names.find(name);
   if (known == special_names.end()) refuse("special register or name '" + name + "' is not modelled");
   if (width != (name == "%is_explicit_cluster" ? Width::predicate : Width::b32))

@@ -37,6 +37,7 @@ const Table& Table::instance() {
     add_registers(filled);
     add_wgmma(filled);
     add_calls(filled);
+    add_small_conversions(filled);
     return filled;
   }();
   return table;
@@ -105,6 +106,35 @@ std::vector<const Form*> Table::find(const std::string& opcode) const {
   for (const Line& line : lines->second)
     if (matches(line.pattern, opcode)) forms.push_back(&line.form);
   return forms;
+}
+
+std::string Table::reordered(const std::string& opcode) const {
+  // Those in which no two modifiers of one kind say different things by their order, as the two types of cvt do.
+  static const std::set<std::string_view> any_order = {"atom",  "bar",      "barrier",  "fence",    "ld",  "ldmatrix",
+                                                       "match", "mbarrier", "membar",   "prefetch", "red", "redux",
+                                                       "shfl",  "st",       "stmatrix", "vote"};
+  const std::string name = opcode.substr(0, opcode.find('.'));
+  const auto lines = by_name_.find(name);
+  if (!any_order.contains(name) || lines == by_name_.end()) return "";
+  const auto sorted = [](std::string_view text) {
+    std::vector<std::string_view> parts;
+    for (size_t from = 0; from <= text.size();) {
+      const size_t to = std::min(text.find('.', from), text.size());
+      parts.push_back(text.substr(from, to - from));
+      from = to + 1;
+    }
+    std::sort(parts.begin(), parts.end());
+    return parts;
+  };
+  const auto wanted = sorted(opcode);
+  for (const Line& line : lines->second) {
+    std::set<std::string> known;
+    expand(line.pattern, known);
+    for (const std::string& each : known) {
+      if (each.size() == opcode.size() && sorted(each) == wanted) return each;
+    }
+  }
+  return "";
 }
 
 std::set<std::string> Table::opcodes() const {

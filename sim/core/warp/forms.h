@@ -135,6 +135,9 @@ class Table {
 
   /// The forms of an opcode; none for one that is unknown.
   std::vector<const Form*> find(const std::string& opcode) const;
+  /// The opcode with its modifiers in the order in which it is known: ptxas takes those of some instructions in any.
+  /// Empty where there is none.
+  std::string reordered(const std::string& opcode) const;
 
   /// Every opcode known, with its modifiers.
   std::set<std::string> opcodes() const;
@@ -185,5 +188,6 @@ class Table {
 [[gnu::cold]] void add_registers(Table& table);
 [[gnu::cold]] void add_wgmma(Table& table);
 [[gnu::cold]] void add_calls(Table& table);
+[[gnu::cold]] void add_small_conversions(Table& table);
 
 }  // namespace sim

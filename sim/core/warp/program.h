@@ -123,6 +123,8 @@ enum class Special : uint8_t {
   cluster_ctarank,
   cluster_nctarank,
   is_explicit_cluster,  ///< a predicate
+  envreg1,              ///< the upper half of where a cooperative grid has its barrier
+  envreg2,
 };
 
 struct Program {
@@ -166,7 +168,8 @@ struct Program {
   };
   std::vector<RegisterUse> register_uses;
   std::vector<uint32_t> first_use;  ///< by instruction: its first in the above; one more at the end
-  bool watches_registers = false;   ///< it has wgmma
+  bool reads_clock = false;
+  bool watches_registers = false;  ///< it has wgmma
 
   std::vector<uint32_t> operand_lists;  ///< registers of instructions that have more than fit into them
 

@@ -54,6 +54,8 @@ void Warp::run_instructions(uint64_t instructions) {
 
 uint64_t Warp::executions() const { return block.tallies.executed[here()]; }
 
+uint64_t Warp::ticks() const { return block.launch.options.max_instructions - budget_ - left_; }
+
 void Warp::poll() {
   polled_ = true;
   if (left_ <= polling_turn) return;

@@ -57,6 +57,8 @@ class Warp {
   uint32_t here() const { return pc - 1; }
   /// How often this worker's warps have executed it, this time included.
   uint64_t executions() const;
+  /// Instructions that it has executed: what stands for a clock.
+  uint64_t ticks() const;
 
   /// The current instruction cannot go on: the warp stops running until Cluster::wake, and executes it again. Until
   /// then nothing may have been done.

@@ -78,7 +78,8 @@ window.explorables = (() => {
   }
 
   let wasm = null;
-  function compiled() {
+  /** The bytes of the WebAssembly: a worker of a page that was opened as a file takes no compiled module. */
+  function bytesOfModule() {
     return (wasm ||= (async () => {
       if (typeof WebAssembly === "undefined" || typeof Worker === "undefined") {
         throw new Error(
@@ -92,7 +93,7 @@ window.explorables = (() => {
       if (location.protocol !== "file:") {
         try {
           const answer = await fetch(here + "ptxsim.wasm");
-          if (answer.ok) return await WebAssembly.compile(await answer.arrayBuffer());
+          if (answer.ok) return await answer.arrayBuffer();
         } catch {
           // as a script, below
         }
@@ -100,7 +101,7 @@ window.explorables = (() => {
       await script("ptxsim.wasm.js");
       const bytes = Uint8Array.from(atob(explorables.wasm), (letter) => letter.charCodeAt(0));
       delete explorables.wasm;
-      return WebAssembly.compile(bytes);
+      return bytes.buffer;
     })().catch((problem) => {
       wasm = null;
       throw problem;
@@ -111,8 +112,9 @@ window.explorables = (() => {
   class Simulator {
     static async start() {
       const made = new Simulator();
-      const module = await compiled();
-      made.worker = new Worker(URL.createObjectURL(new Blob([explorables.worker], { type: "text/javascript" })));
+      const bytes = await bytesOfModule();
+      const Started = Worker.native || Worker; // worker.js replaces it where there is no server
+      made.worker = new Started(URL.createObjectURL(new Blob([explorables.worker], { type: "text/javascript" })));
       made.waiting = new Map();
       made.worker.onmessage = ({ data }) => {
         const waiting = made.waiting.get(data.id);
@@ -122,7 +124,7 @@ window.explorables = (() => {
         data.error ? waiting.reject(new Error(data.error)) : waiting.resolve(data.answer);
       };
       made.worker.onerror = (event) => made.fail(event.message);
-      await made.call("load", { wasm: module });
+      await made.call("load", { wasm: bytes });
       return made;
     }
 

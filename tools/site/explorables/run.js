@@ -237,7 +237,7 @@ explorables.define("run", (place, from) => {
     const text = (kernel.sources[file()] || "").split("\n");
     const from = text.findIndex((line) => line.includes("__global__"));
     const to = text.findIndex((line, i) => i > from && line.startsWith("}"));
-    const heads = [say("line", "行"), say("code", "代码"), say("instructions", "指令"), say("sectors per request", "每请求 sector"), say("wavefronts per request", "每请求 wavefront")];
+    const heads = [say("line", "行"), say("instructions", "指令"), say("sectors/request", "sector/请求"), say("wavefronts/request", "wavefront/请求"), say("code", "代码")];
     const used = Object.keys(lines).map(Number);
     const first = Math.max(0, Math.min(from, ...used.map((line) => line - 1)));
     const last = Math.max(to < 0 ? text.length - 1 : to, ...used.map((line) => line - 1));
@@ -249,10 +249,10 @@ explorables.define("run", (place, from) => {
         "tr",
         { "data-line": first + i + 1 },
         element("td", { class: "line" }, String(first + i + 1)),
-        element("td", {}, element("code", {}, line || " ")),
         element("td", {}, counts ? grouped(counts.instructions) : ""),
         element("td", {}, counts ? per(counts.global_load_sectors + counts.global_store_sectors, global) : ""),
         element("td", {}, counts ? per(counts.shared_load_wavefronts + counts.shared_store_wavefronts, shared) : ""),
+        element("td", {}, element("code", {}, line || " ")),
       );
     });
     code.replaceChildren(
@@ -314,7 +314,7 @@ explorables.define("run", (place, from) => {
           button("event", "until something is awaited, copied or complete", "直到下一个同步事件"),
           element("button", { type: "button", disabled: !now.can_go_back, onclick: () => move({ do: "back" }) }, say("back", "后退")),
         ),
-        element("p", { role: "status" }, say(`${now.steps} instructions of all warps so far. `, `所有 warp 已执行 ${now.steps} 条指令。`), now.over ? say("The cluster has ended.", "这个 cluster 已结束。") : `warp ${at.warp}${warp.words}`),
+        element("p", { role: "status" }, say(`${now.steps} instructions of all warps so far. `, `所有 warp 已执行 ${now.steps} 条指令。`), now.over ? say("The cluster has ended.", "这个 cluster 已结束。") : placeOf(warp)),
         element("pre", {}, element("code", {}, line || "–")),
         Object.keys(registers).length
           ? element(
@@ -332,6 +332,13 @@ explorables.define("run", (place, from) => {
         ...now.reports.map((report) => element("p", { class: "problem" }, `${report.kind}: ${report.message}`)),
       );
       if (focused) [...stepper.querySelectorAll("button")].find((each) => each.textContent === focused && !each.disabled)?.focus();
+    }
+
+    function placeOf(warp) {
+      const words = say(`warp ${at.warp}${warp.words}`, "");
+      if (words) return words;
+      if (warp.state === "done") return `warp ${at.warp} 已结束`;
+      return warp.state === "running" ? `warp ${at.warp} 在第 ${warp.line} 行` : `warp ${at.warp} 在第 ${warp.line} 行等待（${warp.words.replace(/^.* for /, "")}）`;
     }
 
     function warpsOf(block) {

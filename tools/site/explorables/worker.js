@@ -28,6 +28,8 @@ const handlers = {
   stop: () => ((session.stopped = true), {}),
   hash: ({ array }) => session.hash(array),
   bytes: ({ array }) => session.bytes(array),
+  rounded: ({ type, numbers }) => numbers.map((each) => session.rounded(type, each)),
+  sum: ({ type, numbers, c }) => session.sum(type, numbers, c),
   ask: ({ request }) => session.ask(request),
 };
 

@@ -1,4 +1,4 @@
-// The course's own functions for a page: the inputs that the harness draws.
+// The course's own functions for a page: the inputs that the harness draws, and numbers of its types.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -77,5 +77,38 @@ extern "C" {
     return 0;
   }
   return 1;
+}
+
+// One number, rounded to the nearest of a type: its bits at `to`; how many bytes they are, 0 for an unknown type.
+[[gnu::used]] int course_rounded(void* to, const char* type, double value) {
+  const auto near = static_cast<float>(value);
+  const std::string_view name = type;
+  std::uint32_t bits = 0;
+  int bytes = 0;
+  if (name == "f32") bits = std::bit_cast<std::uint32_t>(near), bytes = 4;
+  if (name == "tf32") {  // as cvt.rna.tf32.f32 does it: ties away from zero
+    bits = std::bit_cast<std::uint32_t>(near), bytes = 4;
+    if (std::isfinite(near)) bits = (bits + 0x1000) & ~std::uint32_t{0x1fff};
+  }
+  if (name == "f16") bits = sim::Half::rounded(value, sim::Round::nearest), bytes = 2;
+  if (name == "bf16") bits = sim::Bfloat::rounded(value, sim::Round::nearest), bytes = 2;
+  if (name == "e4m3") bits = rounded<sim::tensor::E4m3>(near), bytes = 1;
+  if (name == "e5m2") bits = rounded<sim::tensor::E5m2>(near), bytes = 1;
+  std::memcpy(to, &bits, static_cast<std::size_t>(bytes));
+  return bytes;
+}
+
+// The value of an element of so many bits, which lie in an integer.
+[[gnu::used]] double course_value(const char* type, std::uint32_t bits) {
+  const std::string_view name = type;
+  const auto wide = [&]<class Format>(Format) {
+    const Bits all = Format::widened(Bits{} + bits);
+    return std::bit_cast<float>(static_cast<std::uint32_t>(all[0]));
+  };
+  if (name == "f16") return wide(sim::tensor::F16{});
+  if (name == "bf16") return wide(sim::tensor::Bf16{});
+  if (name == "e4m3") return wide(sim::tensor::E4m3{});
+  if (name == "e5m2") return wide(sim::tensor::E5m2{});
+  return std::bit_cast<float>(bits);
 }
 }

@@ -1,0 +1,176 @@
+"""Fits what step 29's launcher goes by: what each kernel's tile costs, from the records of each GPU.
+
+    python -m lab.chooser            compare the committed header with the records
+    python -m lab.chooser --update   write it
+
+A kernel's time is taken for waves × (slices × per_slice + per_tile) + fill × slices × shared + per_launch, in
+microseconds; `fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the
+others: that part of a slice's time counts by the fill. The header is steps/29_split_k/also/costs.h.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from base.paths import DATA, STEPS
+from records import read
+from records.files import Record
+
+STEP = "29_split_k"
+HEADER = STEPS / STEP / "also" / "costs.h"
+FAR = 3.0  # the power by which a time weighs less than the fastest of its size: what is far behind is never chosen
+SQUARE = 4.0  # weight of a square size, which is timed for longer than the others
+ROUNDS = 20  # of the fit, each with the negative costs of the one before left out
+Size = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kernel that the launcher chooses among, as fastest.cu lists it."""
+
+    name: str
+    bm: int
+    bn: int
+    blocks: int = 1  # that compute a tile
+    split: int = 1  # of them share K
+    idle: int = (
+        0  # multiprocessors for which there is no cluster: the launcher asks the driver, which said so on an H200
+    )
+
+    def work(self, size: Size, multiprocessors: int) -> tuple[float, float, float, float]:
+        """What is multiplied by per_slice, per_tile, shared and per_launch."""
+        m, n, k = size
+        blocks, places = -(-m // self.bm) * -(-n // self.bn) * self.blocks, multiprocessors - self.idle
+        all_slices, waves = -(-k // 64), -(-blocks // places)
+        slices = -(-all_slices // self.split)
+        return waves * slices, waves, blocks / places * slices, 1.0
+
+
+WAYS = (
+    Way("pairs", 256, 384, blocks=2),
+    Way("wide", 256, 192),
+    Way("large", 128, 256),
+    Way("square", 128, 128),
+    Way("small", 128, 64),
+    Way("turns", 128, 192),
+    Way("square_turns", 128, 128),
+    Way("small_turns", 64, 128),
+    Way("two", 128, 64, blocks=2, split=2),
+    Way("four", 128, 64, blocks=4, split=4, idle=12),
+)
+NEVER = (1e9, 0.0, 0.0, 0.0)  # the costs of a way that was not timed, or was far behind wherever it was
+Costs = dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch by the way's name
+MULTIPROCESSORS = 132
+
+
+def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
+    """Microseconds by size and way, of the runs that timed the ways without a library."""
+    names = {way.name for way in WAYS}
+    found: dict[Size, dict[str, float]] = {}
+    for record in records:
+        if record["variant"] in names and record["baseline"] == "none" and record["beta"] == 0:
+            found.setdefault((record["m"], record["n"], record["k"]), {})[record["variant"]] = record["ms"] * 1e3
+    return found
+
+
+def fitted(times: dict[Size, dict[str, float]], multiprocessors: int = MULTIPROCESSORS) -> Costs:
+    """The costs with the least squares of relative errors, none of them negative.
+
+    A long K weighs more: there the power limit decides, which a short measurement understates.
+    """
+    costs = {}
+    for way in WAYS:
+        rows, weights = [], []
+        for size, of_size in times.items():
+            if way.name not in of_size:
+                continue
+            rows.append([part / of_size[way.name] for part in way.work(size, multiprocessors)])
+            weight = size[2] ** 0.5 * (min(of_size.values()) / of_size[way.name]) ** FAR
+            weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
+        costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
+    return costs
+
+
+def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
+    used = [0, 1, 2, 3]
+    found = np.zeros(4)
+    for _ in range(ROUNDS):
+        found = np.zeros(4)
+        found[used] = np.linalg.lstsq(rows[:, used] * weights[:, None], weights, rcond=None)[0]
+        if (found >= 0).all():
+            break
+        used = [part for part in used if found[part] > 0]
+    return tuple(float(cost) for cost in found)
+
+
+def estimate(costs: Costs, way: Way, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float:
+    """Microseconds, as the launcher has it."""
+    return sum(cost * part for cost, part in zip(costs[way.name], way.work(size, multiprocessors), strict=True))
+
+
+def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> Way:
+    """The first of those with the least estimate: what the launcher takes where N is a multiple of 8."""
+    return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
+
+
+def header(costs_of: dict[str, Costs]) -> str:
+    """costs.h for these GPUs, by their names."""
+    lines = [
+        f"// Written by `python -m lab.chooser --update` from records/<gpu>/{STEP}.jsonl.",
+        "#pragma once",
+        "",
+        "/// What a kernel costs, in microseconds: a wave per slice of K, a wave once, what of a slice counts",
+        "/// by the fill of the waves, and a launch.",
+        "struct Cost {",
+        "  const char* way;",
+        "  double per_slice, per_tile, shared, per_launch;",
+        "};",
+        "",
+        "/// The costs on a GPU, in the order of fastest.cu's ways.",
+        "struct Costs {",
+        "  const char* gpu;",
+        f"  Cost of[{len(WAYS)}];",
+        "};",
+        "",
+        "constexpr Costs RECORDED[] = {",
+    ]
+    for gpu, costs in costs_of.items():
+        entries = [f'{{"{name}", {", ".join(f"{cost:.5g}" for cost in of)}}}' for name, of in costs.items()]
+        lines += [f'    {{"{gpu}",', f"     {{{entries[0]},"]
+        lines += [f"      {entry}," for entry in entries[1:-1]]
+        lines += [f"      {entries[-1]}}}}},"]
+    return "\n".join([*lines, "};", ""])
+
+
+def from_records() -> dict[str, Costs]:
+    """The costs of every GPU that has timings of all ways."""
+    found = {}
+    for file in sorted(DATA.glob(f"*/{STEP}.jsonl"), reverse=True):
+        records = [one for one in read(file) if "gpu" in one and "baseline" in one]
+        for gpu, of_gpu in groupby(sorted(records, key=lambda one: one["gpu"]), lambda one: one["gpu"]):
+            times = times_of(of_gpu)
+            if times:
+                found[gpu] = fitted(times)
+    return found
+
+
+def main() -> int:
+    """Compares, or writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--update", action="store_true", help="write the header")
+    asked = parser.parse_args()
+    made = header(from_records())
+    if asked.update:
+        HEADER.write_text(made, encoding="utf-8")
+        return 0
+    same = HEADER.read_text(encoding="utf-8") == made
+    print("as the records have it" if same else "not as the records have it: python -m lab.chooser --update")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+#include "cuda/ending.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "cuda/process.h"
+#include "session/simulator.h"
+
+namespace sim {
+namespace {
+
+constexpr int code_of_errors = 1, code_of_interrupt = 130;
+std::atomic<bool> interrupted = false;
+
+/// Writes what was asked for, and whatever nobody has asked for. Whether there are errors that nobody has seen.
+bool tell_all() {
+  Simulator& simulator = Simulator::instance();
+  write_what_was_asked_for();
+  std::fflush(nullptr);
+  if (const char* const counts = std::getenv("PTXSIM_COUNTS"); counts && *counts == '1')
+    std::fputs(simulator.counts_table().c_str(), stderr);
+  const bool unseen = simulator.reports.all().size() > simulator.reports_given;
+  if (!simulator.asked || unseen) std::fputs((simulator.new_mistakes() + simulator.all_mistakes()).c_str(), stderr);
+  std::fflush(nullptr);
+  return unseen;
+}
+
+void at_exit() {
+  if (tell_all()) _exit(code_of_errors);
+}
+
+/// Not what a handler of signals should do, but the process is at its end anyway.
+void end_by_signal(int signal) {
+  std::signal(signal, SIG_DFL);
+  const bool asked_to_end = signal == SIGINT || signal == SIGTERM;
+  if (Simulator::instance().interrupt()) {
+    if (!asked_to_end) raise(signal);  // within a launch, whose state is not to be read
+    interrupted = true;                // after_launch goes on
+    return;
+  }
+  tell_all();
+  if (asked_to_end) _exit(code_of_interrupt);
+  raise(signal);
+}
+
+}  // namespace
+
+void watch_the_end() {
+  static const bool once = [] {
+    std::atexit(at_exit);
+    for (const int signal : {SIGINT, SIGTERM, SIGABRT, SIGSEGV}) {
+      struct sigaction now{};
+      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) std::signal(signal, end_by_signal);
+    }
+    return true;
+  }();
+  (void)once;
+}
+
+void after_launch() {
+  Simulator& simulator = Simulator::instance();
+  if (interrupted) {
+    std::fputs("simulator: interrupted; what was found until now:\n", stderr);
+    tell_all();
+    _exit(code_of_interrupt);
+  }
+  if (simulator.asked) return;
+  const std::string text = simulator.new_mistakes();
+  if (text.empty()) return;
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace sim

@@ -1,0 +1,13 @@
+/// The end of a process that has run kernels.
+#pragma once
+
+namespace sim {
+
+/// From now on the process tells what was found, whatever ends it: a return from main, an abort, Ctrl-C. Called by
+/// whatever a program does first.
+void watch_the_end();
+
+/// Called after a launch: says what was new, and ends the process where it was interrupted.
+void after_launch();
+
+}  // namespace sim

@@ -1,0 +1,286 @@
+"""Modules of PTX, kernels, launches and what they came to."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _library
+from ._library import LaunchAttribute, LaunchConfig, library
+
+Size = int | Sequence[int]
+LAUNCH_FAILED = 719
+
+
+class PtxError(ValueError):
+    """PTX that is not well formed, or that needs something that is not simulated: one line, with its place."""
+
+
+class LaunchError(RuntimeError):
+    """A launch that a GPU would refuse, or a kernel that is not simulated."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake, at one pair of lines."""
+
+    kind: str
+    kernel: str
+    message: str
+    lines: tuple[str, ...] = ()
+    times: int = 1
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return f"{self.kind} in {self.kernel}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a launch did and found."""
+
+    counts: dict[str, Any] = field(default_factory=dict)
+    lines: list[dict[str, Any]] = field(default_factory=list)  # counts by source line: file, line, counts
+    findings: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+
+    def check(self) -> Result:
+        """Raises AssertionError where there are findings, with all of them."""
+        if self.findings:
+            raise AssertionError("\n".join(map(str, self.findings)))
+        return self
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How launches run within `using`."""
+
+    seed: int = 0  # of another order of blocks, warps and copies; 0: in order
+
+
+def seed(number: int) -> None:
+    """Draws the order of blocks, warps and copies by lot from now on, the same for the same number; 0: in order."""
+    library().gemmSimSeed(ctypes.c_ulonglong(number))
+
+
+@contextlib.contextmanager
+def using(settings: Settings) -> Iterator[None]:
+    """Launches within it run with these settings."""
+    seed(settings.seed)
+    try:
+        yield
+    finally:
+        seed(0)
+
+
+def _why(code: int) -> str:
+    said = library().gemmSimWhy()
+    if said:
+        return said.decode()
+    name = ctypes.c_char_p()
+    library().cuGetErrorString(code, ctypes.byref(name))
+    return (name.value or b"unknown error").decode()
+
+
+def _check(code: int, error: type[Exception] = LaunchError) -> None:
+    if code != 0:
+        raise error(_why(code))
+
+
+def _three(size: Size, what: str) -> tuple[int, int, int]:
+    numbers = (size,) if isinstance(size, int) else tuple(size)
+    if not 1 <= len(numbers) <= 3 or not all(isinstance(each, (int, np.integer)) and each > 0 for each in numbers):
+        raise ValueError(f"{what} should be one to three whole numbers above 0, not {size!r}")
+    return (*map(int, numbers), *(1,) * (3 - len(numbers)))  # type: ignore[return-value]
+
+
+class Module:
+    """PTX text; its kernels by name."""
+
+    def __init__(self, ptx: str | bytes) -> None:
+        """Reads the text: PtxError where it is wrong, with the line."""
+        text = ptx.encode() if isinstance(ptx, str) else bytes(ptx)
+        self._handle = ctypes.c_void_p()
+        _check(library().cuModuleLoadData(ctypes.byref(self._handle), ctypes.c_char_p(text)), PtxError)
+
+    def kernel(self, name: str) -> Kernel:
+        """A kernel by its name in the PTX."""
+        handle = ctypes.c_void_p()
+        if library().cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode()) != 0:
+            raise KeyError(f"there is no kernel {name} in this PTX")
+        return Kernel(name, handle)
+
+
+class Kernel:
+    """A kernel, launched as kernel[grid, block](arguments…), or kernel[grid, block, shared_bytes](…)."""
+
+    def __init__(self, name: str, handle: ctypes.c_void_p) -> None:
+        """Made by Module.kernel."""
+        self.name = name
+        self._handle = handle
+        self._sizes: list[int] | None = None
+
+    @property
+    def parameter_sizes(self) -> list[int]:
+        """Bytes of each parameter."""
+        if self._sizes is None:
+            offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+            sizes: list[int] = []
+            while True:
+                code = library().cuFuncGetParamInfo(
+                    self._handle, ctypes.c_size_t(len(sizes)), ctypes.byref(offset), ctypes.byref(size)
+                )
+                if code == 1:  # CUDA_ERROR_INVALID_VALUE: there are no more
+                    break
+                _check(code, PtxError)
+                sizes.append(size.value)
+            self._sizes = sizes
+        return self._sizes
+
+    def __getitem__(self, shape: tuple[Size, Size] | tuple[Size, Size, int]) -> _Launch:
+        """The kernel with a grid, a block and, if need be, bytes of dynamic shared memory."""
+        if not isinstance(shape, tuple) or len(shape) not in (2, 3):
+            raise TypeError("a kernel is launched as kernel[grid, block](…) or kernel[grid, block, shared_bytes](…)")
+        grid, block = shape[0], shape[1]
+        return _Launch(self, _three(grid, "the grid"), _three(block, "the block"), shape[2] if len(shape) == 3 else 0)
+
+
+@dataclass(frozen=True)
+class _Launch:
+    kernel: Kernel
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+
+    def __call__(self, *arguments: Any, cluster: Size | None = None, cooperative: bool = False) -> Result:
+        """Launches it: NumPy arrays are copied in and out, numbers are what the parameter's size makes of them."""
+        sizes = self.kernel.parameter_sizes
+        if len(arguments) != len(sizes):
+            raise TypeError(f"{self.kernel.name} takes {len(sizes)} arguments, not {len(arguments)}")
+        memory = [_Memory(argument) if isinstance(argument, np.ndarray) else None for argument in arguments]
+        try:
+            packed = [
+                _packed(number, argument, size, held)
+                for number, (argument, size, held) in enumerate(zip(arguments, sizes, memory, strict=True))
+            ]
+            result = self._run(packed, cluster, cooperative)
+            for held in memory:
+                if held:
+                    held.copy_back()
+            return result
+        finally:
+            for held in memory:
+                if held:
+                    held.free()
+
+    def _run(self, packed: list[bytes], cluster: Size | None, cooperative: bool) -> Result:
+        buffers = [ctypes.create_string_buffer(each, len(each)) for each in packed]
+        pointers = (ctypes.c_void_p * max(1, len(buffers)))(*(ctypes.addressof(each) for each in buffers))
+        attributes = (LaunchAttribute * 2)()
+        count = 0
+        if cluster is not None:
+            attributes[count].id = _library.CLUSTER_DIMENSION
+            attributes[count].value[:3] = _three(cluster, "the cluster")
+            count += 1
+            library().cuFuncSetAttribute(self.kernel._handle, _library.NON_PORTABLE_CLUSTER, 1)
+        if cooperative:
+            attributes[count].id = _library.COOPERATIVE
+            attributes[count].value[0] = 1
+            count += 1
+        if self.shared:
+            code = library().cuFuncSetAttribute(self.kernel._handle, _library.MAX_DYNAMIC_SHARED, self.shared)
+            _check(code)
+        config = LaunchConfig(
+            *self.grid, *self.block, self.shared, None, ctypes.cast(attributes, ctypes.c_void_p), count
+        )
+        library().gemmSimReset()
+        code = library().cuLaunchKernelEx(ctypes.byref(config), self.kernel._handle, pointers, None)
+        result = _result()
+        if code == 0:
+            code = library().cuCtxSynchronize()
+            if code != 0:  # the findings say why; the next launch starts afresh
+                library().cudaDeviceReset()
+                code = 0 if result.findings else code
+        if code != 0:
+            raise LaunchError(result.findings[0].message if result.findings else _why(code))
+        return result
+
+
+class _Memory:
+    """An array's bytes on the simulated GPU."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self._copy = np.array(array, order="C")  # in one piece, whatever the array's strides
+        self.address = ctypes.c_void_p()
+        _check(library().cuMemAlloc_v2(ctypes.byref(self.address), ctypes.c_size_t(max(1, self._copy.nbytes))))
+        library().cuMemcpyHtoD_v2(self.address, self._pointer(), ctypes.c_size_t(self._copy.nbytes))
+
+    def _pointer(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._copy.ctypes.data)
+
+    def copy_back(self) -> None:
+        """What the kernel left there, into the array, unless that is read-only."""
+        if not self._array.flags.writeable:
+            return
+        library().cuMemcpyDtoH_v2(self._pointer(), self.address, ctypes.c_size_t(self._copy.nbytes))
+        self._array[...] = self._copy
+
+    def free(self) -> None:
+        """Gives the memory back."""
+        library().cuMemFree_v2(self.address)
+
+
+def _packed(number: int, argument: Any, size: int, memory: _Memory | None) -> bytes:
+    """An argument's bytes in its parameter."""
+
+    def wrong(why: str) -> TypeError:
+        return TypeError(f"argument {number + 1} {why}; the parameter has {size} bytes")
+
+    if memory is not None:
+        if size != 8:
+            raise wrong("is an array, of which the kernel would get an address of 8")
+        return struct.pack("<Q", memory.address.value or 0)
+    if isinstance(argument, np.generic):
+        if argument.nbytes != size:
+            raise wrong(f"is a {argument.dtype} of {argument.nbytes} bytes")
+        return argument.tobytes()
+    if isinstance(argument, (bytes, bytearray)):  # a structure
+        if len(argument) != size:
+            raise wrong(f"is a structure of {len(argument)} bytes")
+        return bytes(argument)
+    if isinstance(argument, (bool, int)) and size in (1, 2, 4, 8):
+        if not -(1 << (8 * size - 1)) <= argument < 1 << 8 * size:
+            raise wrong(f"is {argument}, which does not fit")
+        return (int(argument) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    if isinstance(argument, float) and size in (2, 4, 8):
+        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], argument)
+    if argument is None and size == 8:
+        return bytes(8)
+    raise wrong(f"is a {type(argument).__name__}")
+
+
+def _result() -> Result:
+    seen = json.loads(library().gemmSimReport())
+
+    def findings(key: str) -> list[Finding]:
+        return [
+            Finding(
+                each["kind"],
+                each["kernel"],
+                each["message"],
+                tuple(line for line in each["lines"] if line),
+                each["times"],
+            )
+            for each in seen[key]
+        ]
+
+    kernel = seen["kernels"][0] if seen["kernels"] else {"counts": {}, "lines": []}
+    return Result(kernel["counts"], kernel["lines"], findings("reports"), findings("warnings"))

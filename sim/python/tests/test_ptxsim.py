@@ -1,0 +1,150 @@
+"""The Python package: kernels from PTX that Triton and Numba made, findings, counts, and what is refused."""
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import ptxsim
+import pytest
+
+HERE = Path(__file__).resolve().parent
+REVERSE = """.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry reverse(.param .u64 out, .param .u32 n, .param .f32 scale)
+{
+  .reg .b64 %d<4>;
+  .reg .b32 %r<8>;
+  .reg .pred %p<2>;
+  .shared .align 4 .b8 tile[256];
+  .loc 1 4 1
+  mov.u32 %r1, %tid.x;
+  shl.b32 %r2, %r1, 2;
+  mov.u32 %r3, tile;
+  add.u32 %r4, %r3, %r2;
+  st.shared.u32 [%r4], %r1;
+  BARRIER
+  .loc 1 5 1
+  sub.u32 %r5, 252, %r2;
+  add.u32 %r5, %r5, %r3;
+  ld.shared.u32 %r6, [%r5];
+  ld.param.u64 %d1, [out];
+  mad.wide.u32 %d2, %r1, 4, %d1;
+  st.global.u32 [%d2], %r6;
+  ret;
+}
+.file 1 "reverse.cu"
+"""
+
+
+def recorded(name: str) -> str:
+    """PTX that make_ptx.py recorded."""
+    return gzip.decompress((HERE / f"{name}.ptx.gz").read_bytes()).decode()
+
+
+def reverse(barrier: str = "bar.sync 0;") -> ptxsim.Kernel:
+    """A kernel that reverses 64 numbers, with or without its barrier."""
+    return ptxsim.Module(REVERSE.replace("BARRIER", barrier)).kernel("reverse")
+
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    """The same numbers each time."""
+    return np.random.default_rng(1)
+
+
+def test_numbas_kernel(ptxsim_checked, random) -> None:
+    """An array of Numba's is seven parameters."""
+    text = recorded("numba_saxpy")
+    name = re.search(r"\.entry\s+(\S+)\(", text)
+    x, y = random.standard_normal((2, 100), dtype=np.float32)
+    out = np.zeros(100, np.float32)
+    arrays = [part for a in (out, x, y) for part in (None, None, a.size, a.itemsize, a, a.size, a.itemsize)]
+    assert name
+    ptxsim_checked(ptxsim.Module(text).kernel(name[1])[4, 32](*arrays, 2.0))
+    assert np.array_equal(out, 2 * x + y)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_tritons_softmax(ptxsim_checked, random, number: int) -> None:
+    """Two parameters at the end are Triton's own scratch memory."""
+    ptxsim.seed(number)
+    x = random.standard_normal((5, 200), dtype=np.float32)
+    out = np.zeros_like(x)
+    ptxsim_checked(
+        ptxsim.Module(recorded("triton_softmax")).kernel("softmax_rows")[5, 128, 16](x, out, 200, None, None)
+    )
+    expected = np.exp(x - x.max(1, keepdims=True))
+    assert np.allclose(out, expected / expected.sum(1, keepdims=True), atol=1e-6)
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_tritons_matrix_product(ptxsim_checked, random, capability: int) -> None:
+    """By mma, and by wgmma."""
+    a, b = random.standard_normal((64, 64)).astype(np.float16), random.standard_normal((64, 128)).astype(np.float16)
+    c = np.zeros((64, 128), np.float32)
+    kernel = ptxsim.Module(recorded(f"triton_matmul_{capability}")).kernel("matmul")
+    result = ptxsim_checked(kernel[(1, 2), 128, 16384](a, b, c, 64, 128, 64, None, None))
+    assert np.allclose(c, a.astype(np.float32) @ b.astype(np.float32), atol=1e-3)
+    assert result.counts["tensor_ops"] == (256 if capability == 80 else 32)
+
+
+def test_findings_and_counts() -> None:
+    """A missing barrier is found whatever the order, with both lines; the right kernel has none."""
+    out = np.zeros(64, np.int32)
+    right = reverse()[1, 64](out, 64, 1.0)
+    assert out.tolist() == list(range(63, -1, -1))
+    assert right.findings == [] == right.warnings
+    assert right.counts["shared_load_wavefronts"] == 2
+    assert [line["line"] for line in right.lines] == [4, 5]
+    for number in range(3):
+        with ptxsim.using(ptxsim.Settings(seed=number)):
+            wrong = reverse("")[1, 64](out, 64, 1.0)
+        assert wrong.findings[0].kind == "race"
+        assert sorted(wrong.findings[0].lines) == ["reverse.cu:4", "reverse.cu:5"]
+        with pytest.raises(AssertionError, match="with no barrier between"):
+            wrong.check()
+    short = reverse()[1, 64](out[:60], 64, 1.0)
+    assert short.findings[0].kind == "out of bounds"
+    assert short.findings[0].times == 4
+
+
+def test_arrays_are_copied_whatever_their_strides() -> None:
+    """Into the array that was given; one that is read-only stays as it is."""
+    wide = np.zeros((64, 2), np.int32)
+    reverse()[1, 64](wide[:, 1], 64, 1.0)
+    assert wide[:, 1].tolist() == list(range(63, -1, -1))
+    assert not wide[:, 0].any()
+    fixed = np.zeros(64, np.int32)
+    fixed.flags.writeable = False
+    reverse()[1, 64](fixed, 64, 1.0)
+    assert not fixed.any()
+
+
+def test_what_is_refused() -> None:
+    """One line each, and the next launch is none the worse."""
+    out = np.zeros(64, np.int32)
+    with pytest.raises(ptxsim.PtxError, match=r"PTX line 15, column 23: expected ';', found '%r1'"):
+        ptxsim.Module(REVERSE.replace("[%r4], %r1", "[%r4] %r1"))
+    with pytest.raises(ptxsim.PtxError, match=r"'bar\.red' in kernel reverse at reverse.cu:4"):
+        reverse("bar.red;")[1, 64](out, 64, 1.0)
+    with pytest.raises(KeyError, match="no kernel revers "):
+        ptxsim.Module(REVERSE.replace("BARRIER", "")).kernel("revers")
+    kernel = reverse()
+    for arguments, why in [
+        ((out,), "takes 3 arguments, not 1"),
+        ((out, out, 1.0), "argument 2 is an array"),
+        ((out, np.int64(1), 1.0), "argument 2 is a int64 of 8 bytes; the parameter has 4 bytes"),
+        ((out, 1 << 40, 1.0), "which does not fit"),
+        ((out, "x", 1.0), "is a str"),
+    ]:
+        with pytest.raises(TypeError, match=re.escape(why)):
+            kernel[1, 64](*arguments)
+    with pytest.raises(ptxsim.LaunchError, match="invalid argument"):
+        kernel[1, 2048](out, 64, 1.0)
+    with pytest.raises(ptxsim.LaunchError, match="of which only"):
+        kernel[1 << 20, 64](out, 64, 1.0, cooperative=True)
+    trapped = reverse("trap;")[1, 64](out, 64, 1.0)
+    assert trapped.findings[0].kind == "trap"
+    assert reverse()[1, 64](out, 64, 1.0).findings == []
