@@ -30,7 +30,7 @@ PATTERNS = "bank_patterns"  # of lab/micro
 LEADING = 4096  # elements from row to row: the sectors of a request are those of a large matrix
 SIZE = ("--m", "256", "--n", "256", *(word for ld in "abc" for word in (f"--ld{ld}", str(LEADING))))
 A, B = 0, 1  # allocations, numbered as the kernels' parameters name them
-ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+ELEMENT_BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2}
 
 Trace = dict[str, Any]
 

@@ -156,11 +156,15 @@ _ARITHMETIC = {
     (True, "f32", "f32"): ("cublas", "cublas"),
 }
 
+# Kernels whose arithmetic is not that of their types: parts of operands, operands that are not rounded.
+_OF_THEIR_OWN = {("30_tf32", "three_products"), ("30_tf32", "cut")}
+
 
 def bits_of(records: Records, gpu: str, step: Step, record: Record) -> float | None:
     """The bits of a whole result at 4096³ that are right, of FP32 data: of this kernel, or of its arithmetic."""
     kind = (step.on_tensor_cores, record.get("a", ""), record.get("acc", ""))
-    wanted = _ARITHMETIC.get(kind, (step.name, record["variant"]))
+    own = (step.name, record["variant"])
+    wanted = own if own in _OF_THEIR_OWN else _ARITHMETIC.get(kind, own)
     rows = [r for r in records.errors.get(gpu, []) if (r["step"], r["variant"]) == wanted and r.get("relative")]
     found = next((r for r in rows if (r["k"], r["data"]) == (SIZE, "normal")), None)
     return bits(found["relative"]) if found else None

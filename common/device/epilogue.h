@@ -85,3 +85,14 @@ __device__ __forceinline__ void store_two(float* c, float2 two, int count, bool 
     if (count > 1) c[1] = two.y;
   }
 }
+
+/// c[0 … 3], of which `count` lie within C; c is 16-byte aligned. As above, C need not stay in L2.
+__device__ __forceinline__ void store_quad(float* c, float4 four, int count) {
+  if (count >= 4) {
+    __stcs(reinterpret_cast<float4*>(c), four);
+  } else {
+    if (count > 0) c[0] = four.x;
+    if (count > 1) c[1] = four.y;
+    if (count > 2) c[2] = four.z;
+  }
+}

@@ -9,6 +9,7 @@
 
 struct __nv_fp8_e4m3;
 struct __nv_fp8_e5m2;
+struct tf32_t;
 
 /// A row-major matrix, as make_tensor_map is told of it. Sizes are in elements.
 struct TensorMapRequest {
@@ -31,7 +32,13 @@ struct TensorMapRequest {
 /// has no tensor maps, or refuses this one. Each says which pointer, leading dimension or side it is.
 CUtensorMap make_tensor_map(const TensorMapRequest& request);
 
-/// The same by the type of the elements; TMA knows no FP8, which are bytes for it. The element at (row, column) is
+/// The same with `boxes` boxes, side by side in the matrix, in one copy; they come to lie one behind the other. The
+/// element at (row, column) has three coordinates: (column % box_columns, row, column / box_columns). The matrix's
+/// columns are a multiple of the box's; std::invalid_argument otherwise.
+CUtensorMap make_grouped_tensor_map(const TensorMapRequest& request, int boxes);
+
+/// The same by the type of the elements; TMA knows no FP8, which are bytes for it, and rounds TF32 to nearest, ties to
+/// even, as it loads them. The element at (row, column) is
 /// `base[row * ld + column]`; a copy names where its box starts as (column, row). The box lies in shared memory row by
 /// row; with the 128-byte swizzle, chunk c of 16 bytes of row r, of which there are 8, is the row's chunk c ^ (r % 8),
 /// where the box starts at a multiple of 1024 bytes.
@@ -73,4 +80,9 @@ template <>
 inline CUtensorMap make_tensor_map(const float* base, int rows, int columns, int ld, int box_rows, int box_columns,
                                    CUtensorMapSwizzle swizzle) {
   return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_FLOAT32, base, rows, columns, ld, box_rows, box_columns, swizzle});
+}
+template <>
+inline CUtensorMap make_tensor_map(const tf32_t* base, int rows, int columns, int ld, int box_rows, int box_columns,
+                                   CUtensorMapSwizzle swizzle) {
+  return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, base, rows, columns, ld, box_rows, box_columns, swizzle});
 }

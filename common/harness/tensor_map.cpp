@@ -84,6 +84,22 @@ void require_box(const TensorMapRequest& asked) {
                                 box);
 }
 
+// The map of `rank` dimensions; sizes, box: in the order of the coordinates; strides: of all but the first, in bytes.
+CUtensorMap encoded(const TensorMapRequest& asked, int rank, const cuuint64_t* sizes, const cuuint64_t* strides,
+                    const cuuint32_t* box) {
+  const cuuint32_t every_element[] = {1, 1, 1};
+  CUtensorMap map;
+  const CUresult status = encoder()(&map, asked.type, rank, const_cast<void*>(asked.base), sizes, strides, box,
+                                    every_element, CU_TENSOR_MAP_INTERLEAVE_NONE, asked.swizzle,
+                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS)
+    throw CudaError("cuTensorMapEncodeTiled refuses " + to_string(asked.rows) + " x " + to_string(asked.columns) +
+                    " elements at " + hexadecimal(asked.base) + ", leading dimension " + to_string(asked.ld) +
+                    ", box " + to_string(asked.box_rows) + " x " + to_string(asked.box_columns) + ": driver error " +
+                    to_string(static_cast<int>(status)));
+  return map;
+}
+
 }  // namespace
 
 CUtensorMap make_tensor_map(const TensorMapRequest& asked) {
@@ -93,15 +109,21 @@ CUtensorMap make_tensor_map(const TensorMapRequest& asked) {
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(asked.columns), static_cast<cuuint64_t>(asked.rows)};
   const cuuint64_t row_bytes = static_cast<cuuint64_t>(asked.ld) * element_bytes(asked.type);
   const cuuint32_t box[] = {static_cast<cuuint32_t>(asked.box_columns), static_cast<cuuint32_t>(asked.box_rows)};
-  const cuuint32_t every_element[] = {1, 1};
-  CUtensorMap map;
-  const CUresult status = encoder()(&map, asked.type, 2, const_cast<void*>(asked.base), sizes, &row_bytes, box,
-                                    every_element, CU_TENSOR_MAP_INTERLEAVE_NONE, asked.swizzle,
-                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS)
-    throw CudaError("cuTensorMapEncodeTiled refuses " + to_string(asked.rows) + " x " + to_string(asked.columns) +
-                    " elements at " + hexadecimal(asked.base) + ", leading dimension " + to_string(asked.ld) +
-                    ", box " + to_string(asked.box_rows) + " x " + to_string(asked.box_columns) + ": driver error " +
-                    to_string(static_cast<int>(status)));
-  return map;
+  return encoded(asked, 2, sizes, &row_bytes, box);
+}
+
+CUtensorMap make_grouped_tensor_map(const TensorMapRequest& asked, int boxes) {
+  require_matrix(asked);
+  require_box(asked);
+  if (asked.columns % asked.box_columns != 0)
+    throw std::invalid_argument("boxes in groups need a matrix of whole boxes, not of " + to_string(asked.columns) +
+                                " columns");
+  const int bytes = element_bytes(asked.type);
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(asked.box_columns), static_cast<cuuint64_t>(asked.rows),
+                              static_cast<cuuint64_t>(asked.columns / asked.box_columns)};
+  const cuuint64_t strides[] = {static_cast<cuuint64_t>(asked.ld) * bytes,
+                                static_cast<cuuint64_t>(asked.box_columns) * bytes};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(asked.box_columns), static_cast<cuuint32_t>(asked.box_rows),
+                            static_cast<cuuint32_t>(boxes)};
+  return encoded(asked, 3, sizes, strides, box);
 }

@@ -331,6 +331,12 @@ MUTANTS = (
         "barrier_arrive_expect(landed, A_BYTES);",
         TRANSACTIONS,
     ),
+    Mutant("30_tf32", FENCE, "wgmma_fence();", "", PRODUCT_FENCE),
+    Mutant("30_tf32", WAIT, "wgmma_wait<0>();", "", PRODUCT),
+    Mutant("30_tf32", FRAGMENT, "pair_at(lane % 4 + 4, lane)", "pair_at(lane % 4, lane)", WRONG),
+    Mutant("30_tf32", INDEX, "tile.y + rank * HALF * BOX_COLS", "tile.y", WRONG),
+    Mutant("30_tf32", PHASE, "CLUSTER * WARPS);", "WARPS);", RACE, arguments=DEEP),
+    Mutant("30_tf32", BARRIER, "} } «cluster_sync();»", "", EXITED),
     Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
     Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant(

@@ -35,6 +35,16 @@ __device__ __forceinline__ void tma_load_multicast(void* shared, const CUtensorM
       : "memory");
 }
 
+/// The same by a map of three coordinates (make_grouped_tensor_map).
+__device__ __forceinline__ void tma_load_multicast(void* shared, const CUtensorMap& map, int x, int y, int z,
+                                                   Barrier* barrier, uint16_t ranks) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+      " [%0], [%1, {%2, %3, %4}], [%5], %6;\n" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier)), "h"(ranks)
+      : "memory");
+}
+
 /// Asks for the box at (x, y) to be brought to L2, for a tma_load that comes later. Nothing waits for it.
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap& map, int x, int y) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];\n" ::"l"(&map), "r"(x), "r"(y) : "memory");
