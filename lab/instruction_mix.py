@@ -12,9 +12,9 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from base import build, process, registry
+from base import build, cuda, process, registry, venv
 from base.errors import UserError
-from base.paths import BUILD, DATA, ROOT
+from base.paths import BUILD, DATA, DISASSEMBLER_REQUIREMENTS, ROOT
 from lab import disassembly
 from lab.variant_kernels import launched
 from records import Record, files
@@ -32,12 +32,12 @@ class Level:
 
 
 def find_tool(name: str) -> str:
-    """A tool of the toolkit: on PATH, or beside nvcc."""
-    nvcc = Path(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc").resolve()
-    beside = nvcc.with_name(name)
-    if found := shutil.which(name) or (str(beside) if beside.is_file() else None):
+    """A tool of the toolkit: on PATH, beside nvcc, or as a package in .venv."""
+    nvcc = Path(shutil.which("nvcc") or cuda.USUAL_PLACE / "bin" / "nvcc").resolve()
+    places = (nvcc.parent, venv.site_packages() / "nvidia" / "cu13" / "bin")
+    if found := shutil.which(name) or next((str(at / name) for at in places if (at / name).is_file()), None):
         return found
-    raise UserError(f"there is no {name}: it comes with the CUDA Toolkit")
+    raise UserError(f"there is no {name}: it comes with the CUDA Toolkit, and with {DISASSEMBLER_REQUIREMENTS.name}")
 
 
 def output(*command: object, folder: Path = ROOT) -> str:
@@ -60,26 +60,29 @@ def target_of(ptx: str) -> str:
     return re.search(r"^\.target\s+sm_(\w+)", ptx, re.MULTILINE)[1]
 
 
-def levels(executable: Path, arch: int, step: registry.Step) -> list[Level]:
-    """A step's kernels in PTX and in SASS."""
+def levels(executable: Path, arch: int, step: registry.Step, only: str = "") -> list[Level]:
+    """A step's kernels in PTX and in SASS; `only`: the symbol of one that is asked for, which takes less time."""
     machine = machine_arch(arch, step)
     cuobjdump = find_tool("cuobjdump")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         output(cuobjdump, "-xptx", "all", "-xelf", f"sm_{machine}", executable, folder=folder)
         texts = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.ptx"))}
-        sources = [file for file, text in texts.items() if target_of(text) == step.arch]
+        sources = [file for file, text in texts.items() if target_of(text) == step.arch and only in text]
+        entry = ("--entry", only) if only else ()
         cubins = sorted(folder.glob("*.cubin"))
         if not cubins:
             cubins = [source.with_suffix(".cubin") for source in sources]
             for source, cubin in zip(sources, cubins, strict=True):
                 arguments = step.ptxas_args(source.name.split(".")[0])
-                output(find_tool("ptxas"), f"-arch=sm_{machine}", *arguments, "-o", cubin, source)
+                output(find_tool("ptxas"), f"-arch=sm_{machine}", *arguments, *entry, "-o", cubin, source)
         ptx, sass = Level("ptx", f"compute_{step.arch}"), Level("sass", f"sm_{machine}")
         for source in sources:
             ptx.kernels += disassembly.ptx_kernels(texts[source])
         for cubin in cubins:
-            sass.kernels += disassembly.sass_kernels(output(cuobjdump, "-sass", cubin))
+            sass.kernels += disassembly.sass_kernels(
+                output(cuobjdump, "-sass", *(("-fun", only) if only else ()), cubin)
+            )
             usage = output(cuobjdump, "-res-usage", cubin)
             sass.registers |= {name: int(count) for name, count in re.findall(r"Function (\S+):\s+REG:(\d+)", usage)}
     return [ptx, sass]

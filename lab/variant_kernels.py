@@ -12,7 +12,11 @@ from base.registry import Step
 from records import read
 
 KERNEL = re.compile(r"__global__[^;{]*?\b(\w+_kernel)\(")
-_PREPARES = ("round_kernel",)  # the operands, before the product; every other kernel of a step computes one
+_PREPARES = (
+    "round_kernel",
+    "split_rows",
+    "split_columns",
+)  # the operands, before the product; every other kernel of a step computes one
 
 
 def products_of(step: Step) -> list[str]:

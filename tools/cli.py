@@ -24,6 +24,7 @@ examples:
   ./gemm run 03 --sim                 force the simulator and print what it counts
   ./gemm run --ladder fp32            one part of the ladder
   ./gemm practice 02                  write a step yourself; graded in the simulator
+  ./gemm bound 07                     what a GPU's units allow it; no GPU needed
   ./gemm profile 07                   what ncu counts of one launch, on a GPU
   ./gemm diff 07 08                   what changed in the kernel, side by side
   ./gemm test                         build everything, run every test
@@ -72,6 +73,10 @@ def parser() -> Parser:
     test.add_argument(
         "--sanitize", nargs="*", metavar="STEP", help="run these steps under compute-sanitizer instead (default: all)"
     )
+    test.add_argument(
+        "--changed", action="store_true", help="only what a change can affect, since the branch left main"
+    )
+    test.add_argument("--since", metavar="COMMIT", help="with --changed: since this commit")
     sanitized = "run the C++ tests of simulator and harness under the compiler's sanitizers instead"
     test.add_argument("--sanitize-host", action="store_true", help=sanitized)
     pages = "the site instead: links, the simulator in WebAssembly, what runs in the pages; `short` takes a few of each"
@@ -99,6 +104,16 @@ def parser() -> Parser:
     asked.add_argument("--hint", action="store_true", help="one more hint")
     asked.add_argument("--solution", action="store_true", help="your kernel beside the step's")
     practice.add_argument("--zh", action="store_true", help=IN_CHINESE)
+
+    bound = add(
+        _bound, "what a GPU's units allow a step, without a GPU: counted in the simulator, read off machine code"
+    )
+    bound.add_argument("step", metavar="STEP", help="the step")
+    bound.add_argument("--variant", metavar="V", help="one of its variants (default: the step's own)")
+    numbers = "a GPU of sim/devices.json, or its numbers: sms=132,clock_mhz=1980,capability=9.0,dram_tb_per_s=4.8 (default: h200)"
+    bound.add_argument("--gpu", metavar="NAME", help=numbers)
+    bound.add_argument("--size", metavar="N", type=int, default=4096, help="m = n = k (default 4096)")
+    bound.add_argument("--zh", action="store_true", help=IN_CHINESE)
 
     profile = add(_profile, "Nsight Compute on one launch of a step, as one page; needs a GPU")
     profile.add_argument("step", metavar="STEP", help="the step to profile")
@@ -199,10 +214,14 @@ def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
 
 def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     from base import environment
-    from tools import sanitize_host, suites
+    from tools import changed, sanitize_host, suites
 
+    if parsed.since and not parsed.changed:
+        raise UserError("--since goes with --changed")
     environment.ensure_python(setup, arguments, ("pytest",))
-    if parsed.site:
+    if parsed.changed:
+        changed.run(setup, parsed.since)
+    elif parsed.site:
         _ensure_generator(setup)
         from tools.site import check
 
@@ -240,6 +259,15 @@ def _practice(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> 
     if practice.needs_build(chosen):
         environment.ensure_python(setup, arguments)
     practice.run(chosen, setup)
+
+
+def _bound(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
+    from base import environment
+    from tools import bound
+
+    chosen = bound.plan(parsed)
+    environment.ensure_python(setup, arguments)
+    bound.run(chosen, setup)
 
 
 def _profile(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

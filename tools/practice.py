@@ -19,7 +19,7 @@ from base.languages import language, listed
 from base.paths import PRACTICE, shown
 from base.progress import say as print_line
 from records import read
-from tools import diff, measured, practice_grade, practice_run, practice_tasks
+from tools import bound, diff, measured, practice_grade, practice_run, practice_tasks
 from tools.practice_goals import SIZE, Goal
 from tools.practice_grade import Verdict
 from tools.practice_tasks import Task
@@ -121,6 +121,8 @@ def _grade(task: Task, environment: Environment, spoken: str) -> bool:
     if verdict.goals:
         for line in goal_table(task, verdict.goals, spoken):
             print_line(line)
+        for line in _bounds(task, executable, environment, spoken):
+            print_line(line)
     if verdict.done:
         verdict = _on_gpu(task, executable, verdict, environment, spoken)
     print_line(say(spoken, "seconds", all=time.monotonic() - begun, compiling=compiling))
@@ -128,6 +130,14 @@ def _grade(task: Task, environment: Environment, spoken: str) -> bool:
     if verdict.done:
         _note(task, done=date.today().isoformat())
     return verdict.done
+
+
+def _bounds(task: Task, executable: Any, environment: Environment, spoken: str) -> list[str]:
+    """The kernel's bounds beside the step's; none of a kernel that does not take the sizes at which they are counted."""
+    try:
+        return bound.beside(executable, task.step, environment.variables, spoken)
+    except UserError:
+        return []
 
 
 def goal_table(task: Task, goals: Sequence[Goal], spoken: str) -> list[str]:

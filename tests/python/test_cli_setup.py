@@ -7,7 +7,7 @@ import pytest
 
 from base import cuda, packages, process, venv
 from base.errors import UserError
-from base.paths import CUDA_REQUIREMENTS, REQUIREMENTS, SITE_REQUIREMENTS
+from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENTS, SITE_REQUIREMENTS
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
@@ -167,7 +167,10 @@ def test_a_python_that_cannot_make_a_venv_says_what_to_install(tmp_path, monkeyp
         venv.ensure()
 
 
-@pytest.mark.parametrize("pins", [REQUIREMENTS, CUDA_REQUIREMENTS, SITE_REQUIREMENTS], ids=lambda file: file.name)
+PINS = [REQUIREMENTS, CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, SITE_REQUIREMENTS]
+
+
+@pytest.mark.parametrize("pins", PINS, ids=lambda file: file.name)
 def test_every_pin_is_exact_and_has_hashes(pins):
     """And what was asked for is what was pinned: requirements.in is the file that people edit."""
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", pins.read_text(), flags=re.MULTILINE).strip())

@@ -1,0 +1,89 @@
+"""./gemm test --changed: which tests a change of a file can affect."""
+
+import subprocess
+
+import pytest
+
+from base import registry
+from base.errors import UserError
+from base.paths import ROOT
+from tools import changed
+
+EVERY = {step.name for step in registry.steps()}
+TESTS = [
+    *(("gemm:simulator", f"{step} {kind}") for step in sorted(EVERY) for kind in ("simulated", "on other GPUs")),
+    ("gemm:gpu", "07_thread_tile_8x8"),
+    ("sim:simulator", "simulator"),
+    ("gemm:harness", "harness"),
+    ("gemm:pytest", "python package"),
+    ("gemm:pytest", "charts"),
+]
+
+
+def test_a_kernel_affects_its_step_alone():
+    found = changed.affected(["steps/07_thread_tile_8x8/kernel.cu"])
+    assert found.steps == {"07_thread_tile_8x8"}
+    assert {"test_kernel_rules", "test_mutants", "test_told"} <= found.python
+    names = found.meson(TESTS)
+    assert set(names) == {
+        *("gemm:07_thread_tile_8x8 simulated", "gemm:07_thread_tile_8x8 on other GPUs", "gemm:python package")
+    }
+
+
+def test_a_page_is_read_by_the_tests_of_pages():
+    for page in ("steps/07_thread_tile_8x8/README.zh-CN.md", "docs/power.md", "README.md"):
+        found = changed.affected([page])
+        assert {"test_told", "test_glossary", "test_site"} <= found.python
+        assert not found.steps
+        assert not found.meson(TESTS)
+
+
+@pytest.mark.parametrize(
+    ("tool", "wanted", "left_out"),
+    [
+        ("tools/diff.py", {"test_cli_diff", "test_cli_refusals"}, {"test_told", "test_cutlass"}),
+        ("lab/disassembly.py", {"test_instruction_mix", "test_bound"}, {"test_plots", "test_told"}),
+        ("plots/figures/tiling.py", {"test_figures", "test_plots"}, {"test_cli_run", "test_practice"}),
+        ("gemm", {"test_cli_refusals"}, {"test_told"}),
+        ("tests/python/plots_course.py", {"test_plots", "test_cutlass"}, {"test_practice"}),
+        ("tests/python/test_told.py", {"test_told"}, {"test_plots"}),
+    ],
+)
+def test_a_tool_affects_the_tests_that_import_it_or_start_it(tool, wanted, left_out):
+    found = changed.affected([tool])
+    assert wanted <= found.python
+    assert not left_out & found.python
+    assert not found.steps
+
+
+def test_a_header_affects_the_steps_that_include_it():
+    found = changed.affected(["common/device/ptx/wgmma.h"]).steps
+    assert "23_wgmma" in found
+    assert "07_thread_tile_8x8" not in found
+    assert changed.affected(["common/device/gemm.h"]).steps == EVERY
+
+
+def test_the_simulator_and_the_harness_affect_every_step():
+    for path in ("sim/core/memory/atomics.cpp", "sim/devices.json", "common/harness/session.cpp"):
+        found = changed.affected([path])
+        assert found.steps == EVERY
+        assert found.harness
+    assert changed.affected(["sim/tests/test_tma.cpp"]).meson(TESTS) == ["sim:simulator"]
+
+
+@pytest.mark.parametrize("path", ["meson.build", "requirements.txt", "base/build.py", "somewhere/new.txt"])
+def test_what_is_not_known_affects_everything(path):
+    assert changed.affected(["docs/power.md", path]).everything == path
+
+
+def test_every_file_of_the_project_is_known():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("this is no checkout")
+    unknown = [path for path in listed.stdout.splitlines() if changed.affected([path]).everything == path]
+    assert [path for path in unknown if not changed.EVERYTHING.fullmatch(path)] == []
+
+
+def test_a_commit_that_is_none_is_refused():
+    with pytest.raises(UserError, match="git knows no commit 'nonsense'"):
+        changed.paths("nonsense")

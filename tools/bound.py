@@ -1,0 +1,196 @@
+"""`./gemm bound`: what a GPU's units allow a kernel, worked out from the simulator's counts and from its machine code."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base import build, environment, registry, venv
+from base.environment import Environment
+from base.errors import UserError
+from base.languages import ENGLISH, language, said
+from base.paths import BUILD, DISASSEMBLER_REQUIREMENTS
+from base.registry import Step
+from lab import instruction_mix
+from records import REFERENCE_GPU, Records
+from tools import bound_counts, bound_limits, measured
+from tools.bound_limits import Bound, Bounds, Gpu
+from tools.text_table import aligned
+
+LARGEST = 65536  # beyond, no matrix fits a GPU's memory
+DISASSEMBLER_GB = 0.05
+CLOSE = 0.85  # of the prediction: what is missing there needs no words
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for."""
+
+    step: Step
+    variant: str  # "": what the default takes at 4096
+    gpu: Gpu
+    size: int
+    spoken: str
+
+
+def plan(parsed: argparse.Namespace) -> Plan:
+    """The command line, checked: everything that can be refused before something is built."""
+    step = registry.find(parsed.step, registry.steps())
+    gpu = bound_limits.gpu(parsed.gpu or REFERENCE_GPU)
+    if not step.runs_on(gpu.arch):
+        raise UserError(f"{step.name} needs {step.needs}; {gpu.name} has {gpu.capability}")
+    if not 1 <= parsed.size <= LARGEST:
+        raise UserError(f"--size {parsed.size}: has to be between 1 and {LARGEST}")
+    return Plan(step, parsed.variant or "", gpu, parsed.size, language(parsed.zh))
+
+
+def run(chosen: Plan, setup: bool) -> None:
+    """Builds the step, counts, disassembles, and prints the bounds."""
+    tools = environment.ensure_build(setup)
+    build.configure(tools)
+    build.compile_targets(tools, [f"steps/{chosen.step.name}", build.SIMULATOR_TARGET])
+    ensure_disassembler(setup)
+    executable = BUILD / "steps" / chosen.step.name
+    variant = _variant(chosen, tools)
+    recorded = measured.load()
+    work = bound_counts.of(executable, chosen.step, variant, chosen.gpu.arch, tools.variables)
+    found = bound_limits.bounds(chosen.step, work, chosen.gpu, chosen.size, recorded)
+    print("\n".join(report(chosen, variant, found, _speed(chosen, variant, recorded), work.loop is not None)))
+
+
+def ensure_disassembler(setup: bool) -> None:
+    """Installs what reads machine code into .venv, where the toolkit does not bring it."""
+    try:
+        instruction_mix.find_tool("cuobjdump")
+    except UserError:
+        if setup:
+            venv.install(DISASSEMBLER_REQUIREMENTS, "Installing the disassembler into .venv", DISASSEMBLER_GB)
+
+
+def _variant(chosen: Plan, tools: Environment) -> Mapping[str, Any]:
+    known = build.variants(f"steps/{chosen.step.name}", tools)
+    asked = chosen.variant or chosen.step.at_4096
+    for variant in known:
+        if variant["variant"] == asked or (not asked and variant["default"]):
+            return variant
+    names = ", ".join(variant["variant"] for variant in known)
+    raise UserError(f"{chosen.step.name} has no variant '{asked}'; it has {names}")
+
+
+def _speed(chosen: Plan, variant: Mapping[str, Any], recorded: Records) -> float | None:
+    """TFLOPS that are recorded of it on this GPU at this size."""
+    by_default = variant["variant"] == chosen.step.at_4096 or variant["default"]
+    if not chosen.variant and by_default:
+        record = recorded.default_at(chosen.gpu.key, chosen.step.name, chosen.size)
+        return record["tflops"] if record else None
+    rows = [
+        record["tflops"]
+        for record in recorded.of_step(chosen.gpu.key, chosen.step.name)
+        if record["variant"] == variant["variant"]
+        and record["m"] == record["n"] == record["k"] == chosen.size
+        and not record.get("options")
+        and record.get("beta", 0) == 0
+    ]
+    return rows[-1] if rows else None
+
+
+def report(
+    chosen: Plan, variant: Mapping[str, Any], found: Bounds, speed: float | None, disassembled: bool = True
+) -> list[str]:
+    """What is printed, line by line."""
+    spoken = chosen.spoken
+    gpu = f"{chosen.gpu.name}, {chosen.gpu.sms} SMs, {chosen.gpu.clock_mhz:g} MHz"
+    head = f"{chosen.step.short} ({variant['variant']}), {chosen.size}³: {gpu}"
+    rows = [_row(one, spoken) for one in sorted(found.all, key=lambda one: (one.fitted, one.tflops))]
+    titles = [said(spoken, "bound", "上界"), "TFLOPS", said(spoken, "because", "依据")]
+    rounds = said(
+        spoken,
+        f"Waves: {found.tiles} tiles on {chosen.gpu.sms} SMs are {found.rounds:.2f} rounds, {100 * found.filled:.1f} % filled.",
+        f"wave：{found.tiles} 个分块分给 {chosen.gpu.sms} 个 SM，合 {found.rounds:.2f} 轮，填满 {found.filled:.1%}。",
+    )
+    lines = [head, "", *aligned([titles, *rows], right=(1,)), "", rounds]
+    predicted = said(
+        spoken,
+        f"Predicted: {_number(found.predicted)} TFLOPS, by the {found.lowest.name.english}",
+        f"预测：{_number(found.predicted)} TFLOPS，由{found.lowest.name.chinese}决定",
+    )
+    if speed is None:
+        return [
+            *lines,
+            predicted + said(spoken, "; nothing is recorded.", "；没有记录。"),
+            *_left_out(found, None, spoken),
+        ]
+    percent = f"{100 * speed / found.predicted:.0f}"
+    lines.append(
+        predicted
+        + said(
+            spoken, f"; recorded: {_number(speed)}, {percent} % of it.", f"；记录：{_number(speed)}，为其 {percent}%。"
+        )
+    )
+    lines += _left_out(found, speed, spoken)
+    if not disassembled:
+        words = "The machine code was not read: no cuobjdump. Issue slots and joined loads are left out."
+        lines.append(said(spoken, words, "没有 cuobjdump，未读机器码：发射槽和合并的加载未计入。"))
+    return lines
+
+
+def _row(bound: Bound, spoken: str) -> list[str]:
+    return [bound.name(spoken), _number(bound.tflops), bound.why(spoken)]
+
+
+def _number(tflops: float) -> str:
+    return f"{tflops:,.0f}" if tflops >= 100 else f"{tflops:.3g}"
+
+
+def _left_out(found: Bounds, speed: float | None, spoken: str) -> list[str]:
+    """What no bound holds, where the speed is far below the lowest; "fitted" says which rows are models of ours."""
+    lines = []
+    if speed is None or speed < CLOSE * found.predicted:
+        words = "Bounds leave out waiting: latencies that too few warps hide, barriers, misses of L1 and L2."
+        chinese = "上界不含等待：warp 不够而未掩盖的延迟、屏障、L1 和 L2 未命中。"
+        if any(one.name is bound_limits.BANKS for one in found.all):
+            words = words[:-1] + "; and register banks, but for the fitted row."
+            chinese = chinese[:-1] + "；也不含寄存器 bank，仅拟合的一行计入。"
+        lines.append(said(spoken, words, chinese))
+    if any(one.fitted for one in found.all):
+        words = "Fitted rows follow from a model of ours, so they may lie below what is measured."
+        lines.append(said(spoken, words, "拟合行来自我们的模型，可能低于实测值。"))
+    return lines
+
+
+def beside(yours: Path, step: Step, variables: Mapping[str, str], spoken: str = ENGLISH) -> list[str]:
+    """A reader's kernel beside the step's, in a line for each of two bounds, on the course's own GPU."""
+    gpu = bound_limits.gpu(REFERENCE_GPU)
+    variant = next(one for one in build.variants(yours) if one["default"])
+    work = bound_counts.of(yours, step, variant, gpu.arch, variables)
+    recorded = measured.load()
+    lines = []
+    mine = bound_limits.load_store(step, work.load_store, gpu)
+    by_hand = step.by_hand.get("load_store_per_instruction")
+    if mine and by_hand and not step.on_tensor_cores:
+        flop = bound_limits.per_instruction(step)
+        theirs = gpu.cycles * flop / by_hand / 1e12
+        lines.append(_beside(step, mine, theirs, (work.load_store * flop, by_hand), spoken))
+    own = bound_limits.issue(step, work, gpu)
+    loop = next((one["loop"] for one in recorded.mixes_of(step.name, "sass")), None)
+    peak = bound_limits.pipes(step, work, gpu, recorded)
+    if own and work.loop and loop and loop.get("fma") and peak and not step.on_tensor_cores:
+        theirs = peak[0].tflops * loop["fma"] / loop["instructions"]
+        needs = (work.loop.instructions / work.loop.counts["fma"], loop["instructions"] / loop["fma"])
+        lines.append(_beside(step, own, theirs, needs, spoken))
+    return lines
+
+
+def _beside(step: Step, mine: Bound, theirs: float, needs: tuple[float, float], spoken: str) -> str:
+    loads = mine.name is bound_limits.LOAD_STORE
+    unit = said(
+        spoken, "wavefronts and look-ups" if loads else "instructions", "个 wavefront 与查缓存行" if loads else "条指令"
+    )
+    return said(
+        spoken,
+        f"bound by the {mine.name.english}: yours {mine.tflops:.3g}, step {step.number:02d}'s {theirs:.3g} TFLOPS: "
+        f"you need {needs[0]:.3g} {unit} per FMA, it needs {needs[1]:.3g}",
+        f"{mine.name.chinese}的上界：你的 {mine.tflops:.3g}，步骤 {step.number:02d} 的 {theirs:.3g} TFLOPS："
+        f"你每条 FMA 需要 {needs[0]:.3g} {unit}，它需要 {needs[1]:.3g}",
+    )
