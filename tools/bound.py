@@ -20,6 +20,7 @@ from tools.text_table import aligned
 
 LARGEST = 65536  # beyond, no matrix fits a GPU's memory
 DISASSEMBLER_GB = 0.05
+BY_SIZE = "by_size("  # in a kernel whose default chooses among tiles
 CLOSE = 0.85  # of the prediction: what is missing there needs no words
 
 
@@ -109,6 +110,9 @@ def report(
         f"Waves: {found.tiles} tiles on {chosen.gpu.sms} SMs are {found.rounds:.2f} rounds, {100 * found.filled:.1f} % filled.",
         f"wave：{found.tiles} 个分块分给 {chosen.gpu.sms} 个 SM，合 {found.rounds:.2f} 轮，填满 {found.filled:.1%}。",
     )
+    by_size = (
+        not chosen.variant and not chosen.step.at_4096 and BY_SIZE in chosen.step.kernel.read_text(encoding="utf-8")
+    )
     lines = [head, "", *aligned([titles, *rows], right=(1,)), "", rounds]
     predicted = said(
         spoken,
@@ -129,6 +133,11 @@ def report(
         )
     )
     lines += _left_out(found, speed, spoken)
+    if by_size:
+        words = (
+            "The default takes its tile by the size; counted is the one of a small size: name another with --variant."
+        )
+        lines.append(said(spoken, words, "默认变体按尺寸选分块，这里数的是小尺寸的那一个；用 --variant 指定别的。"))
     if not disassembled:
         words = "The machine code was not read: no cuobjdump. Issue slots and joined loads are left out."
         lines.append(said(spoken, words, "没有 cuobjdump，未读机器码：发射槽和合并的加载未计入。"))

@@ -58,6 +58,7 @@ class Work:
     loop: Loop | None  # None: the machine code cannot be read here
     products: int = 1  # of the tensor cores for each of the matrix's: more where an element is multiplied in parts
     element: str = ""  # that the tensor cores multiply
+    sms_per_tile: float = 1  # of a cluster that shares one, or of blocks that share its K
     joined: bool = False  # ptxas made fewer and wider loads of what PTX says
 
     @property
@@ -88,7 +89,9 @@ def of(executable: Path, step: Step, variant: Mapping[str, Any], arch: str, vari
         done = (deep.count("tensor_ops") - shallow.count("tensor_ops")) * loop.flop / max(loop.counts["tensor"], 1)
         products = max(1, round(done / flop))
         element = next((of for name, of in _MULTIPLIED if any(name in opcode for opcode in loop.opcodes)), element)
-    return Work(variant, deep.threads, wavefronts, look_ups, loaded, loop, products, element, joined)
+    bm, bn, _ = variant["block"]
+    shared_by = max(1, deep.blocks * bm * bn / (m * n))
+    return Work(variant, deep.threads, wavefronts, look_ups, loaded, loop, products, element, shared_by, joined)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def bounds(step: Step, work: Work, gpu: Gpu, size: int, recorded: Records) -> Bo
     tiles = math.ceil(size / bm) * math.ceil(size / bn)
     found = [load_store(step, work.load_store, gpu), issue(step, work, gpu), *pipes(step, work, gpu, recorded)]
     found += [_dram(work, gpu, size), _l2(work, gpu), _power(step, work, gpu, recorded), _register_banks(work, gpu)]
-    return Bounds([one for one in found if one], tiles, tiles / gpu.sms)
+    return Bounds([one for one in found if one], tiles, tiles * work.sms_per_tile / gpu.sms)
 
 
 def load_store(step: Step, cycles_per_flop: float, gpu: Gpu) -> Bound | None:
