@@ -76,8 +76,10 @@ __host__ __device__ inline float digits_element_of(const Recipe& recipe, std::ui
   const int own = recipe.matrix == 0 ? 1 + k % digits : digits - k % digits;
   const std::int64_t all_digits = std::int64_t{127} << 8 * (own - 1);
   const std::int64_t largest = all_digits < LARGEST_FLOAT ? all_digits : LARGEST_FLOAT;
-  const std::int64_t value = static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(2 * largest + 1)) - largest;
-  return static_cast<float>(value) * ldexpf(1.0f, 8 * (digits - own) + scale_of(line));
+  const std::int64_t least = largest / 2 + 1;  // all of one size, so that powers of two by size along k are one, too
+  const std::int64_t size =
+      least + static_cast<std::int64_t>(bits / 2 % static_cast<std::uint64_t>(largest - least + 1));
+  return static_cast<float>(bits % 2 == 0 ? size : -size) * ldexpf(1.0f, 8 * (digits - own) + scale_of(line));
 }
 
 /// Element number `index` of the matrix that the recipe describes.

@@ -97,12 +97,14 @@ Choice named(const Step& step, const std::string& name, const Candidate& given) 
   return {&step, &*found, fitted(*found, given)};
 }
 
-// The step's first variant that takes the product; `precise`: of those that round nothing to TF32 and sum in FP32.
+// The step's first variant that takes the product; `precise`: of those that round nothing to TF32, sum in FP32 and ask
+// for no memory of their own.
 // Notes the first refusal.
 std::optional<Choice> first_of(const Step& step, const Candidate& given, bool precise,
                                std::optional<BadInput>& refusal) {
   for (const Variant& variant : step.module().variants) {
-    const bool rough = variant.acc != DType::f32 || variant.ab == DType::tf32;
+    const bool rough = variant.acc != DType::f32 || variant.ab == DType::tf32 ||
+                       variant.workspace_bytes(given.shape.m, given.shape.n, given.shape.k) > 0;
     if (!variant.left_out.empty() || !holds(given.type, variant) || !laid_out(variant, given) || (precise && rough))
       continue;
     try {

@@ -113,7 +113,7 @@ def test_the_table_has_every_timing_with_the_share_of_the_library_beside_it(cour
 
 
 def test_the_ladders_have_it_as_a_line_and_the_steps_have_no_column_for_it(course):
-    for name in ("fp32-ladder", "fp32-sizes", f"{LAST}-sizes", f"{LAST}-variants"):
+    for name in ("fp32-ladder", "fp32-sizes", f"{LAST}-variants"):
         assert "CUTLASS" in style.to_svg(catalogue.find(*course, name)("en")), name
     assert "CUTLASS 40.0" in style.to_svg(catalogue.find(*course, "fp32-ladder")("en"))
     last_row = tables.table(*course, "ladder-fp32", "en").splitlines()[-1]

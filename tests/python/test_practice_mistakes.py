@@ -5,6 +5,8 @@ All that compile are variants of one source, made from step 03's kernel, so that
 
 import dataclasses
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from test_practice import NAMED, environment
@@ -96,7 +98,7 @@ def compiled(tmp_path_factory):
     file = tmp_path_factory.mktemp("practice") / "kernel.cu"
     file.write_text(source(), encoding="utf-8")
     executable = practice_run.compiled(practised(file), environment())
-    return file, executable.rename(file.parent / executable.name)
+    return file, Path(shutil.move(executable, file.parent / executable.name))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
