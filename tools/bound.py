@@ -24,6 +24,13 @@ BY_SIZE = "by_size("  # in a kernel whose default chooses among tiles
 CLOSE = 0.85  # of the prediction: what is missing there needs no words
 
 
+def chooses(step: Step) -> bool:
+    """Whether the step's default may take another tile at 4096 than at the small size at which it is counted."""
+    if step.at_4096:
+        return False
+    return "chosen_from" in step.recorded or BY_SIZE in step.kernel.read_text(encoding="utf-8")
+
+
 @dataclass(frozen=True)
 class Plan:
     """What was asked for."""
@@ -110,9 +117,7 @@ def report(
         f"Waves: {found.tiles} tiles on {chosen.gpu.sms} SMs are {found.rounds:.2f} rounds, {100 * found.filled:.1f} % filled.",
         f"wave：{found.tiles} 个分块分给 {chosen.gpu.sms} 个 SM，合 {found.rounds:.2f} 轮，填满 {found.filled:.1%}。",
     )
-    by_size = (
-        not chosen.variant and not chosen.step.at_4096 and BY_SIZE in chosen.step.kernel.read_text(encoding="utf-8")
-    )
+    by_size = not chosen.variant and chooses(chosen.step)
     lines = [head, "", *aligned([titles, *rows], right=(1,)), "", rounds]
     predicted = said(
         spoken,

@@ -13,7 +13,6 @@ from tools.bound_counts import Loop, Work
 
 STEPS = {step.number: step for step in registry.steps()}
 COUNTED = [step for step in STEPS.values() if "load_store_per_instruction" in step.by_hand]
-CHOOSES = bound.BY_SIZE  # the default takes another tile at 4096 than where it is counted
 WITHIN_15 = (1, 3, 4, 5, 6, 7, 11)  # percent; the others' chapters say what their bounds leave out
 ON_CUDA_CORES = [step for step in COUNTED if not step.on_tensor_cores]
 H200 = bound_limits.gpu(REFERENCE_GPU)
@@ -50,7 +49,7 @@ def test_what_is_counted_is_what_the_chapter_counts_by_hand(step):
     executable = BUILD / "steps" / step.name
     if not executable.is_file() or not SIMULATOR.is_file():
         pytest.skip(f"{step.name} is not built; run: meson compile -C {BUILD.name}")
-    if CHOOSES in step.kernel.read_text(encoding="utf-8") and not step.at_4096:
+    if bound.chooses(step):
         pytest.skip("its default takes another tile at 4096")
     known = build.variants(executable)
     variant = next(one for one in known if (one["variant"] == step.at_4096 if step.at_4096 else one["default"]))
