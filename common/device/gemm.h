@@ -166,6 +166,12 @@ class Variant {
     digits = count;
     return *this;
   }
+  /// Scales the operands by powers of two along k, taken from their sizes. With one row or column these would move
+  /// digits of exact inputs to where products are left out, so its exact inputs are all of one size.
+  Variant& balances_along_k() {
+    powers_along_k = true;
+    return note("powers of two along k");
+  }
   /// A published kernel that this variant covers, by the name in its source. May be called several times.
   Variant& covers(std::string published) {
     published_names.push_back(std::move(published));
@@ -194,6 +200,7 @@ class Variant {
   int multiple_lda = 1, multiple_ldb = 1, multiple_ldc = 1;
   int most_k = std::numeric_limits<int>::max();
   int digits = 0;  // 0: the elements are multiplied as they are
+  bool powers_along_k = false;
   std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
   int shared_bytes = 0;
   std::vector<std::string> published_names;

@@ -22,6 +22,7 @@ struct Recipe {
   int digits = 0;               // 0: the two lines above
   int matrix = 0, columns = 0;  // 0: A, 1: B, 2: C; how many elements are in a row
   bool transposed = false;      // B is stored n x k
+  bool one_size = false;        // all elements of a row, whatever their digits: see Variant::balances_along_k
   double deviation = 1;         // normal: of integers more than 1, or they would hold next to nothing
 };
 
@@ -76,10 +77,12 @@ __host__ __device__ inline float digits_element_of(const Recipe& recipe, std::ui
   const int own = recipe.matrix == 0 ? 1 + k % digits : digits - k % digits;
   const std::int64_t all_digits = std::int64_t{127} << 8 * (own - 1);
   const std::int64_t largest = all_digits < LARGEST_FLOAT ? all_digits : LARGEST_FLOAT;
-  const std::int64_t least = largest / 2 + 1;  // all of one size, so that powers of two by size along k are one, too
-  const std::int64_t size =
+  const std::int64_t least = largest / 2 + 1;
+  const std::int64_t sized =
       least + static_cast<std::int64_t>(bits / 2 % static_cast<std::uint64_t>(largest - least + 1));
-  return static_cast<float>(bits % 2 == 0 ? size : -size) * ldexpf(1.0f, 8 * (digits - own) + scale_of(line));
+  const std::int64_t any = static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(2 * largest + 1)) - largest;
+  const std::int64_t value = !recipe.one_size ? any : bits % 2 == 0 ? sized : -sized;
+  return static_cast<float>(value) * ldexpf(1.0f, 8 * (digits - own) + scale_of(line));
 }
 
 /// Element number `index` of the matrix that the recipe describes.

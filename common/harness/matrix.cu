@@ -160,6 +160,7 @@ Matrices::Matrices(const Variant& variant, const Shape& shape)
 Recipe Matrices::recipe(const Variant& variant, const Shape& shape, InputKind kind, std::uint64_t seed, int matrix) {
   Recipe recipe = recipe_for(kind, seed * 3 + matrix, sums_of(variant), variant.out, shape.k);
   recipe.digits = variant.digits;
+  recipe.one_size = variant.powers_along_k;
   recipe.matrix = matrix;
   recipe.transposed = matrix == 1 && variant.b_transposed;
   recipe.columns = matrix == 0 || recipe.transposed ? shape.k : shape.n;

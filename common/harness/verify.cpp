@@ -77,10 +77,14 @@ std::vector<Reference> Verifier::computed_references() const {
 }
 
 const std::vector<Reference>& Verifier::references(InputKind kind) {
-  const ReferenceStore::key_type key{mode_,           kind,          seed_,        variant_.ab,
-                                     variant_.b,      variant_.acc,  variant_.out, variant_.b_transposed,
-                                     variant_.scaled, shape_.m,      shape_.n,     shape_.k,
-                                     variant_.digits, scaled_.alpha, scaled_.beta};
+  const ReferenceStore::key_type key{mode_,           kind,
+                                     seed_,           variant_.ab,
+                                     variant_.b,      variant_.acc,
+                                     variant_.out,    variant_.b_transposed,
+                                     variant_.scaled, shape_.m,
+                                     shape_.n,        shape_.k,
+                                     variant_.digits, variant_.powers_along_k,
+                                     scaled_.alpha,   scaled_.beta};
   const auto found = all_.find(key);
   return found != all_.end() ? found->second : all_.emplace(key, computed_references()).first->second;
 }

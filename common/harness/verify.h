@@ -15,7 +15,7 @@ enum class VerifyMode { standard, full, sample, off };
 /// References by what they are of: which elements, inputs, types, layout, size, digits and scaling. Variants on the
 /// same problem share them.
 using ReferenceStore = std::map<std::tuple<VerifyMode, InputKind, std::uint64_t, DType, DType, DType, DType, bool, bool,
-                                           int, int, int, int, float, float>,
+                                           int, int, int, int, bool, float, float>,
                                 std::vector<Reference>>;
 
 /// The matrices of one problem, and a variant's verification on them.

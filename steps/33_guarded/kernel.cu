@@ -209,7 +209,7 @@ std::vector<Variant> variants() {
       variant<-16>("guarded").in_digits(3).note("three digits, four, or FP32; TAU = -16"),
       variant<-16, true>("guarded_tn").in_digits(3).note("the same where B is stored n × k"),
       variant<-20>("strict").in_digits(3).note("TAU = -20"),
-      variant<-16, false, int32_t, true>("balanced").in_digits(3).note("powers of two along k"),
+      variant<-16, false, int32_t, true>("balanced").in_digits(3).balances_along_k(),
       variant<NEVER, false, float>("fp32").note("FP32 everywhere, behind the guard"),
   };
 }
