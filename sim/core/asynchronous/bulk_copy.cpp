@@ -70,6 +70,8 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
   } else {
     from = global_part(warp, lane, copy.from, bytes, false);
     if (!from) return;
+    if (warp.block.launch.options.watch)
+      watch_races_of_copy(warp, lane, {{reinterpret_cast<uint64_t>(from), bytes}}, false, Scope::none);
   }
   const uint32_t mask = receiver_mask(warp, lane, copy.multicast, copy.mask, *to);
   const Reduction reduction = reduction_of(copy.reduce, copy.type);
@@ -91,6 +93,8 @@ void issue_to_global(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
   trace_copy(warp, lane, copy, bytes, to, &*from, 1u << from->block->rank);
   AsyncTransfer transfer;
   transfer.reads.push_back({from->block, {from->offset, bytes}});
+  transfer.writes_global.push_back({reinterpret_cast<uint64_t>(to), bytes});
+  transfer.scope = copy.reduce == Reduce::none ? Scope::none : Scope::gpu;  // its atomics are .relaxed.gpu
   transfer.move = [=, spot = *from, reduction = reduction_of(copy.reduce, copy.type)] {
     combine(to, spot.block->shared.data() + spot.offset, bytes, reduction);
   };

@@ -71,7 +71,7 @@ void watch_source(Warp& warp, const CopyAsync& copy, uint32_t reading, const Lan
   if (whole.mask != 0) {
     const uint32_t asked = whole.mask;
     fill_inactive(whole);
-    watch_global(warp, copy.memo + 1, whole, false);
+    watch_global(warp, copy.memo + 1, whole, Touch::read);
     for_lanes(asked & ~whole.mask, [&](uint32_t lane) { transfer.read[lane] = 0; });
   }
   tally.global_sectors += static_cast<uint32_t>(std::popcount(partly));

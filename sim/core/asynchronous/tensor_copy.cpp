@@ -69,6 +69,19 @@ std::optional<TensorBox> box_of(Warp& warp, uint32_t lane, const TensorCopy& cop
   return box;
 }
 
+/// What the box has in global memory.
+std::vector<GlobalSpan> spans_of(const TensorBox& box) {
+  std::vector<GlobalSpan> spans;
+  box.for_runs(0, [&](const BoxRun& run) {
+    if (!run.inside) return;
+    if (!spans.empty() && spans.back().begin + spans.back().bytes == run.global)
+      spans.back().bytes += run.bytes;
+    else
+      spans.push_back({run.global, run.bytes});
+  });
+  return spans;
+}
+
 /// Checks and counts what the box has in global memory. The bytes of it.
 std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorBox& box,
                                      const Coordinates& at) {
@@ -90,6 +103,8 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
     if (!well) return std::nullopt;
   }
   count_bulk(warp, bytes, sectors);
+  const bool load = copy.what == TensorCopy::What::load && bytes != 0 && warp.block.launch.options.watch;
+  if (load && !need_not_know(warp, low)) watch_races_of_copy(warp, lane, spans_of(box), false, Scope::none);
   return bytes;
 }
 
@@ -153,8 +168,11 @@ void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
   if (warp.trace != nullptr) [[unlikely]]
     trace_copy(warp, lane, copy, *map, *box, at, spot, *bytes);
   if (copy.what == TensorCopy::What::load) issue_load(warp, lane, copy, *box, *spot, *bytes);
-  if (copy.what == TensorCopy::What::store)
-    warp.block.cluster.async.issue(warp, lane, store_of_box(*box, *spot, reduction_of(copy.reduce, map->type)));
+  if (copy.what != TensorCopy::What::store) return;
+  AsyncTransfer transfer = store_of_box(*box, *spot, reduction_of(copy.reduce, map->type));
+  transfer.writes_global = spans_of(*box);
+  transfer.scope = copy.reduce == Reduce::none ? Scope::none : Scope::gpu;  // its atomics are .relaxed.gpu
+  warp.block.cluster.async.issue(warp, lane, std::move(transfer));
 }
 
 /// Each lane asks for a copy of its own.

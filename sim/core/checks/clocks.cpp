@@ -24,7 +24,9 @@ void LaneStamps::join(const LaneStamps& other) {
   for (const Entry& entry : other.entries_) raise(entry.agent, entry.lane, entry.stamp);
 }
 
-bool Clocks::start(uint32_t blocks, uint32_t warps_per_block) {
+bool Clocks::start(uint32_t blocks, uint32_t warps_per_block, GridFlags* grid, uint32_t cluster) {
+  grid_ = grid;
+  cluster_ = cluster;
   const bool from_zero = start_ == 0 || now_ > 0x7fffffff;
   if (from_zero) now_ = 1;
   start_ = now_ + 1;
@@ -39,7 +41,8 @@ bool Clocks::start(uint32_t blocks, uint32_t warps_per_block) {
     clock.known.clear();
     clock.known.seen.assign(agents_, start_);
     clock.lanes_met = clock.clear = start_;
-    clock.has_fenced = clock.has_observed = false;
+    clock.has_fenced = Scope::none;
+    clock.has_observed = {};
   }
   return from_zero;
 }
@@ -69,20 +72,21 @@ void Clocks::acquire(uint32_t warp, const SyncClock& from) {
 
 void Clocks::arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes) {
   if (releases) return release(warp, into, lanes);
-  if (of_[warp].has_fenced) into.join(of_[warp].fenced);
+  if (of_[warp].has_fenced != Scope::none) into.join(of_[warp].fenced[0]);
 }
 
 void Clocks::wait(uint32_t warp, const SyncClock& from, bool acquires) {
   if (acquires) return acquire(warp, from);
-  observe(warp, from);
+  observe(warp, from, Scope::cta);
 }
 
-/// What is known by the next fence.
-void Clocks::observe(uint32_t warp, const SyncClock& from) {
+/// What is known by the next fence of this scope, or of a narrower one: each takes what it reaches.
+void Clocks::observe(uint32_t warp, const SyncClock& from, Scope scope) {
+  const size_t i = static_cast<size_t>(scope) - 1;
   WarpClock& clock = of_[warp];
-  if (!clock.has_observed) clock.observed.clear();
-  clock.has_observed = true;
-  clock.observed.join(from);
+  if (!clock.has_observed[i]) clock.observed[i].clear();
+  clock.has_observed[i] = true;
+  clock.observed[i].join(from);
 }
 
 void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
@@ -112,13 +116,21 @@ void Clocks::warp_met(uint32_t warp) {
   update_clear(warp);
 }
 
-void Clocks::fence(uint32_t warp, uint32_t lanes) {
+void Clocks::fence(uint32_t warp, uint32_t lanes, Scope scope) {
   WarpClock& clock = of_[warp];
-  if (clock.has_observed) acquire(warp, clock.observed);
-  clock.has_observed = false;
-  clock.fenced.clear();
-  release(warp, clock.fenced, lanes);
-  clock.has_fenced = true;
+  for (const Scope each : scopes) {
+    const size_t i = static_cast<size_t>(each) - 1;
+    if (each > scope) break;
+    if (clock.has_observed[i]) acquire(warp, clock.observed[i]);
+    clock.has_observed[i] = false;
+  }
+  SyncClock released;
+  release(warp, released, lanes);
+  for (const Scope each : scopes) {
+    if (each <= scope) clock.fenced[static_cast<size_t>(each) - 1] = released;
+  }
+  clock.has_fenced = std::max(clock.has_fenced, scope);
+  if (grid_ && scope == Scope::gpu) clock.published = released_by(cluster_, released);
 }
 
 void Clocks::fence_proxy(uint32_t warp, uint32_t lanes) {
@@ -138,26 +150,55 @@ void Clocks::fence_proxy(uint32_t warp, uint32_t lanes) {
   ++now_;
 }
 
-void Clocks::strong_load(uint32_t warp, uint64_t address, Order order) {
-  if (flags_.empty()) return;
-  const auto flag = flags_.find(address);
-  if (flag == flags_.end()) return;
-  if (order == Order::acquire || order == Order::acquire_release) return acquire(warp, flag->second);
-  observe(warp, flag->second);
+SyncClock* Clocks::part(Flag& flag, uint32_t warp, Scope scope) {
+  if (scope == Scope::cluster) return &flag.of_cluster;
+  const uint32_t block = warp / warps_per_block_;
+  if (flag.of_block.size() <= block) flag.of_block.resize(block + 1);
+  return &flag.of_block[block];
 }
 
-void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes) {
+void Clocks::take(uint32_t warp, const SyncClock& from, Order order, Scope scope) {
+  if (order == Order::acquire || order == Order::acquire_release)
+    acquire(warp, from);
+  else
+    observe(warp, from, scope);
+}
+
+void Clocks::strong_load(uint32_t warp, uint64_t address, Order order, Scope scope) {
+  if (const auto flag = flags_.empty() ? flags_.end() : flags_.find(address); flag != flags_.end()) {
+    take(warp, *part(flag->second, warp, Scope::cta), order, Scope::cta);
+    if (scope >= Scope::cluster) take(warp, flag->second.of_cluster, order, Scope::cluster);
+  }
+  if (!grid_ || scope != Scope::gpu) return;
+  SyncClock from;
+  from.others = grid_->load(address);
+  if (!from.others) return;
+  only_stamps_ = false;
+  if (const SyncClock* const own = from.others->of(cluster_)) from.join(*own);
+  take(warp, from, order, Scope::gpu);
+}
+
+void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes, Scope scope) {
   const bool releases = order == Order::release || order == Order::acquire_release;
-  if (!releases && !of_[warp].has_fenced) {
+  const WarpClock& clock = of_[warp];
+  const Scope reach = releases ? scope : std::min(scope, clock.has_fenced);
+  SyncClock released;
+  if (releases) release(warp, released, lanes);
+  if (grid_ && scope == Scope::gpu) {
+    const KnownOthers mine = releases               ? released_by(cluster_, released)
+                             : reach == Scope::gpu  ? clock.published
+                                                    : nullptr;
+    grid_->store(address, mine, update);
+  }
+  if (reach == Scope::none) {
     if (!update && !flags_.empty()) flags_.erase(address);
     return;
   }
-  SyncClock& flag = flags_[address];
-  if (!update) flag.clear();
-  if (releases)
-    release(warp, flag, lanes);
-  else
-    flag.join(of_[warp].fenced);
+  Flag& flag = flags_[address];
+  if (!update) flag = {};
+  for (const Scope each : {Scope::cta, Scope::cluster}) {
+    if (each <= reach) part(flag, warp, each)->join(releases ? released : clock.fenced[static_cast<size_t>(each) - 1]);
+  }
 }
 
 void Clocks::update_clear(uint32_t warp) {

@@ -7,12 +7,14 @@
 /// waits there takes all that has been released.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/types.h"
+#include "core/checks/grid_flags.h"
 
 namespace sim {
 
@@ -39,9 +41,11 @@ struct SyncClock {
   std::vector<uint32_t> seen;    ///< by agent; nothing of those beyond its end
   std::vector<uint32_t> fenced;  ///< the same of writes that a fence.proxy.async has made visible to the async proxy
   LaneStamps lanes_seen, lanes_fenced;  ///< what is later, of lanes that acted alone
+  KnownOthers others;                   ///< what is known of other clusters; mostly nothing
 
   void join(const SyncClock& other) {
     join(seen, other.seen);
+    if (other.others) others = joined(others, other.others);
     if (!other.fenced.empty()) join(fenced, other.fenced);
     if (!other.lanes_seen.empty()) lanes_seen.join(other.lanes_seen);
     if (!other.lanes_fenced.empty()) lanes_fenced.join(other.lanes_fenced);
@@ -51,6 +55,7 @@ struct SyncClock {
     fenced.clear();
     lanes_seen.clear();
     lanes_fenced.clear();
+    others.reset();
   }
   static uint32_t of(const std::vector<uint32_t>& stamps, uint32_t agent) {
     return agent < stamps.size() ? stamps[agent] : 0;
@@ -71,11 +76,17 @@ struct SyncClock {
 /// other.
 enum class Order : uint8_t { weak, relaxed, acquire, release, acquire_release };
 
+/// Whom a strong access or a fence reaches (PTX ISA 8.5): none if it is weak, the threads of its block, of its cluster,
+/// or all (.gpu and .sys, and volatile).
+enum class Scope : uint8_t { none, cta, cluster, gpu };
+inline constexpr std::array<Scope, 3> scopes = {Scope::cta, Scope::cluster, Scope::gpu};
+
 class Clocks {
  public:
   /// Begins a cluster of blocks of so many warps each: its first agents, block by block. Its stamps are above those of
   /// the cluster before; true where they begin anew.
-  bool start(uint32_t blocks, uint32_t warps_per_block);
+  /// `grid` where the kernel has what orders blocks of different clusters; `cluster` is this one's number there.
+  bool start(uint32_t blocks, uint32_t warps_per_block, GridFlags* grid = nullptr, uint32_t cluster = 0);
 
   uint32_t now() const { return now_; }      ///< stamp of the accesses that are made now
   uint32_t start() const { return start_; }  ///< this cluster's stamps are above: what has none of them is untouched
@@ -93,6 +104,12 @@ class Clocks {
     const SyncClock& known = of_[observer].known;
     return stamp <= SyncClock::of(known.seen, agent) ||
            (!known.lanes_seen.empty() && stamp <= known.lanes_seen.of(agent, lane));
+  }
+  /// The same of an agent of another cluster.
+  bool has_seen_other(uint32_t observer, uint32_t cluster, uint32_t agent, uint32_t lane, uint32_t stamp) const {
+    const KnownOthers& others = of_[observer].known.others;
+    const SyncClock* const known = others ? others->of(cluster) : nullptr;
+    return known && (stamp <= SyncClock::of(known->seen, agent) || stamp <= known->lanes_seen.of(agent, lane));
   }
   /// Whether such a write is visible to the async proxy, too, if it acts for the observer.
   bool has_fenced(uint32_t observer, uint32_t agent, uint32_t lane, uint32_t stamp) const {
@@ -123,26 +140,38 @@ class Clocks {
   /// The lanes of one warp have synchronised.
   void warp_met(uint32_t warp);
 
-  /// A fence: strong stores after it release what was before it, and what strong loads before it have read is acquired.
-  void fence(uint32_t warp, uint32_t lanes = all_lanes);
+  /// A fence: strong stores after it release what was before it, and what strong loads before it have read is acquired,
+  /// each as far as the narrower of both scopes.
+  void fence(uint32_t warp, uint32_t lanes = all_lanes, Scope scope = Scope::gpu);
   /// fence.proxy.async: the async proxy sees what these lanes have written so far, and what the warp knows of others.
   void fence_proxy(uint32_t warp, uint32_t lanes = all_lanes);
   /// A strong load from, or a strong store to, the flag at a generic address. A store takes the flag over; an `update`
-  /// (an atomic) hands on what others have released there before.
-  void strong_load(uint32_t warp, uint64_t address, Order order);
-  void strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes = all_lanes);
+  /// (an atomic) hands on what others have released there before. The others of the grid must find what is released
+  /// before they can read the flag: a store comes before the write itself, a load after the read.
+  void strong_load(uint32_t warp, uint64_t address, Order order, Scope scope = Scope::gpu);
+  void strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes = all_lanes,
+                    Scope scope = Scope::gpu);
 
  private:
   struct WarpClock {
     SyncClock known;
     uint32_t lanes_met = 0;
     uint32_t clear = 0;
-    bool has_fenced = false, has_observed = false;
-    SyncClock fenced;    ///< what the last fence released
-    SyncClock observed;  ///< what strong loads have read, for the next fence to acquire
+    Scope has_fenced = Scope::none;                    ///< the widest
+    std::array<bool, scopes.size()> has_observed{};    ///< by scope
+    std::array<SyncClock, scopes.size()> fenced;       ///< what the last fence of this scope or a wider one released
+    std::array<SyncClock, scopes.size()> observed;     ///< what strong loads have read, for the next fence to acquire
+    KnownOthers published;                             ///< what the last fence of all released to other clusters
+  };
+  /// What was released at an address: to the cluster, and to each block of it.
+  struct Flag {
+    SyncClock of_cluster;
+    std::vector<SyncClock> of_block;
   };
 
-  void observe(uint32_t warp, const SyncClock& from);
+  void observe(uint32_t warp, const SyncClock& from, Scope scope);
+  void take(uint32_t warp, const SyncClock& from, Order order, Scope scope);
+  SyncClock* part(Flag& flag, uint32_t warp, Scope scope);
   void update_clear(uint32_t warp);
   uint32_t first_of_block(uint32_t warp) const { return warp / warps_per_block_ * warps_per_block_; }
 
@@ -150,7 +179,9 @@ class Clocks {
   uint32_t start_ = 0, now_ = 0, last_meeting_ = 0;
   bool only_stamps_ = true;  ///< nobody has executed a fence.proxy.async, or released without the rest of its warp
   std::vector<WarpClock> of_;
-  std::unordered_map<uint64_t, SyncClock> flags_;  ///< by generic address
+  std::unordered_map<uint64_t, Flag> flags_;  ///< by generic address
+  GridFlags* grid_ = nullptr;
+  uint32_t cluster_ = 0;
 };
 
 }  // namespace sim

@@ -10,6 +10,8 @@
 
 namespace sim {
 
+class GlobalRegion;
+
 /// One access: which lanes, where, how many bytes each.
 struct Lanes {
   uint32_t mask = 0;
@@ -79,6 +81,7 @@ class Pattern {
   const std::vector<Run>& runs() const { return runs_; }
 
   uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in
+  GlobalRegion* region = nullptr;              ///< the same for the check of races; null where it is not known yet
 
  private:
   void learn(const Lanes& lanes);

@@ -84,16 +84,29 @@ void build_sleep(Builder& builder) {
 }
 
 /// A fence orders: on the host for blocks that other cores run, and for the race detector.
-void fence(Warp& warp, const Instruction&) {
+struct Fence {
+  Scope scope;
+};
+void fence(Warp& warp, const Fence& made) {
 #if !defined(__SANITIZE_THREAD__)  // it knows no fences; strong accesses acquire and release by themselves
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
-  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting());
+  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting(), made.scope);
+}
+
+void build_fence(Builder& builder) {
+  if (!builder.operands().empty()) builder.refuse("it takes no operands");
+  const Scope scope = builder.has("cta") ? Scope::cta : builder.has("cluster") ? Scope::cluster : Scope::gpu;
+  builder.made<Fence>().scope = scope;
+  Program& program = builder.program();
+  program.syncs_grid |= scope == Scope::gpu;
+  if (scope != Scope::gpu && !builder.has("mbarrier_init"))
+    program.narrow_fence = std::min(program.narrow_fence, static_cast<uint32_t>(program.code.size()));
 }
 
 /// fence.mbarrier_init: a fence, and whoever is told of the mbarriers that these lanes have initialised may use them.
-void fence_inits(Warp& warp, const Instruction& instruction) {
-  fence(warp, instruction);
+void fence_inits(Warp& warp, const Fence& made) {
+  fence(warp, made);
   if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.mbarriers.fence_inits(warp, warp.exec);
 }
 
@@ -280,12 +293,12 @@ template <auto combine, class T>
             {"", Class::barrier, handle_together<every_lane<BarrierOperands>, barrier<false>>, build_barrier});
   table.add("bar.warp.sync", {"w", Class::barrier, handle_members<member_masks<0>, warp_barrier>});
   table.add("nanosleep.u32", {"", Class::other, sleep, build_sleep});
-  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, fence_inits});
+  table.add("fence.mbarrier_init.release.cluster", {"", Class::other, handle<fence_inits>, build_fence});
   table.add("fence.proxy.async{,.shared,.shared::cta,.shared::cluster}", {"", Class::other, fence_proxy});
   table.add("fence.proxy.{alias,async.global}", {"", Class::other, nothing});
   table.add("griddepcontrol.{launch_dependents,wait}", {"", Class::other, nothing});
-  table.add("membar.{cta,gl,sys}", {"", Class::other, fence});
-  table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, fence});
+  table.add("membar.{cta,gl,sys}", {"", Class::other, handle<fence>, build_fence});
+  table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, handle<fence>, build_fence});
   table.add("shfl.sync.up.b32",
             {"", Class::shuffle, handle_members<member_masks<5>, shuffle<Shuffle::up>>, build_shuffle});
   table.add("shfl.sync.down.b32",

@@ -88,17 +88,20 @@ Pattern& check_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
     const auto range = warp.block.launch.allocations.holding(low);
     if (range && range->holds(low, high) && pattern.aligned() && !(store && range->read_only)) {
       pattern.allowed_low = range->begin, pattern.allowed_high = range->end;
+      pattern.region = nullptr;
     } else {
       refuse_misaligned(warp, lanes, "global");
       refuse_outside_global(warp, lanes, store);
       fill_inactive(lanes);
+      pattern.region = nullptr;
       if (lanes.mask != 0) pattern.learn_global(lanes);
     }
   }
   return pattern;
 }
 
-void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch, Scope scope) {
+  const bool store = writes(touch);
   Pattern& pattern = check_global(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Tally& tally = warp.block.tallies.of[warp.here()];
@@ -106,6 +109,9 @@ void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   tally.global_sectors += pattern.sectors(lanes);
   if (warp.trace != nullptr) [[unlikely]]
     warp.trace->global(warp.here(), warp.executions(), lanes, store);
+  if (!store && pattern.region && pattern.region->is_quiet()) [[likely]]
+    return;
+  watch_races(warp, pattern, lanes, touch, scope);
 }
 
 const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {

@@ -24,7 +24,7 @@ void fill_inactive(Lanes& lanes);
 
 /// Checks the lanes' global or shared addresses and counts the access in `memo`'s pattern. Lanes that may not go on are
 /// taken out of the mask.
-void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, bool store);
+void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch, Scope scope = Scope::none);
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch);
 /// An access to the shared memory of another block of the cluster. It is checked, but counted nowhere: the counters
 /// that the counts are compared with leave it out.

@@ -33,6 +33,8 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
       });
       block->shadow.note_swizzle(span, each.transfer.swizzle);
     }
+    if (!each.transfer.writes_global.empty())
+      watch_races_of_copy(warp, lane, each.transfer.writes_global, true, each.transfer.scope);
   }
   under_way_.push_back(std::move(each));
 }
@@ -136,6 +138,8 @@ void AsyncProxy::end(UnderWay& each, uint32_t agent) {
   if (!cluster_.launch.options.watch) return;
   for (const auto& [block, span] : each.transfer.reads) block->shadow.end_async_read(each.number, agent);
   for (const auto& [block, span] : each.transfer.writes) block->shadow.end_async_write(agent, span);
+  if (!each.transfer.writes_global.empty())
+    end_copy_to_global(cluster_, std::get<0>(each.thread), agent, each.transfer.writes_global);
 }
 
 std::vector<AsyncProxy::State> AsyncProxy::under_way() const {

@@ -171,8 +171,10 @@ Block::Round Block::round() {
   return round;
 }
 
-void Block::end_warp() {
+void Block::end_warp(const Warp& ended) {
   if (program.watches_registers) products.end_warp();
+  if (cluster.doubtful.any_overwritten()) cluster.doubtful.settle();
+  if (cluster.doubtful.any_unverified()) cluster.doubtful.end(ended.agent);
   if (++ended_warps_ < launch.warps() || launch.given_up) return;
   if (!launch.options.watch) return;
   mbarriers.end();

@@ -45,7 +45,7 @@ class Block {
   Round round();
 
   /// A warp has ended. With the last one the block has: what its cluster has not finished in its memory is reported.
-  void end_warp();
+  void end_warp(const Warp& ended);
   /// An agent of another block uses this one's shared memory: a report where the block has ended.
   void check_is_alive(uint32_t agent, uint32_t site);
 

@@ -6,7 +6,7 @@
 
 namespace sim {
 
-Cluster::Cluster(Launch& launch) : launch(launch), async(*this) {
+Cluster::Cluster(Launch& launch) : launch(launch), async(*this), doubtful(*this) {
   for (uint32_t rank = 0; rank < launch.cluster.count(); ++rank)
     blocks_.push_back(std::make_unique<Block>(*this, rank));
   order_.resize(blocks_.size());
@@ -14,22 +14,18 @@ Cluster::Cluster(Launch& launch) : launch(launch), async(*this) {
 }
 
 void Cluster::start(uint64_t number) {
-  const Dim3 size = launch.cluster;
-  const uint64_t across = launch.grid.x / size.x, down = launch.grid.y / size.y;
-  const Dim3 first{static_cast<uint32_t>(number % across) * size.x,
-                   static_cast<uint32_t>(number / across % down) * size.y,
-                   static_cast<uint32_t>(number / across / down) * size.z};
+  number_ = number;
   random_ = Random(launch.options.seed * 0x9e3779b97f4a7c15u + number);
-  const bool stamps_begin_anew = clocks.start(static_cast<uint32_t>(blocks_.size()), launch.warps());
+  GridFlags* const flags = launch.global && launch.program.syncs_grid ? &launch.global->flags : nullptr;
+  const bool stamps_begin_anew = clocks.start(static_cast<uint32_t>(blocks_.size()), launch.warps(), flags,
+                                              static_cast<uint32_t>(number));
   async.start();
   phase_ = 0;
   arrived_ = ended_ = futile_ = 0;
   gathering_.clear();
   met_.clear();
-  for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
-    blocks_[rank]->start({first.x + rank % size.x, first.y + rank / size.x % size.y, first.z + rank / size.x / size.y},
-                         stamps_begin_anew);
-  }
+  for (uint32_t rank = 0; rank < blocks_.size(); ++rank)
+    blocks_[rank]->start(launch.index_of(number, rank), stamps_begin_anew);
 }
 
 Cluster::Progress Cluster::round() {

@@ -13,6 +13,7 @@
 #include "core/checks/clocks.h"
 #include "core/machine/async_proxy.h"
 #include "core/machine/block.h"
+#include "core/machine/global_races.h"
 #include "core/machine/launch.h"
 
 namespace sim {
@@ -56,10 +57,12 @@ class Cluster {
   std::string thread(uint32_t agent, uint32_t lane) const;  ///< "thread (33,0,0) of block (0,0,0)"
 
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
+  uint64_t number() const { return number_; }  ///< in the grid
 
   Launch& launch;
   Clocks clocks;
   AsyncProxy async;
+  DoubtfulRaces doubtful;
 
  private:
   void add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
@@ -75,6 +78,7 @@ class Cluster {
   template <class Visit>
   void for_waiting(Visit visit) const;
 
+  uint64_t number_ = 0;
   Random random_{0};
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<uint32_t> order_;  ///< in which the blocks get their turns

@@ -163,9 +163,23 @@ uint64_t Launch::most_begun_clusters() const {
   return std::max<uint64_t>(1, (uint64_t{1} << 30) / std::max(1u, options.threads) / std::max<uint64_t>(bytes, 1));
 }
 
+Dim3 Launch::index_of(uint64_t of_cluster, uint32_t rank) const {
+  const uint64_t across = grid.x / cluster.x, down = grid.y / cluster.y;
+  return {static_cast<uint32_t>(of_cluster % across) * cluster.x + rank % cluster.x,
+          static_cast<uint32_t>(of_cluster / across % down) * cluster.y + rank / cluster.x % cluster.y,
+          static_cast<uint32_t>(of_cluster / across / down) * cluster.z + rank / cluster.x / cluster.y};
+}
+
+void Launch::begin_to_watch() {
+  if (options.watch && !global)
+    global = std::make_unique<GlobalShadow>(allocations, program.global_granule_bytes, options.threads > 1);
+}
+
 struct Run::Parts {
   explicit Parts(Launch& launch)
-      : launch(launch), order(launch.options.seed, launch.clusters()), worker(launch, order, Clock::now()) {}
+      : launch(launch), order(launch.options.seed, launch.clusters()), worker(launch, order, Clock::now()) {
+    launch.begin_to_watch();
+  }
 
   Launch& launch;
   const ClusterOrder order;
@@ -186,6 +200,7 @@ Tallies Run::tallies() const {
 Tallies run(Launch& launch) {
   const ClusterOrder order(launch.options.seed, launch.clusters());
   const auto begun = Clock::now();
+  launch.begin_to_watch();
   Tallies sum(launch.program.code.size());
   std::mutex mutex;
   const auto work = [&] {

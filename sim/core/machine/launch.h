@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/checks/allocations.h"
+#include "core/checks/global_shadow.h"
 #include "core/checks/reports.h"
 #include "core/checks/tally.h"
 #include "core/checks/trace.h"
@@ -44,6 +45,8 @@ struct Launch {
   bool cooperative = false;        ///< no block waits for the end of another to begin
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
 
+  std::unique_ptr<GlobalShadow> global;  ///< of what it does to global memory; null where that is not watched
+
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;
   std::atomic<bool> given_up = false;  ///< a report after which nothing sensible can follow
@@ -56,6 +59,10 @@ struct Launch {
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
   uint32_t warps() const { return (threads() + 31) / 32; }
   uint64_t clusters() const { return grid.count() / cluster.count(); }
+  /// Where in the grid the block of this rank in a cluster is.
+  Dim3 index_of(uint64_t of_cluster, uint32_t rank) const;
+  /// Nothing is known of global memory: before the first block begins.
+  void begin_to_watch();
   /// How many clusters a worker may have begun: as many as fit into its part of a gigabyte.
   uint64_t most_begun_clusters() const;
 };

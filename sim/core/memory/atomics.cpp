@@ -30,6 +30,8 @@ void build_atomic(Builder& builder) {
   auto& made = builder.made<Access>();
   made.address = address_operand(builder, operands[first]);
   made.order = std::max(order_of(builder, made.address.place), Order::relaxed);  // as it is where none is given
+  made.scope = scope_of(builder, made.order);
+  made.swaps = swaps;
   made.memo = builder.memo();
   made.count = 1;
   made.bytes = memory_type(builder.written().opcode).bytes;

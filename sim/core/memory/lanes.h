@@ -18,6 +18,8 @@ struct Access {
   uint32_t memo;                      ///< number of its address pattern
   uint8_t count, bytes;               ///< elements of the vector, bytes of one
   Order order;
+  Scope scope;
+  bool swaps;  ///< an atomic that compares
 };
 
 /// Where the host finds the lanes' bytes: address + origin + lane × stride.
@@ -55,30 +57,35 @@ inline void refuse_outside_cluster(Warp& warp, uint64_t address, uint32_t lane) 
   });
 }
 
-/// What strong accesses to flags order.
-inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes& lanes, Touch touch, Order order) {
+/// What strong accesses to flags order: the half of stores, before the access, or that of loads, after it.
+inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes& lanes, Touch touch, Order order,
+                        Scope scope, bool loads) {
+  if (touch == (loads ? Touch::strong_write : Touch::strong_read)) return;
   if (place != Place::global && place != Place::shared) return;
   Clocks& clocks = warp.block.shadow.clocks;
+  if (place == Place::shared) scope = std::min(scope, Scope::cluster);  // nobody else gets there
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window + owner.shared_base() : 0);
-    if (touch != Touch::strong_write) clocks.strong_load(warp.agent, address, order);
-    if (touch != Touch::strong_read) {
+    if (loads) {
+      clocks.strong_load(warp.agent, address, order, scope);
+    } else {
       const uint32_t who = warp.acting() == all_lanes ? all_lanes : 1u << lane;
-      clocks.strong_store(warp.agent, address, order, touch == Touch::update, who);
+      clocks.strong_store(warp.agent, address, order, touch == Touch::update, who, scope);
     }
   });
 }
 
 /// Checks and counts the access of `lanes`, all in one place, and says where its bytes are. `owner`: of the shared
 /// memory, where it is that.
-inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes, Touch touch) {
+inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes, Touch touch,
+                             Scope scope) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
   const bool store = writes(touch);
   const auto spread = [&] { return watch ? block.memos[memo].spread() : Pattern::Spread::any; };  // once it is checked
   switch (place) {
     case Place::global:
-      if (watch) watch_global(warp, memo, lanes, store);
+      if (watch) watch_global(warp, memo, lanes, touch, scope);
       return {0, 0, spread()};
     case Place::constant:
       if (watch) check_global(warp, memo, lanes, store);
@@ -111,9 +118,16 @@ void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
     if (touch != Touch::strong_write) warp.poll();
   }
   const auto in = [&](Place place, Block& owner, Lanes& lanes) {
-    const Bytes bytes = check_and_count(warp, instruction.memo, place, owner, lanes, touch);
-    if (order != Order::weak && warp.block.launch.options.watch) synchronise(warp, place, owner, lanes, touch, order);
+    const Bytes bytes = check_and_count(warp, instruction.memo, place, owner, lanes, touch, instruction.scope);
+    const bool strong = order != Order::weak && warp.block.launch.options.watch;
+    if (strong) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, false);
     if (lanes.mask != 0) body(lanes, bytes);
+    if (strong) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, true);
+    if (place != Place::global || !writes(touch)) return;
+    DoubtfulRaces& doubtful = warp.block.cluster.doubtful;
+    if (doubtful.any_overwritten()) [[unlikely]]
+      doubtful.settle();
+    if (touch == Touch::update && instruction.swaps && doubtful.any_unverified()) doubtful.verify(warp.agent, lanes);
   };
   Lanes lanes;
   lanes.bytes = uint32_t{instruction.bytes} * instruction.count;
@@ -176,8 +190,18 @@ inline Order order_of(Builder& builder, Place place) {
   return builder.has("relaxed") || builder.has("volatile") ? Order::relaxed : Order::weak;
 }
 
-/// The race detector tells apart what the smallest access of shared memory does.
+/// Whom the opcode lets a strong access reach: all where it does not say.
+inline Scope scope_of(Builder& builder, Order order) {
+  if (order == Order::weak) return Scope::none;
+  const Scope scope = builder.has("cta") ? Scope::cta : builder.has("cluster") ? Scope::cluster : Scope::gpu;
+  if (order != Order::relaxed && scope == Scope::gpu) builder.program().syncs_grid = true;
+  return scope;
+}
+
+/// The race detector tells apart what the smallest access of shared memory does; of global memory, up to four bytes.
 inline void note_granule(Builder& builder, Place place, uint32_t bytes) {
+  if (place == Place::global || place == Place::generic)
+    builder.program().global_granule_bytes = std::min(builder.program().global_granule_bytes, bytes);
   if (place == Place::shared || place == Place::generic || place == Place::cluster)
     builder.program().granule_bytes = std::min(builder.program().granule_bytes, bytes);
 }

@@ -114,6 +114,7 @@ void build_access(Builder& builder, const ptx::Operand& where, const ptx::Operan
   int64_t& offset = made.address.offset;
   if (place == Place::parameter && !names_variable) offset -= static_cast<int64_t>(param_window);
   made.order = order_of(builder, place);
+  made.scope = scope_of(builder, made.order);
   made.memo = builder.memo();
 
   const MemoryType type = memory_type(builder.written().opcode);

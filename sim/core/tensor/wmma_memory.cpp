@@ -243,7 +243,7 @@ void access_matrix(Warp& warp, const AccessMatrix& access) {
       if (shared)
         watch_shared(warp, memo, lanes, store ? Touch::write : Touch::read);
       else
-        watch_global(warp, memo, lanes, store);
+        watch_global(warp, memo, lanes, store ? Touch::write : Touch::read);
     }
     const auto at = [&](uint32_t lane) {
       return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(origin) + lanes.address[lane]);

@@ -185,6 +185,9 @@ struct Program {
   bool is_explicit_cluster = false;   ///< `.explicitcluster`
   uint32_t memos = 0;                 ///< memory instructions, for the memoised address patterns
   uint32_t granule_bytes = 4;         ///< smallest access to shared memory: what the race detector tells apart
+  uint32_t global_granule_bytes = 4;  ///< the same of global memory
+  bool syncs_grid = false;            ///< it has a fence, a release or an acquire that reaches all blocks
+  uint32_t narrow_fence = ~0u;        ///< the first one that does not
   uint32_t register_count = 0;        ///< 32-bit registers that PTX names (not what ptxas would allocate)
 
   /// "04_smem_padding/kernel.cu:12", the path shortened to its last two components, and the line that called it.

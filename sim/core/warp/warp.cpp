@@ -165,7 +165,7 @@ void Warp::exit() {
   for (Group& group : parked_) group.waits = false;
   if (resume_another()) return;
   state = State::done;
-  block.end_warp();
+  block.end_warp(*this);
 }
 
 bool Warp::gather(uint32_t needed) {

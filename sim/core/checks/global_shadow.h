@@ -1,0 +1,129 @@
+/// What is known about each piece of global memory within one launch: who wrote it last, and who has read it since.
+///
+/// Blocks of one launch run in any order. Two accesses to one place, one of them a write, are a race unless the clocks
+/// order them, or both are strong and each one's scope reaches the other. Nothing outlasts a launch: its end orders.
+///
+/// Most memory is only read: where nothing has written to an allocation and many have read it, reads are no longer
+/// noted until somebody writes there. What is missed then are writes after those reads, of which the blocks that come
+/// later do the same; nothing is reported that is not one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/checks/allocations.h"
+#include "core/checks/clocks.h"
+#include "core/checks/grid_flags.h"
+#include "core/checks/pattern.h"
+#include "core/checks/shadow.h"
+
+namespace sim {
+
+/// Bytes of global memory.
+struct GlobalSpan {
+  uint64_t begin;
+  uint32_t bytes;
+};
+
+/// An access to global memory, as it is remembered.
+struct GlobalWho {
+  static constexpr uint32_t any_lane = warp_size;
+
+  uint32_t cluster = 0;  ///< its number and 1
+  uint16_t agent = 0;    ///< in the cluster
+  uint8_t lane = any_lane;
+  Scope scope = Scope::none;
+};
+
+/// Something that the shadow of global memory objects to.
+struct GlobalObjection {
+  enum class What : uint8_t { read_of_write, write_of_write, write_of_read } what;
+  uint64_t address;
+  uint32_t bytes;  ///< that are told apart
+  GlobalWho other;
+  uint32_t other_site;
+  bool under_way;  ///< what the other one started nobody has waited for
+};
+
+/// An allocation, as far as the launch has touched it.
+class GlobalRegion {
+ public:
+  GlobalRegion(const Allocations::Range& range, uint32_t shift);
+  ~GlobalRegion();
+
+  /// Whether reads are not noted: by many, and nothing written.
+  bool is_quiet() const { return quiet_.load(std::memory_order_relaxed); }
+  void count_reads(uint32_t reads);
+
+ private:
+  friend class GlobalShadow;
+  struct Page;
+  static constexpr uint32_t page_bytes = 4096, reads_until_quiet = 1u << 15;
+
+  Page& page(uint64_t address);
+  void note_write();
+
+  const uint64_t begin_, end_;
+  const uint32_t shift_;
+  std::vector<std::atomic<Page*>> pages_;
+  std::atomic<uint32_t> reads_ = 0;
+  std::atomic<bool> quiet_ = false, written_ = false;
+};
+
+class GlobalShadow {
+ public:
+  using ReportTo = std::function<void(const GlobalObjection&)>;
+  /// Who accesses now.
+  struct Actor {
+    const Clocks& clocks;  ///< of its cluster
+    GlobalWho who;
+    uint32_t site;
+  };
+
+  /// `granule_bytes` is the smallest access of the kernel: what is told apart.
+  GlobalShadow(const Allocations& allocations, uint32_t granule_bytes, bool several_threads);
+  ~GlobalShadow();
+
+  /// The allocation that holds this address; null where there is none, or one that nobody may write.
+  GlobalRegion* region(uint64_t address);
+
+  /// An access of a warp.
+  void touch(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern,
+             const ReportTo& report);
+  /// An access of a single thread, or on its behalf. `under_way`: a write that goes on until `end_write`.
+  void touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, const ReportTo& report,
+             bool under_way = false);
+  /// What `who` began to write is written: for whoever learns of `by`.
+  void end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span);
+
+  GridFlags flags;
+
+ private:
+  struct Hold;
+  static constexpr uint32_t under_way_stamp = ~0u;
+
+  template <class Body>
+  void over_pages(GlobalRegion& region, uint64_t begin, uint64_t bytes, Body body);
+  bool is_ordered(const Actor& actor, const GlobalWho& before, uint32_t stamp) const;
+  bool are_strong(const Actor& actor, const GlobalWho& before) const;
+  void check_writes(const Actor& actor, Touch touch, GlobalRegion::Page& page, uint32_t first, uint32_t last,
+                    const ReportTo& report) const;
+  void check_reads(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
+                   const ReportTo& report) const;
+  void note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last) const;
+  void note_write(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last, uint32_t stamp) const;
+  void note_lanes(const Actor& actor, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern);
+
+  const Allocations& allocations_;
+  const uint32_t shift_;
+  const bool locks_;
+  std::mutex mutex_;
+  std::map<uint64_t, std::unique_ptr<GlobalRegion>> regions_;  ///< by address
+};
+
+}  // namespace sim

@@ -1,0 +1,214 @@
+#include "core/machine/global_races.h"
+
+#include <cstring>
+
+#include "core/base/readable.h"
+#include "core/machine/cluster.h"
+
+namespace sim {
+namespace {
+
+using What = GlobalObjection::What;
+
+std::string triple(const Dim3& at) {
+  return "(" + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + ")";
+}
+
+/// "thread (3,0,0) of block (1,0,0)", of any cluster of the launch.
+std::string spoken(const Launch& launch, const GlobalWho& who) {
+  const uint32_t warps = launch.warps(), rank = who.agent / warps;
+  const uint64_t cluster = who.cluster - 1;
+  if (rank >= launch.cluster.count()) return "a copy of block " + triple(launch.index_of(cluster, 0));
+  const std::string block = " of block " + triple(launch.index_of(cluster, rank));
+  const uint32_t warp = who.agent % warps;
+  if (who.lane >= warp_size) return "warp " + std::to_string(warp) + block;
+  const uint32_t thread = warp * warp_size + who.lane;
+  const Dim3 size = launch.block;
+  return "thread " + triple({thread % size.x, thread / size.x % size.y, thread / size.x / size.y}) + block;
+}
+
+std::string named(const Program& program, uint32_t site) {
+  return program.sites[site].text + " at " + program.where(program.sites[site].location);
+}
+
+const char* name(Scope scope) { return scope == Scope::cta ? ".cta" : ".cluster"; }
+
+/// What would have ordered both accesses.
+std::string remedy(const Warp& warp, const GlobalObjection& objection, Scope scope, const GlobalWho& own) {
+  const Program& program = warp.block.program;
+  const uint32_t warps = warp.block.launch.warps();
+  if (objection.under_way || program.sites[objection.other_site].text.find("async.bulk") != std::string::npos) {
+    return ". The thread that asked for the copy has to execute cp.async.bulk.wait_group 0 before it, or a barrier or "
+           "flag that follows, tells others";
+  }
+  if (objection.other.cluster == own.cluster) {
+    return objection.other.agent / warps == own.agent / warps ? ", with no __syncthreads() between"
+                                                              : ", with no barrier of the cluster between";
+  }
+  const std::string two = ": blocks of one launch run in any order, and at the same time";
+  if (scope != Scope::none && objection.other.scope != Scope::none) {
+    const bool here = scope != Scope::gpu;
+    return two + ". Both are strong, but " + (here ? "here" : "there") + " the scope is " +
+           name(here ? scope : objection.other.scope) +
+           ", and reaches no other cluster: .gpu does (atomicAdd, not atomicAdd_block)";
+  }
+  if (scope != Scope::none || objection.other.scope != Scope::none) {
+    const bool here = scope == Scope::none;
+    return two + ". One is strong, but the one " + (here ? "here" : "there") +
+           " is an ordinary access: as an atomic, or volatile, it would be no race either; else a flag, or a launch of "
+           "its own, has to order it";
+  }
+  if (program.syncs_grid) {
+    return two +
+           ", and no flag orders these two. A thread that writes comes to __syncthreads() if another one raises the "
+           "flag, which executes __threadfence() before it; who reads sees the flag by an atomic or a volatile load, "
+           "executes __threadfence(), and lets the others of its block read after __syncthreads()";
+  }
+  if (program.narrow_fence != ~0u) {
+    return two + ", and the fence at " + program.where(program.sites[program.narrow_fence].location) +
+           " reaches no other cluster: its scope has to be .gpu (__threadfence)";
+  }
+  return two +
+         ", and nothing in this kernel orders them: a flag with __threadfence() on both sides, grid.sync() of a "
+         "cooperative launch, or a kernel of its own for what comes later";
+}
+
+std::string message(const Warp& warp, uint32_t lane, const GlobalObjection& objection, Scope scope,
+                    const GlobalWho& own) {
+  const Block& block = warp.block;
+  const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
+  const char* const did = objection.what == What::write_of_read ? "read" : "written";
+  return block.what_it_does(warp, lane) + ": " + does + "global address " + hexadecimal(objection.address) + " (" +
+         block.launch.allocations.describe(objection.address) + "), " + did + " by " +
+         named(block.program, objection.other_site) + " by " + spoken(block.launch, objection.other) +
+         remedy(warp, objection, scope, own);
+}
+
+/// The lane of an access that touches this address.
+uint32_t lane_at(const Lanes& lanes, uint64_t address, uint32_t bytes) {
+  uint32_t found = first_lane(lanes.mask);
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    if (lanes.address[lane] < address + bytes && address < lanes.address[lane] + lanes.bytes) found = lane;
+  });
+  return found;
+}
+
+void object(Warp& warp, uint32_t lane, const GlobalObjection& objection, Touch touch, Scope scope,
+            const GlobalWho& own) {
+  Cluster& cluster = warp.block.cluster;
+  const auto& sites = warp.block.program.sites;
+  const uint32_t here = warp.here();
+  const bool both_plain = scope == Scope::none && objection.other.scope == Scope::none;
+  const bool by_atomic = sites[objection.other_site].counted_as == Class::atomic;
+  if (objection.what == What::write_of_write && touch == Touch::write && both_plain && !objection.under_way)
+    return cluster.doubtful.overwritten(here, objection, message(warp, lane, objection, scope, own));
+  if (objection.what == What::read_of_write && touch == Touch::read && by_atomic)
+    return cluster.doubtful.unverified(own.agent, here, objection, message(warp, lane, objection, scope, own));
+  const bool swaps = sites[here].text.find(".cas") != std::string::npos;
+  const auto text = [&] { return message(warp, lane, objection, scope, own); };
+  if (objection.what == What::write_of_read && swaps)  // which will fail there if the other one checks by its own
+    cluster.warn(Finding::race, here, objection.other_site, text);
+  else
+    cluster.report(Finding::race, here, objection.other_site, text);
+}
+
+GlobalWho who_is(const Warp& warp, uint32_t lane, Scope scope) {
+  const auto number = static_cast<uint32_t>(warp.block.cluster.number());
+  return {number + 1, static_cast<uint16_t>(warp.agent), static_cast<uint8_t>(lane), scope};
+}
+
+}  // namespace
+
+void watch_races(Warp& warp, Pattern& pattern, const Lanes& lanes, Touch touch, Scope scope) {
+  GlobalShadow* const shadow = warp.block.launch.global.get();
+  if (!shadow) return;
+  if (!pattern.region) pattern.region = shadow->region(lanes.address[first_lane(lanes.mask)]);
+  if (!pattern.region || (!writes(touch) && pattern.region->is_quiet())) return;
+  const GlobalWho own = who_is(warp, GlobalWho::any_lane, scope);
+  shadow->touch({warp.block.cluster.clocks, own, warp.here()}, touch, *pattern.region, lanes, pattern,
+                [&](const GlobalObjection& objection) {
+                  const uint32_t lane = lane_at(lanes, objection.address, objection.bytes);
+                  object(warp, lane, objection, touch, scope, own);
+                });
+}
+
+bool need_not_know(Warp& warp, uint64_t address) {
+  GlobalShadow* const shadow = warp.block.launch.global.get();
+  const GlobalRegion* const region = shadow ? shadow->region(address) : nullptr;
+  return !region || region->is_quiet();
+}
+
+void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan>& spans, bool writes, Scope scope) {
+  GlobalShadow* const shadow = warp.block.launch.global.get();
+  GlobalRegion* const region = shadow && !spans.empty() ? shadow->region(spans.front().begin) : nullptr;
+  if (!region) return;
+  const GlobalWho own = who_is(warp, lane, scope);
+  const Touch touch = !writes ? Touch::read : scope == Scope::none ? Touch::write : Touch::update;
+  if (!writes) region->count_reads(static_cast<uint32_t>(spans.size()));
+  for (const GlobalSpan& span : spans) {
+    shadow->touch(
+        {warp.block.cluster.clocks, own, warp.here()}, touch, *region, span,
+        [&](const GlobalObjection& objection) {
+          warp.block.cluster.report(Finding::race, warp.here(), objection.other_site,
+                                    [&] { return message(warp, lane, objection, scope, own); });
+        },
+        writes);
+  }
+}
+
+void end_copy_to_global(Cluster& cluster, uint32_t agent, uint32_t by, const std::vector<GlobalSpan>& spans) {
+  GlobalShadow* const shadow = cluster.launch.global.get();
+  GlobalRegion* const region = shadow && !spans.empty() ? shadow->region(spans.front().begin) : nullptr;
+  if (!region) return;
+  GlobalWho who;
+  who.cluster = static_cast<uint32_t>(cluster.number()) + 1;
+  who.agent = static_cast<uint16_t>(agent);
+  for (const GlobalSpan& span : spans) shadow->end_write(who, by, cluster.clocks.now(), *region, span);
+}
+
+// --- what is doubtful ---
+
+uint64_t DoubtfulRaces::value(const GlobalObjection& objection) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, reinterpret_cast<const void*>(objection.address), objection.bytes);
+  return bits;
+}
+
+void DoubtfulRaces::overwritten(uint32_t here, const GlobalObjection& objection, std::string message) {
+  overwritten_.push_back({objection, here, value(objection), std::move(message)});
+}
+
+void DoubtfulRaces::settle() {
+  for (const Doubt& each : overwritten_) {
+    if (value(each.objection) != each.before) {
+      cluster_.report(Finding::race, each.here, each.objection.other_site, [&] { return each.message; });
+    } else {
+      cluster_.warn(Finding::race, each.here, each.objection.other_site,
+                    [&] { return each.message + ". Both store the same value here, so that it does no harm"; });
+    }
+  }
+  overwritten_.clear();
+}
+
+void DoubtfulRaces::unverified(uint32_t agent, uint32_t here, const GlobalObjection& objection, std::string message) {
+  unverified_.try_emplace({agent, objection.address}, Doubt{objection, here, 0, std::move(message)});
+}
+
+void DoubtfulRaces::verify(uint32_t agent, const Lanes& lanes) {
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const auto first = unverified_.lower_bound({agent, lanes.address[lane]});
+    const auto last = unverified_.lower_bound({agent, lanes.address[lane] + lanes.bytes});
+    unverified_.erase(first, last);
+  });
+}
+
+void DoubtfulRaces::end(uint32_t agent) {
+  const auto first = unverified_.lower_bound({agent, 0}), last = unverified_.lower_bound({agent + 1, 0});
+  for (auto each = first; each != last; ++each) {
+    const Doubt& doubt = each->second;
+    cluster_.report(Finding::race, doubt.here, doubt.objection.other_site, [&] { return doubt.message; });
+  }
+  unverified_.erase(first, last);
+}
+
+}  // namespace sim

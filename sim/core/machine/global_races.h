@@ -1,0 +1,59 @@
+/// Accesses to global memory, as the launch's shadow of it sees them; and what it objects to, in words.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/checks/global_shadow.h"
+#include "core/machine/launch.h"
+
+namespace sim {
+
+class Cluster;
+class Warp;
+
+/// What a cluster will report only if what follows does not explain it.
+class DoubtfulRaces {
+ public:
+  explicit DoubtfulRaces(Cluster& cluster) : cluster_(cluster) {}
+
+  /// Two plain stores to one place: no more than a warning where both store the same.
+  void overwritten(uint32_t here, const GlobalObjection& objection, std::string message);
+  bool any_overwritten() const { return !overwritten_.empty(); }
+  /// The store that overwrites has been executed.
+  void settle();
+
+  /// A plain load of what others change by atomics: right where a compare-and-swap of the same warp checks what it saw.
+  void unverified(uint32_t agent, uint32_t here, const GlobalObjection& objection, std::string message);
+  bool any_unverified() const { return !unverified_.empty(); }
+  void verify(uint32_t agent, const Lanes& lanes);
+  /// The warp has ended, and checks nothing any more.
+  void end(uint32_t agent);
+
+ private:
+  struct Doubt {
+    GlobalObjection objection;
+    uint32_t here;
+    uint64_t before;  ///< what was in memory
+    std::string message;
+  };
+  static uint64_t value(const GlobalObjection& objection);
+
+  Cluster& cluster_;
+  std::vector<Doubt> overwritten_;
+  std::map<std::pair<uint32_t, uint64_t>, Doubt> unverified_;  ///< by agent and address
+};
+
+/// Notes and checks an access of a warp, once it is within its allocation.
+void watch_races(Warp& warp, Pattern& pattern, const Lanes& lanes, Touch touch, Scope scope);
+/// The same of bytes that a thread's copy reads or writes. A write goes on until `end_copy_to_global`.
+void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan>& spans, bool writes, Scope scope);
+/// Whether nobody needs to know what a copy reads here.
+bool need_not_know(Warp& warp, uint64_t address);
+/// What the threads of the warp `agent` began to write has been written, for whoever learns of `by`.
+void end_copy_to_global(Cluster& cluster, uint32_t agent, uint32_t by, const std::vector<GlobalSpan>& spans);
+
+}  // namespace sim

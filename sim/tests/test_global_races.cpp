@@ -1,0 +1,159 @@
+// Races in global memory between blocks, and what orders them: a mistake each, and the program that is right.
+#include "machine.h"
+
+namespace sim::testing::test_global_races {
+namespace {
+
+// %d1 is p0, %d2 the thread's own word of it, %d3 the flag p1; %r1 the thread, %r2 the block, %p1 whether it is block 0,
+// %p2 whether the thread is the block's first.
+const std::string prologue =
+    "ld.param.u64 %d1, [p0];\nld.param.u64 %d3, [p1];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n"
+    "mov.u32 %r3, %ntid.x;\nmad.lo.u32 %r4, %r2, %r3, %r1;\nmad.wide.u32 %d2, %r4, 4, %d1;\n"
+    "setp.eq.u32 %p1, %r2, 0;\nsetp.eq.u32 %p2, %r1, 0;\n";
+
+struct Shape {
+  uint32_t blocks = 2, threads = 32, cluster = 1;
+  uint64_t seed = 0;
+};
+
+Ran launch(const std::string& body, const Shape& shape = {}) {
+  std::vector<uint32_t> data(256, 7), flags(64, 0);
+  return run(kernel(prologue + body, 2),
+             {.grid = {shape.blocks, 1, 1},
+              .block = {shape.threads, 1, 1},
+              .seed = shape.seed,
+              .cluster = {shape.cluster, 1, 1}},
+             data, flags);
+}
+
+// One race whose report has these words, and nothing else.
+void expect_race(const std::string& body, const std::vector<std::string>& words, const Shape& shape = {}) {
+  const Ran ran = launch(body, shape);
+  EXPECT_EQ(ran.count(Finding::race), 1) << body << ran.text();
+  EXPECT_EQ(ran.reports.size(), 1u) << ran.text();
+  for (const std::string& word : words) EXPECT_NE(ran.text().find(word), std::string::npos) << word << ran.text();
+}
+
+void expect_legal(const std::string& body, const Shape& shape = {}) {
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const Ran ran = launch(body, {shape.blocks, shape.threads, shape.cluster, seed});
+    EXPECT_EQ(ran.text(), "") << body << "seed " << seed;
+    EXPECT_TRUE(ran.warnings.empty()) << body;
+  }
+}
+
+// Block 0 does the one, the others the other.
+std::string roles(const std::string& first, const std::string& second) {
+  return "@!%p1 bra second;\n" + first + "bra end;\nsecond:\n" + second + "end:\n";
+}
+
+const std::string write = "st.global.u32 [%d2], %r1;\n", read_first = "ld.global.u32 %r5, [%d1];\n";
+
+TEST(GlobalRaces, ReadsAndWritesOfOtherBlocks) {
+  expect_legal("ld.global.u32 %r5, [%d2];\n" + write + "ld.global.u32 %r5, [%d2];\n");
+  expect_race(roles(write, read_first),
+              {"ld.global.u32 at kernel.cu:", "reads global address", "0 bytes into the 1024 bytes of a cudaMalloc",
+               "written by st.global.u32 at kernel.cu:", "by thread (0,0,0) of block (0,0,0)",
+               "blocks of one launch run in any order", "grid.sync()"});
+  expect_race(roles(read_first, "st.global.u32 [%d1], %r2;\n"), {"writes global address", "read by ld.global.u32"});
+  expect_race("st.global.u32 [%d1], %r2;\n", {"writes global address", "written by"});
+  // Bytes beside each other are no race, where the kernel writes bytes.
+  expect_legal("cvt.u64.u32 %d4, %r2;\nadd.u64 %d4, %d4, %d1;\nst.global.u8 [%d4], %r2;\n");
+}
+
+TEST(GlobalRaces, TheSameValueIsAWarning) {
+  const Ran ran = launch("st.global.u32 [%d1], 5;\n");
+  EXPECT_EQ(ran.text(), "");
+  ASSERT_EQ(ran.warnings.size(), 1u);
+  EXPECT_NE(ran.warnings[0].message.find("the same value"), std::string::npos);
+}
+
+TEST(GlobalRaces, WithinABlockABarrierOrders) {
+  const std::string other = "xor.b32 %r4, %r4, 32;\nmad.wide.u32 %d4, %r4, 4, %d1;\nld.global.u32 %r5, [%d4];\n";
+  expect_legal(write + "bar.sync 0;\n" + other, {1, 64});
+  expect_race(write + other, {"with no __syncthreads() between"}, {1, 64});
+}
+
+TEST(GlobalRaces, WithinAClusterItsBarrierOrders) {
+  const std::string meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  const std::string other = "xor.b32 %r4, %r4, 32;\nmad.wide.u32 %d4, %r4, 4, %d1;\nld.global.u32 %r5, [%d4];\n";
+  expect_legal(write + meet + other, {2, 32, 2});
+  expect_race(write + other, {"with no barrier of the cluster between"}, {2, 32, 2});
+  expect_race(write + meet + other, {"blocks of one launch"}, {2, 32, 1});
+}
+
+// Every block writes, then counts itself; the one that comes last reads what the others have written.
+std::string last_block(const std::string& before, const std::string& count, const std::string& after) {
+  return write + before + "@!%p2 bra end;\n" + count + "setp.ne.u32 %p3, %r5, 2;\n@%p3 bra end;\n" + after +
+         "ld.global.u32 %r6, [%d1];\nld.global.u32 %r6, [%d1+388];\nend:\n";
+}
+const std::string fence = "membar.gl;\n", sync = "bar.sync 0;\n";
+const std::string add = "atom.global.add.u32 %r5, [%d3], 1;\n";
+
+TEST(GlobalRaces, TheLastBlockReadsWhatTheOthersWrote) {
+  const Shape shape{3, 64};
+  expect_legal(last_block(fence + sync, add, fence), shape);
+  expect_legal(last_block(sync, "atom.acq_rel.gpu.global.add.u32 %r5, [%d3], 1;\n", ""), shape);
+  expect_legal(last_block(sync, "fence.acq_rel.sys;\n" + add, "fence.sc.gpu;\n"), shape);
+  const auto expect_wrong = [&](const std::string& body, const std::string& words) {
+    const Ran ran = launch(body, shape);
+    EXPECT_GE(ran.count(Finding::race), 1) << body;
+    EXPECT_NE(ran.text().find(words), std::string::npos) << words << ran.text();
+  };
+  expect_wrong(last_block(sync, add, ""), "nothing in this kernel orders them");
+  expect_wrong(last_block("membar.cta;\n" + sync, add, "membar.cta;\n"), "its scope has to be .gpu");
+  expect_wrong(last_block(fence, add, fence), "__syncthreads() if another one raises");  // of the second warp
+  expect_wrong(last_block(sync, fence + add, ""), "executes __threadfence()");
+  expect_wrong(last_block(fence + sync, "atom.cta.global.add.u32 %r5, [%d3], 1;\n", fence), "atomicAdd_block");
+}
+
+std::string flag(const std::string& raise, const std::string& look) {
+  return roles(write + "bar.warp.sync 0xffffffff;\n@%p2 " + raise,
+               "again:\n" + look + "setp.eq.u32 %p3, %r5, 0;\n@%p3 bra again;\nld.global.u32 %r6, [%d1];\n");
+}
+
+TEST(GlobalRaces, AFlagReleasesAndAcquires) {
+  expect_legal(flag("st.release.gpu.global.u32 [%d3], 1;\n", "ld.acquire.gpu.global.u32 %r5, [%d3];\n"));
+  expect_legal(flag("st.release.gpu.global.u32 [%d3], 1;\n", "ld.volatile.global.u32 %r5, [%d3];\n" + fence));
+  const Ran relaxed = launch(flag("st.relaxed.gpu.global.u32 [%d3], 1;\n", "ld.acquire.gpu.global.u32 %r5, [%d3];\n"));
+  EXPECT_EQ(relaxed.count(Finding::race), 1) << relaxed.text();
+  const Ran narrow = launch(flag("st.release.cta.global.u32 [%d3], 1;\n", "ld.acquire.gpu.global.u32 %r5, [%d3];\n"));
+  EXPECT_EQ(narrow.count(Finding::race), 2) << narrow.text();  // the data, and the flag itself
+  const Ran weak = launch(flag("st.global.u32 [%d3], 1;\n", "ld.volatile.global.u32 %r5, [%d3];\n"));
+  EXPECT_NE(weak.text().find("the one there is an ordinary access"), std::string::npos) << weak.text();
+}
+
+// A block hands on what it has been told: what block 0 wrote, block 2 reads.
+TEST(GlobalRaces, WhatIsKnownIsHandedOn) {
+  const std::string wait = "ld.acquire.gpu.global.u32 %r5, [%d3];\nsetp.ne.u32 %p3, %r5, %r2;\n@%p3 bra again;\n";
+  expect_legal("@%p1 st.global.u32 [%d1], 1;\nagain:\n" + wait +
+                   "setp.eq.u32 %p4, %r2, 2;\n@%p4 ld.global.u32 %r6, [%d1];\n"
+                   "add.u32 %r5, %r5, 1;\nst.release.gpu.global.u32 [%d3], %r5;\n",
+               {3, 1});
+}
+
+TEST(GlobalRaces, AtomicsAreNoneWithEachOther) {
+  expect_legal("red.global.add.u32 [%d1], 1;\natom.global.max.u32 %r5, [%d1], %r2;\nld.relaxed.gpu.global.u32 %r5, [%d1];\n");
+  const Ran mixed = launch("red.global.add.u32 [%d1], 1;\n" + read_first);
+  EXPECT_GE(mixed.count(Finding::race), 1) << mixed.text();
+  // A compare-and-swap checks what a plain load saw before.
+  expect_legal(read_first + "add.u32 %r6, %r5, 1;\natom.global.cas.b32 %r7, [%d1], %r5, %r6;\n", {4, 1});
+}
+
+TEST(GlobalRaces, ACopyToGlobalMemoryIsWaitedFor) {
+  const auto body = [](const std::string& wait) {
+    return ".shared .align 16 .b8 tile[16];\n" +
+           roles("st.shared.u32 [tile], 1;\nst.shared.u32 [tile+4], 1;\nst.shared.u32 [tile+8], 1;\n"
+                 "st.shared.u32 [tile+12], 1;\nfence.proxy.async.shared::cta;\n"
+                 "cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 16;\ncp.async.bulk.commit_group;\n" +
+                     wait + "st.release.gpu.global.u32 [%d3], 1;\ncp.async.bulk.wait_group 0;\n",
+                 "again:\nld.acquire.gpu.global.u32 %r5, [%d3];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra again;\n" +
+                     read_first);
+  };
+  expect_legal(body("cp.async.bulk.wait_group 0;\n"), {2, 1});
+  const Ran ran = launch(body(""), {2, 1});
+  EXPECT_NE(ran.text().find("cp.async.bulk.wait_group 0 before"), std::string::npos) << ran.text();
+}
+
+}  // namespace
+}  // namespace sim::testing::test_global_races
