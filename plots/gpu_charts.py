@@ -32,7 +32,7 @@ PREDICTED = {
     ("column", "copied", "27"): 1.94,
 }
 GOAL, NOTHING_EXPOSED = 1.8, 2.0
-SIZES = ((4096, style.GREY), (8192, style.BLUE))
+SIZES = ((4096, style.MUTED), (8192, style.BLUE))
 NOISE = 0.03  # what two series of one GPU differ by
 
 
