@@ -24,13 +24,6 @@ TEST(Peak, IsThatOfTheUnitsThatAVariantRunsOn) {
   EXPECT_EQ(h200.peak_tflops(right_variant<tf32_t, float, float>().on_tensor_cores()), 495);
 }
 
-TEST(Peak, IsFoundByTheNameThatTheDriverGives) {
-  const Variant bf16 = right_variant<__nv_bfloat16, float, float>().on_tensor_cores();
-  EXPECT_EQ(gpu("NVIDIA H100 80GB HBM3", 132).peak_tflops(bf16), 990);
-  EXPECT_EQ(gpu("NVIDIA GeForce RTX 4090", 128).peak_tflops(bf16), 165.2);
-  EXPECT_EQ(gpu("NVIDIA A100-SXM4-80GB", 108).peak_tflops(bf16), 312);
-}
-
 TEST(Peak, IsUnknownForAGpuOrATypeThatTheTableDoesNotHave) {
   EXPECT_EQ(gpu("Tesla P100", 56).peak_tflops(right_variant()), 0);
   EXPECT_EQ(gpu("NVIDIA H100 PCIe", 114).peak_tflops(right_variant()), 0) << "fewer multiprocessors than the H100 SXM";
@@ -41,18 +34,6 @@ Gpu of_capability(const char* name, int capability) {
   Gpu made = gpu(name, 1);
   made.capability = capability;
   return made;
-}
-
-TEST(Architecture, IsToldAsTheGpusThatRunIt) {
-  EXPECT_EQ(needed_gpu("80"), "a GPU of compute capability 8.0 or newer");
-  EXPECT_EQ(needed_gpu("90a"), "a GPU of compute capability 9.0 and of no other (sm_90a)");
-}
-
-TEST(Architecture, RunsOnItsGpuAndOnNewerOnes) {
-  for (const int capability : {80, 86, 90, 100, 121})
-    EXPECT_NO_THROW(require_runs(of_capability("", capability), "80"));
-  for (const int capability : {90, 100}) EXPECT_NO_THROW(require_runs(of_capability("", capability), "90"));
-  EXPECT_NO_THROW(require_runs(of_capability("", 90), "90a"));
 }
 
 TEST(Architecture, IsRefusedOnAnOlderGpuWithWhatWouldWork) {

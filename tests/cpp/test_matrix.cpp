@@ -65,32 +65,6 @@ TYPED_TEST(MatrixOf, HasAFingerprintThatEveryElementChanges) {
   EXPECT_EQ(fingerprint(matrix, Part::all), all);
 }
 
-TEST(Fingerprint, ChangesWhereTwoElementsChangePlaces) {
-  Matrix matrix(DType::f32, 2, 2, 2);
-  matrix.fill(normal(1));
-  const std::uint64_t before = fingerprint(matrix, Part::all);
-  std::swap(stored<float>(matrix)[0], stored<float>(matrix)[3]);
-  EXPECT_NE(fingerprint(matrix, Part::all), before);
-}
-
-TEST(Fingerprint, OfAPaddingThatThereIsNotIsAlwaysTheSame) {
-  Matrix matrix(DType::f32, 2, 2, 2);
-  matrix.fill(normal(1));
-  const std::uint64_t before = fingerprint(matrix, Part::padding);
-  matrix.poison();
-  EXPECT_EQ(fingerprint(matrix, Part::padding), before);
-}
-
-TEST(Matrices, AreTheSameAtEveryRunAndDifferFromEachOther) {
-  const Shape shape = narrow(4, 4, 4);
-  Matrices first(right_variant(), shape), second(right_variant(), shape);
-  first.draw(right_variant(), shape, InputKind::normal, 5);
-  second.draw(right_variant(), shape, InputKind::normal, 5);
-  EXPECT_EQ(first.a.to_host(), second.a.to_host());
-  EXPECT_EQ(first.b.to_host(), second.b.to_host());
-  EXPECT_NE(first.a.to_host(), first.b.to_host());
-}
-
 TEST(Matrices, StoreBAsTheLayoutSays) {
   const Matrices nn(right_variant(), narrow(2, 3, 4)), tn(right_tn_variant(), narrow_tn(2, 3, 4));
   EXPECT_EQ(nn.b.rows(), 4);

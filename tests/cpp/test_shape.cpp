@@ -60,53 +60,12 @@ TEST(Accept, RefusesTilesThatEndBeyond32Bits) {
   EXPECT_EQ(refused(variant, {1, 1, 2147483647}), FINE);
 }
 
-TEST(Accept, RefusesMoreRowsOfBlocksThanTheGridsSecondAxisHolds) {
-  const Variant variant = right_variant().any_size(32, 32, 1);
-  EXPECT_EQ(refused(variant, {65535 * 32, 1, 1}), FINE);
-  EXPECT_EQ(refused(variant, {65535 * 32 + 1, 1, 1}),
-            "variant right takes m up to 2097120, not 2097121: its rows of blocks lie along the grid's second axis, "
-            "which ends at 65535");
-  EXPECT_EQ(refused(variant, {1, 65535 * 32 + 1, 1}), FINE);
-  EXPECT_EQ(refused(Variant(variant).flat_grid(), {65535 * 32 + 1, 1, 1}), FINE);
-}
-
-TEST(Accept, RefusesMoreColumnsOfBlocksWhereTheseAreOnTheSecondAxis) {
-  const Variant variant = right_variant().any_size(32, 32, 1).columns_on_y();
-  EXPECT_EQ(refused(variant, {65535 * 32 + 1, 1, 1}), FINE);
-  EXPECT_EQ(refused(variant, {1, 65535 * 32, 1}), FINE);
-  EXPECT_EQ(refused(variant, {1, 65535 * 32 + 1, 1}),
-            "variant right takes n up to 2097120, not 2097121: its columns of blocks lie along the grid's second axis, "
-            "which ends at 65535");
-}
-
 TEST(Accept, LeavesRoomForTheSlicesThatAPipelineAsksForAhead) {
   const Variant variant = right_variant().any_size(128, 128, 32);
   EXPECT_EQ(refused(variant, {1, 1, 2147483360}), FINE);
   EXPECT_EQ(refused(variant, {1, 1, 2147483361}),
             "variant right takes k up to 2147483360, not 2147483361: slices of 32, and those ahead of the last, are "
             "counted in 32 bits");
-}
-
-TEST(Accept, RefusesALeadingDimensionNarrowerThanItsMatrix) {
-  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {3, 0, 0}),
-            "--lda 3 is narrower than the matrix's 4 columns; use at least 4");
-  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {0, 2, 0}),
-            "--ldb 2 is narrower than the matrix's 3 columns; use at least 3");
-  EXPECT_EQ(refused(right_tn_variant(), {2, 3, 4}, {0, 3, 0}),
-            "--ldb 3 is narrower than the matrix's 4 columns; use at least 4");
-  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {0, 0, 1}),
-            "--ldc 1 is narrower than the matrix's 3 columns; use at least 3");
-}
-
-TEST(Accept, RefusesALeadingDimensionThatVectorsCannotUse) {
-  const Variant vectors = tiled().aligned_ld(4, 4, 4);
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {9, 0, 0}),
-            "variant t8x8 needs lda to be a multiple of 4, not 9; the nearest that works is 8");
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {0, 67, 0}),
-            "variant t8x8 needs ldb to be a multiple of 4, not 67; the nearest that works is 68");
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {0, 0, 66}),
-            "variant t8x8 needs ldc to be a multiple of 4, not 66; the nearest that works is 64");
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {12, 64, 68}), FINE);
 }
 
 TEST(Accept, NamesNoLeadingDimensionNarrowerThanTheMatrix) {

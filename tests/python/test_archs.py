@@ -1,6 +1,5 @@
 """Which architectures meson.build compiles for, and what becomes of a step that the GPU here cannot run."""
 
-import dataclasses
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from base import gpu, registry
 from base.errors import UserError
 from base.paths import ROOT
 from base.registry import Step
-from lab import record, recorded_set
+from lab import record
 from tools import cli, run_plan
 
 DETECTION = re.compile(r"^ptx_arch = .*?^(?=summary)", re.MULTILINE | re.DOTALL)
@@ -80,13 +79,6 @@ FOR_ALL, NEWER, ALONE = (
 LADDER = [FOR_ALL, NEWER, ALONE]
 
 
-@pytest.mark.parametrize(
-    ("capability", "runs"), [("80", LADDER[:1]), ("89", LADDER[:1]), ("90", LADDER), ("100", LADDER[:2])]
-)
-def test_an_architecture_with_an_a_runs_on_that_gpu_alone(capability, runs):
-    assert registry.runnable(LADDER, capability)[0] == runs
-
-
 @pytest.fixture
 def on_gpu(monkeypatch):
     """A ladder with steps for Hopper, and a GPU of some compute capability."""
@@ -136,22 +128,3 @@ def test_the_recorded_set_leaves_out_what_the_gpu_cannot_run(on_gpu, tmp_path, m
     assert f"Left out: {TOLD[0]}" in capsys.readouterr().out
     with pytest.raises(UserError, match=r"22_tma needs compute capability 9\.0 or newer; this GPU has 8\.6"):
         record.plan(cli.parse(["record", "--steps", "22"]))
-
-
-def test_the_hopper_ladder_is_recorded_against_the_best_library_call(tmp_path):
-    """Defaults at every size and the sweep beside both libraries; variants beside the other sums, too.
-
-    The kernels that step 29 chooses from are swept without a library.
-    """
-    step = dataclasses.replace(registry.find("29", registry.steps()), also=(), home=tmp_path)
-    step.folder.mkdir()
-    step.kernel.write_text("", encoding="utf-8")
-    tasks = recorded_set.tasks_of(step)
-    by_part = {part: [task.options for task in tasks if task.part == part] for part in recorded_set.PARTS}
-    assert by_part["sizes"] == [(f"--size={size}",) for size in (1024, 2048, 4096, 8192, 16384)]
-    compared = [("--sweep=hgemm125", f"--part={part}/8", "--baseline=both") for part in range(1, 9)]
-    ways = "pairs,wide,large,square,small,turns,square_turns,small_turns,two,four"
-    tiles = (f"--variant={ways}", "--baseline=none")
-    assert by_part["sweep"] == compared + [(*sweep[:2], *tiles) for sweep in compared]
-    assert by_part["variants"] == [(f"--size={size}", "--baseline=all") for size in (4096, 8192)]
-    assert not by_part["strides"] and not by_part["bottlenecks"]

@@ -86,18 +86,6 @@ def test_the_best_library_call_has_a_column_where_several_calls_were_timed(data,
     assert "best" not in capsys.readouterr().out.splitlines()[0]
 
 
-def test_a_smaller_size_is_named_where_4096_is_missing(data, capsys):
-    (data / "h200" / "02_coalesced.jsonl").write_text(json.dumps(record("02_coalesced", 3.0, 0.1, size=2048)) + "\n")
-    listing.print_table(STEPS, None)
-    assert "3.00 at 2048" in capsys.readouterr().out
-
-
-def test_no_records(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(measured, "DATA", tmp_path)
-    listing.print_table(STEPS, None)
-    assert "No timings are recorded yet" in capsys.readouterr().out
-
-
 def test_whose_figures(data, monkeypatch):
     records = measured.load()
     monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA GeForce RTX 4090"))
@@ -107,11 +95,6 @@ def test_whose_figures(data, monkeypatch):
     assert measured.choose_gpu(records, "h200") == "h200"
     with pytest.raises(UserError, match="there are some of: h200, rtx4090"):
         measured.choose_gpu(records, "abacus")
-
-
-def test_in_words():
-    assert measured.in_words(record("01_naive", 47.1, 0.92)) == "47.1 TFLOPS, 92 % of cuBLAS at 4096 on NVIDIA H200"
-    assert measured.in_words(None) == "not timed yet"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from base import registry
 from base.errors import UserError
 from lab import disassembly, instruction_mix
-from lab.variant_kernels import KERNEL, launched, product, products_of
+from lab.variant_kernels import KERNEL, launched, products_of
 from records.sources import fingerprint
 
 PTX = """
@@ -67,11 +67,6 @@ SASS = """
         /*00a0*/                   EXIT ;                                      /* 0x0 */
         /*00b0*/                   BRA 0xb0;                                   /* 0x0 */
 """
-
-
-def test_an_executable_holds_modules_for_more_than_one_architecture():
-    assert instruction_mix.target_of(PTX) == "80"
-    assert instruction_mix.target_of(PTX.replace("sm_80", "sm_90a, debug")) == "90a"
 
 
 def test_machine_code_is_for_the_gpu_and_for_the_only_one_where_a_step_needs_it():
@@ -145,34 +140,9 @@ def test_a_variants_kernel_is_the_one_that_it_launches(tmp_path):
     assert (tmp_path / "asked").read_text().startswith("--sim --variant=tiled --m=64 --n=32 --k=32 --json=")
 
 
-def test_a_variant_that_the_simulator_refuses_is_named(tmp_path):
-    step = tmp_path / "03_step"
-    step.write_text("#!/bin/sh\necho 'no such thing' >&2\nexit 2\n")
-    step.chmod(0o755)
-    with pytest.raises(UserError, match="03_step --sim --variant tiled failed: no such thing"):
-        launched(step, VARIANT)
-
-
-@pytest.mark.parametrize("symbols", [["_Z12round_kernelv"], ["_Z11gemm_kernelv", "_Z12naive_kernelv"]])
-def test_what_is_no_single_product_is_refused(symbols):
-    with pytest.raises(UserError, match=f"launches {len(symbols) - (len(symbols) == 1)} products"):
-        product(symbols)
-
-
 def test_the_fingerprint_is_of_the_code_alone():
     assert fingerprint("int a = 1;  // one\n") == fingerprint("int a\n= 1; /* two\nlines */")
     assert fingerprint("int a = 1;") != fingerprint("int a = 2;")
-
-
-def test_a_step_that_is_not_built_is_named(tmp_path, capsys):
-    assert instruction_mix.main(["7", "--build", str(tmp_path), "--out", str(tmp_path)]) == 2
-    assert "07_thread_tile_8x8 is not built" in capsys.readouterr().err
-
-
-def test_a_tool_that_is_missing_is_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="there is no no_such_tool: it comes with the CUDA Toolkit"):
-        instruction_mix.find_tool("no_such_tool")
 
 
 @pytest.mark.parametrize("step", registry.steps(), ids=lambda step: step.name)

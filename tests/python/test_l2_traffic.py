@@ -1,11 +1,6 @@
 """What crossed between L2 and the SMs, on output as ncu writes it, and its table."""
 
-from pathlib import Path
-
-import pytest
-
 from lab import l2_traffic
-from lab.ncu import Failed
 from plots import traffic
 from records import Records
 from records.metrics import L2_TRAFFIC
@@ -28,19 +23,6 @@ def test_each_launch_has_a_record_per_metric():
         metric: float(count.replace(",", "")) for metric, count in zip(L2_TRAFFIC, COUNTS, strict=True)
     }
     assert {(r["step"], r["variant"]) for r in found} == {("25_store", "bf16")}
-
-
-@pytest.mark.parametrize(("variant", "work"), [(None, []), ("as_dealt", ["--variant", "as_dealt"])])
-def test_a_variant_is_passed_on(monkeypatch, variant, work):
-    started = []
-    monkeypatch.setattr(l2_traffic, "profiled", lambda step, kernels, work, *_: started.append(work) or output(2))
-    assert len(l2_traffic.counted(Path("build/steps/25_store"), 64, variant, "ncu", 1.0)) == 14
-    assert started == [["--size", 64, *work]]
-
-
-def test_a_launch_that_ncu_missed_is_a_failure():
-    with pytest.raises(Failed, match="25_store made 2 launches, ncu saw 1"):
-        l2_traffic.records(output(1), "25_store")
 
 
 def test_the_table_has_launches_with_every_metric_by_size_and_step():

@@ -13,7 +13,7 @@ from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
 from base.paths import BUILD, ROOT, SIMULATOR
 from base.registry import steps
-from tools import practice_facts, practice_goals, practice_grade, practice_tasks
+from tools import practice_goals, practice_grade, practice_tasks
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
 from tools.text_table import columns
 
@@ -87,21 +87,6 @@ def test_the_step_before_is_graded_and_told_what_it_misses():
         "float4_at(&b_frag[0]) = float4_at(&Bs[k][tile_col]);",
         "float4_at(&b_frag[4]) = float4_at(&Bs[k][tile_col + 4]);",
     }
-
-
-def test_a_kernel_that_takes_fewer_sizes_than_the_step_is_told_so():
-    verdict = graded(NAMED[25], NAMED[24].step)
-    assert verdict.line.startswith("It does not take 200×136×72: variant bf16 needs m to be")
-    assert [goal.reached for goal in verdict.goals] == [False, False, False, False]
-
-
-def test_stores_under_way_are_told_by_product_in_order():
-    store = {"kind": "cp.async.bulk", "requests": [{"order": 1, "copy": {"direction": "store"}}]}
-    first = {"kind": "wgmma", "requests": [{"order": order, "stores_under_way": n} for order, n in ((0, 0), (4, 2))]}
-    second = {"kind": "wgmma", "requests": [{"order": 3, "stores_under_way": 4}]}
-    trace = {"kernels": [{"instructions": [first, store]}, {"instructions": [second]}]}
-    assert practice_facts.stores_at_products(trace) == [0, 4, 2]
-    assert practice_facts.stores_at_products({"kernels": [{"instructions": [store]}]}) == []
 
 
 def test_a_tenth_is_to_spare_and_zero_is_zero():

@@ -47,15 +47,6 @@ def test_only_a_finished_task_is_noted(folder, monkeypatch, capsys):
     assert "done" in json.loads((folder / "progress.json").read_text(encoding="utf-8"))[TASK.step.name]
 
 
-def test_what_does_not_compile_is_said_last(folder, monkeypatch, capsys):
-    def refuse(*_):
-        raise practice_run.NotCompiled("kernel.cu(3): error: nothing", "many\nwords")
-
-    monkeypatch.setattr(practice_run, "compiled", refuse)
-    assert not practice._grade(TASK, environment(), ENGLISH)
-    assert capsys.readouterr().out == "  many\n  words\nIt does not compile: kernel.cu(3): error: nothing\n"
-
-
 @pytest.mark.parametrize(
     ("script", "done", "says"),
     [
@@ -73,9 +64,3 @@ def test_a_gpu_has_its_say(folder, monkeypatch, capsys, script, done, says):
     verdict = practice._on_gpu(TASK, program, Verdict(True, "done"), environment(), ENGLISH)
     assert verdict.done == done
     assert says in capsys.readouterr().out + verdict.line
-
-
-def test_a_gpu_that_cannot_run_the_step_is_not_asked(folder, monkeypatch):
-    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA GeForce RTX 4090", 1, ("89",)))
-    verdict = Verdict(True, "done")
-    assert practice._on_gpu(NAMED[23], folder / "absent", verdict, environment(), ENGLISH) is verdict

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from base import gpu, registry
-from base.errors import Failure, UserError
+from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
 from base.paths import DATA, ROOT
 from lab import validate
@@ -230,12 +230,6 @@ def test_a_large_launch_is_compared_at_a_small_size(machine, tmp_path):
     assert "--size 512 --fingerprint" in (tmp_path / "asked").read_text()
 
 
-def test_a_size_that_cannot_be_compared_is_said_in_one_line(machine):
-    found = machine("26_clusters", "bf16", with_columns(kept("26_clusters_4096.txt"), EXTRA), 4096, "nothing\n")
-    assert found.not_compared.startswith("ncu saw no launch") and "\n" not in found.not_compared
-    assert "left out: ncu saw no launch" in "\n".join(profile_page.page(found, ENGLISH))
-
-
 def test_the_page_is_chinese_too(machine):
     found = machine("20_mma_warp_swizzle", "swizzle", with_columns(kept("20_mma_warp_swizzle.txt"), EXTRA), 512)
     english, chinese = (profile_page.page(found, spoken) for spoken in (ENGLISH, CHINESE))
@@ -251,17 +245,6 @@ def test_counters_that_may_not_be_read_are_one_line_of_what_to_do(machine):
     text = "==PROF== Connected\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission …\n"
     with pytest.raises(UserError, match=r"only root .* NVreg_RestrictProfilingToAdminUsers=0"):
         machine("20_mma_warp_swizzle", "swizzle", None, 512, launched=text)
-
-
-def test_why_ncu_failed_is_said_in_its_words(machine):
-    text = "==PROF== Connected\n==ERROR== The application returned an error code (1).\n==ERROR== more\n"
-    with pytest.raises(Failure, match=r"ncu failed: The application returned an error code \(1\)\.$"):
-        machine("20_mma_warp_swizzle", "swizzle", None, 512, launched=text)
-
-
-def test_no_launch_of_the_kernel_is_a_failure(machine):
-    with pytest.raises(Failure, match="ncu saw no launch"):
-        machine("20_mma_warp_swizzle", "swizzle", "==WARNING== No kernels were profiled.", 512)
 
 
 def test_a_size_that_the_variant_does_not_take_is_refused_in_the_steps_words(machine):
@@ -298,28 +281,3 @@ def test_what_cannot_be_profiled_is_refused_in_one_line(arguments, here, says, m
     assert cli.main(["profile", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("gemm: ") and err.count("\n") == 1 and says in err, err
-
-
-def test_an_address_is_no_number():
-    raw = '"ID","Process ID","Host Name","Block Size","a__metric.sum"\n"","","","","byte"\n'
-    assert profile_ncu.values(raw + '"0","412","127.0.0.1","(256, 1, 1)","1,024.5"\n') == {
-        "ID": 0.0, "Process ID": 412.0, "a__metric.sum": 1024.5,
-    }  # fmt: skip
-
-
-def test_more_launches_than_one_are_a_failure():
-    page = kept("20_mma_warp_swizzle.txt")
-    row = next(line for line in page.splitlines() if line.startswith('"1"'))
-    assert profile_ncu.values(page)["launch__registers_per_thread"] == 224
-    with pytest.raises(Failure, match="2 launches"):
-        profile_ncu.values(f"{page}{row}\n")
-
-
-def test_amounts_have_few_digits():
-    assert [profile_page.amount(count) for count in (0, 999, 131_392_000, 12_884_901_888)] == [
-        "0 B",
-        "999 B",
-        "131.4 MB",
-        "12.88 GB",
-    ]
-    assert validate.counted(profile_ncu.values(kept("20_mma_warp_swizzle.txt")))["shared_load_wavefronts"] == 49152

@@ -129,37 +129,6 @@ def test_bad_input_gets_one_line_and_exit_code_2(any_step, tmp_path, arguments, 
     assert not list(tmp_path.iterdir()), "something was written"
 
 
-def test_an_unknown_variant_is_refused_with_the_names_of_the_others(any_step):
-    names = [variant["variant"] for variant in listed(any_step)[1]]
-    assert refused(any_step, "--variant", "nope") == f"no variant is called nope; this step has: {' '.join(names)}"
-
-
-def test_a_size_that_a_tile_does_not_divide_is_refused():
-    """How it is said; that each variant refuses what it has to, tests/gpu/sizes.py holds, in one process per step."""
-    program = executable(registry.find("03", LADDER))
-    default = listed(program)[1][0]["variant"]
-    assert refused(program, "--variant", default, "--m", 200, "--n", 256, "--k", 64) == (
-        f"variant {default} needs m to be a multiple of 32, not 200; the nearest that works is 192"
-    )
-
-
-def test_a_corrupt_record_file_is_named_with_its_line_and_left_alone(any_step, tmp_path):
-    file = tmp_path / "records.jsonl"
-    file.write_text('{"step": "x"}\n{"step":\n', encoding="utf-8")
-    assert refused(any_step, "--size", 64, "--json", file) == f"{file}:2: not a JSON object; mend or remove the line"
-    assert file.read_text(encoding="utf-8") == '{"step": "x"}\n{"step":\n'
-    assert list(tmp_path.iterdir()) == [file]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_write_protected_folder_is_refused(any_step, tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        assert "its folder is write-protected" in refused(any_step, "--size", 64, "--json", tmp_path / "x.jsonl")
-    finally:
-        tmp_path.chmod(0o700)
-
-
 # ---- without a GPU and without the simulator
 
 
@@ -172,13 +141,6 @@ def test_without_gpu_and_simulator_one_line_says_so(alone):
 
 def test_sim_without_the_simulator_says_how_to_build_it(alone):
     assert refused(alone, "--size", 64, "--sim") == "the simulator is not built; run: meson compile -C build"
-
-
-def test_cutlass_that_is_not_built_is_refused_with_how_to_build_it(alone):
-    assert refused(alone, "--baseline", "cutlass") == (
-        "--baseline cutlass: CUTLASS is not built; run: pip install --no-deps nvidia-cutlass, then: "
-        "meson configure build -Dcutlass=package, then: meson compile -C build gemm_cutlass"
-    )
 
 
 def test_list_and_help_need_neither(alone):
@@ -206,12 +168,6 @@ def test_list_prints_and_records_each_variant(step):
         )
         for published in variant["covers"]:
             assert f"covers {published}" in text
-
-
-def test_listing_twice_does_not_double_the_records(any_step, tmp_path):
-    for _ in range(2):
-        assert run(any_step, "--list", "--json", tmp_path / "variants.jsonl").returncode == 0
-    assert len((tmp_path / "variants.jsonl").read_text(encoding="utf-8").splitlines()) == len(listed(any_step)[1])
 
 
 # ---- in the simulator
@@ -250,47 +206,6 @@ def test_a_trace_is_written_whole(simulated, tmp_path):
     )["global"]
     assert first["address"] == [256 * lane for lane in range(32)]
     assert (first["bytes"], first["sectors"]) == (4, 32)
-
-
-def test_the_environment_asks_for_a_trace(simulated, tmp_path):
-    environment = {"LD_LIBRARY_PATH": str(SIMULATOR.parent), "PTXSIM_TRACE": "t.json"}
-    done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, "PTXSIM_TRACE_WARP": "1"})
-    assert done.returncode == 0, done.stderr
-    (kernel,) = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["kernels"]
-    assert kernel["warp"] == 1
-    for settings, why in (
-        ({"PTXSIM_TRACE": "/nowhere/t.json"}, "/nowhere/t.json: there is no folder /nowhere"),
-        ({"PTXSIM_WATCH": "0"}, "t.json: PTXSIM_WATCH=0 leaves nothing to trace"),
-    ):
-        done = run(simulated, "--size", 64, cwd=tmp_path, env={**environment, **settings})
-        assert done.returncode == BAD_INPUT
-        assert done.stderr == f"simulator: no trace can be written to PTXSIM_TRACE={why}\n"
-        assert done.stdout == ""
-
-
-def test_alpha_beta_and_leading_dimensions_are_right_in_the_simulator(simulated):
-    done = run(
-        simulated,
-        *("--sim", "--m", 33, "--n", 40, "--k", 17, "--lda", 20, "--ldb", 44, "--ldc", 41),
-        *("--alpha", "-0.75", "--beta", "0.5", "--show-matrix"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert "A, 33 x 17" in done.stdout
-
-
-def test_with_one_multiprocessor_a_persistent_block_computes_every_tile(tmp_path):
-    persistent = executable(registry.find("21_mma_persistent", LADDER))
-    if not SIMULATOR.exists():
-        pytest.skip(f"the simulator is not built; run: meson compile -C {BUILD.name}")
-    barriers = []
-    for multiprocessors in (132, 1):  # the pipeline fills once a block: one barrier of its four warps
-        file = tmp_path / f"{multiprocessors}.jsonl"
-        environment = {"PTXSIM_MULTIPROCESSORS": str(multiprocessors)}
-        arguments = ("--sim", "--variant", "small", "--m", 256, "--n", 128, "--k", 512, "--json", file)
-        assert "in the simulator: right" in run(persistent, *arguments, env=environment).stdout
-        barriers.append(json.loads(file.read_text(encoding="utf-8"))["counts"]["barriers"])
-    tiles, slices, warps = 4, 8, 4
-    assert barriers == [tiles * (slices + 1) * warps, (tiles * slices + 1) * warps]
 
 
 def test_a_size_that_no_memory_holds_is_refused(simulated):
