@@ -44,15 +44,6 @@ TEST(Architecture, IsRefusedOnAnOlderGpuWithWhatWouldWork) {
             "this step needs a GPU of compute capability 8.0 or newer, and Tesla T4 has 7.5; simulate another GPU");
 }
 
-TEST(Architecture, WithAnAIsRefusedOnEveryOtherGpu) {
-  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA GeForce RTX 4090", 89), "90a"); }),
-            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA GeForce RTX 4090 has "
-            "8.9; simulate another GPU");
-  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA B200", 100), "90a"); }),
-            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA B200 has 10.0; "
-            "simulate another GPU");
-}
-
 Variant taking(const char* name, int bytes) {
   Variant made = right_variant<__half>().tile(128, 128, 64).shared_memory(bytes);
   made.name = name;

@@ -43,13 +43,6 @@ TYPED_TEST(MatrixOf, HoldsTheElementsOfItsRecipeRowByRowAndNaNInThePadding) {
     }
 }
 
-TYPED_TEST(MatrixOf, IsNaNAllOverOncePoisoned) {
-  Matrix matrix(type_of<TypeParam>, 3, 3, 4);
-  matrix.fill(normal(1));
-  matrix.poison();
-  for (double value : matrix.to_host()) EXPECT_TRUE(std::isnan(value));
-}
-
 TYPED_TEST(MatrixOf, HasAFingerprintThatEveryElementChanges) {
   Matrix matrix(type_of<TypeParam>, 3, 3, 4);
   matrix.fill(normal(1));
@@ -63,16 +56,6 @@ TYPED_TEST(MatrixOf, HasAFingerprintThatEveryElementChanges) {
     stored<TypeParam>(matrix)[at] = kept;
   }
   EXPECT_EQ(fingerprint(matrix, Part::all), all);
-}
-
-TEST(Matrices, StoreBAsTheLayoutSays) {
-  const Matrices nn(right_variant(), narrow(2, 3, 4)), tn(right_tn_variant(), narrow_tn(2, 3, 4));
-  EXPECT_EQ(nn.b.rows(), 4);
-  EXPECT_EQ(nn.b.cols(), 3);
-  EXPECT_EQ(tn.b.rows(), 3);
-  EXPECT_EQ(tn.b.cols(), 4);
-  EXPECT_EQ(nn.bytes(), sizeof(float) * (2 * 4 + 4 * 3 + 2 * 3));
-  EXPECT_EQ(nn.problem(narrow(2, 3, 4, 0.5f)).alpha, 0.5f);
 }
 
 }  // namespace

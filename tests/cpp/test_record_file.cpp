@@ -77,16 +77,6 @@ TEST(Merge, KeepsMeasurementsApartThatDifferInOneRespect) {
   EXPECT_EQ(read_records(folder / "r.jsonl").size(), records.size());
 }
 
-TEST(Merge, WritesToTheFileBehindALink) {
-  const ScratchFolder folder;
-  fs::create_directory(folder / "data");
-  write_text(folder / "data/r.jsonl", "");
-  fs::create_symlink(folder / "data/r.jsonl", folder / "link.jsonl");
-  merge_records(folder / "link.jsonl", {record("x", 1, 0.1)});
-  EXPECT_TRUE(fs::is_symlink(folder / "link.jsonl"));
-  EXPECT_EQ(read_records(folder / "data/r.jsonl").size(), 1u);
-}
-
 TEST(CorruptFile, IsRefusedByItsLineAndLeftAlone) {
   const ScratchFolder folder;
   const fs::path file = folder / "r.jsonl";

@@ -92,21 +92,6 @@ TEST(ListOfVariants, SaysWhatDoesNotFitAndWhichIsTheDefaultThen) {
   EXPECT_NE(listed().find("  small               * "), std::string::npos) << listed();
 }
 
-TEST(ListOfVariants, ShowsThoseThatLeaveOutWorkApart) {
-  std::ostringstream out;
-  Variant without = right_variant().leaves_out("the copy of A");
-  without.name = "no_copy_a";
-  Variant last = right_variant();
-  last.name = "last";
-  print_variants(out, {"16_step", {}, {right_variant(), without, last}});
-  const std::string text = out.str();
-  const std::size_t heading = text.find("bottlenecks: these leave out work on purpose; timed, never verified");
-  ASSERT_NE(heading, std::string::npos);
-  EXPECT_LT(text.find("last"), heading);
-  EXPECT_GT(text.find("no_copy_a"), heading);
-  EXPECT_NE(text.find("leaves out the copy of A"), std::string::npos);
-}
-
 TEST(Verdict, NamesVariantSizeAndPlace) {
   const Variant variant = right_variant();
   const Work work{&variant, narrow(3, 4, 5)};

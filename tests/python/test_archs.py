@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from programs import program
 
 from base import gpu, registry
 from base.errors import UserError
@@ -25,13 +26,8 @@ def configured(folder: Path, message: str, smi: str = "exit 9", options: tuple[s
     project = f"project('archs', version: '1')\n{detection}message({message})\n"
     (folder / "meson.build").write_text(project, encoding="utf-8")
     shutil.copy(ROOT / "meson.options", folder)
-    program = folder / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{smi}\n", encoding="utf-8")
-    program.chmod(0o755)
-    meson = Path(sys.executable).parent / "meson"
-    path = f"{program.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
-    command = [meson, "setup", *options, folder / "build", folder]
+    path = f"{program(folder / 'bin' / 'nvidia-smi', smi).parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    command = [Path(sys.executable).parent / "meson", "setup", *options, folder / "build", folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})
     return done.stdout + done.stderr
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from programs import program
 
 from base import build, gpu, process, registry
 from base.environment import Environment
@@ -94,9 +95,7 @@ def course(tmp_path, monkeypatch):
 
     def make(exit_codes=None, then=None):
         for one in course.ladder:
-            executable = steps / one.name
-            executable.write_text(step((exit_codes or {}).get(one.number, 0), (then or {}).get(one.number, "")))
-            executable.chmod(0o755)
+            program(steps / one.name, step((exit_codes or {}).get(one.number, 0), (then or {}).get(one.number, "")))
 
     course.make = make
     make()
@@ -249,21 +248,6 @@ def test_what_a_run_had_measured_when_it_was_cut_off_is_kept(course):
     assert not (course.root / "build" / "recording").exists()
 
 
-def test_another_kernel_is_measured_again(course, capsys, monkeypatch):
-    recorded(course, "--steps", "1", "--only", "sizes")
-    monkeypatch.setattr(record, "_fingerprint", lambda program: "of a changed source")
-    recorded(course, "--steps", "1", "--only", "sizes")
-    assert capsys.readouterr().out.count("── 01_naive") == 8
-
-
-def test_a_run_that_fails_is_named_and_done_again(course):
-    course.make({1: 1})
-    with pytest.raises(Failure, match=r"01_naive --size=1024 \(exit code 1\)"):
-        recorded(course, "--steps", "1", "--only", "sizes")
-    course.make()
-    recorded(course, "--steps", "1", "--only", "sizes")
-
-
 def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 4))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
@@ -295,17 +279,6 @@ def test_timing_options_reach_every_step(capsys):
     assert len(alone) == len(registry.steps())
     assert all("--min-time=0.2 --rounds=5" in title for title in others)
     assert all("--min-time=2.2 --rounds=1" in title for title in alone), "for longer than NVML's mean"
-
-
-def test_the_limits_are_recorded_without_a_step(course, capsys):
-    programs = ["lab/latency/latency", "lab/micro/mma_limit"]
-    for name in programs:
-        program = course.root / "build" / name
-        program.parent.mkdir(parents=True)
-        program.write_text(step())
-        program.chmod(0o755)
-    assert recorded(course, "--only", "limits") == [("latency", 1), ("limits", 1)]
-    assert course.built == [programs]
 
 
 def test_variants_are_those_that_the_executable_lists(course, capsys):

@@ -4,6 +4,7 @@ import importlib.metadata
 import re
 
 import pytest
+from programs import program
 
 from base import cuda, packages, process, venv
 from base.errors import UserError
@@ -12,14 +13,10 @@ from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENT
 
 def fake_nvcc(root, version="13.0", cublas=True):
     """A toolkit that says its version and has, or has not, cuBLAS."""
-    (root / "bin").mkdir(parents=True)
-    (root / "include").mkdir()
+    (root / "include").mkdir(parents=True)
     if cublas:
         (root / "include" / "cublas_v2.h").touch()
-    nvcc = root / "bin" / "nvcc"
-    nvcc.write_text(f'#!/bin/sh\necho "Cuda compilation tools, release {version}, V{version}.88"\n')
-    nvcc.chmod(0o755)
-    return nvcc
+    return program(root / "bin" / "nvcc", f'echo "Cuda compilation tools, release {version}, V{version}.88"')
 
 
 @pytest.fixture
@@ -50,10 +47,7 @@ def test_a_script_that_starts_a_compiler_elsewhere(bare, monkeypatch):
     nvcc = fake_nvcc(bare / "toolkit")
     with nvcc.open("a") as script:
         script.write(f"echo '#$ TOP={bare}/toolkit/bin/..'\n")
-    script = bare / "bin" / "nvcc"
-    script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec {nvcc} "$@"\n')
-    script.chmod(0o755)
+    script = program(bare / "bin" / "nvcc", f'exec {nvcc} "$@"')
     monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
     assert cuda.find().root == bare / "toolkit"
     nvcc.unlink()

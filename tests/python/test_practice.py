@@ -2,7 +2,6 @@
 
 import os
 import re
-import tomllib
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ from base import cuda
 from base.environment import Environment
 from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
-from base.paths import BUILD, ROOT, SIMULATOR
+from base.paths import BUILD, SIMULATOR
 from base.registry import steps
 from tools import practice_goals, practice_grade, practice_tasks
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
@@ -132,13 +131,3 @@ def test_a_broken_task_is_one_line(tmp_path):
         practice_tasks.find(step, [step])
     with pytest.raises(UserError, match="'bariers' is no quantity"):
         practice_goals.quantity("bariers")
-
-
-@by_name
-def test_the_chinese_words_are_the_glossarys(task):
-    terms = tomllib.loads((ROOT / "docs" / "glossary.toml").read_text(encoding="utf-8"))["term"]
-    words = "\n".join([task.task[CHINESE], *task.hints[CHINESE]])
-    found = {
-        match[0]: term["zh"] for term in terms for word in term.get("not_zh", ()) if (match := re.search(word, words))
-    }
-    assert not found, f"the glossary has other words: {found}"

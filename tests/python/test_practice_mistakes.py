@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from programs import program
 from test_practice import NAMED, environment
 
 from base.languages import CHINESE, ENGLISH
@@ -146,8 +147,5 @@ def test_what_the_compiler_refuses_is_one_line(tmp_path, text, says):
 
 def test_a_launcher_that_does_not_end_is_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(practice_run, "MOST_SECONDS_IN_ALL", 0.2)
-    program = tmp_path / "03_smem_tiling"
-    program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
-    program.chmod(0o755)
-    outcome = practice_run.simulated(program, [], {})
+    outcome = practice_run.simulated(program(tmp_path / "03_smem_tiling", "exec sleep 60"), [], {})
     assert outcome.problem == "it did not end within 0.2 s" and outcome.record is None

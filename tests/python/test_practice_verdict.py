@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from programs import program
 from test_practice import NAMED, environment, graded
 
 from base import gpu
@@ -57,10 +58,8 @@ def test_only_a_finished_task_is_noted(folder, monkeypatch, capsys):
 )
 def test_a_gpu_has_its_say(folder, monkeypatch, capsys, script, done, says):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA H200", 1, ("90",)))
-    program = folder / TASK.step.name / "program"
     record = json.dumps({"step": TASK.step.name, "variant": "mine", "tflops": 43.8})
-    program.write_text(f"#!/bin/sh\n{script.replace('{}', record)}\n", encoding="utf-8")
-    program.chmod(0o755)
-    verdict = practice._on_gpu(TASK, program, Verdict(True, "done"), environment(), ENGLISH)
+    executable = program(folder / TASK.step.name / "program", script.replace("{}", record))
+    verdict = practice._on_gpu(TASK, executable, Verdict(True, "done"), environment(), ENGLISH)
     assert verdict.done == done
     assert says in capsys.readouterr().out + verdict.line

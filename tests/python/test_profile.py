@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from programs import program
 
 from base import gpu, registry
 from base.errors import UserError
@@ -137,13 +138,6 @@ def machine(tmp_path, monkeypatch):
     return profiled
 
 
-def program(file: Path, text: str) -> None:
-    """Writes a program."""
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    file.chmod(0o755)
-
-
 def test_the_kept_pages_are_those_of_the_records():
     """What they share with the records is the same, so that nobody changes a page to suit a test."""
     counts = validate.with_ratios(validate.counted(profile_ncu.values(kept("20_mma_warp_swizzle.txt"))))
@@ -188,21 +182,6 @@ def test_the_page_of_a_launch_that_the_simulator_counts_too(machine, tmp_path):
     assert (tmp_path / "20_mma_warp_swizzle-swizzle-512.ncu-rep").is_file()
     asked = (tmp_path / "asked").read_text()
     assert asked.count("--export") == 1 and "--clock-control none" in asked and "--fingerprint --verify off" in asked
-
-
-def test_the_largest_stalls_come_with_their_lines(machine):
-    found = machine("20_mma_warp_swizzle", "swizzle", with_columns(kept("20_mma_warp_swizzle.txt"), EXTRA), 512)
-    lines = profile_page.page(found, ENGLISH)
-    at = lines.index("Why warps wait: the three largest stall reasons")
-    first, second = (found.lines["long_scoreboard"][0].file.read_text(encoding="utf-8").splitlines())[:2]
-    assert [re.sub(r"  +", " | ", line.strip()) for line in lines[at + 1 : at + 7]] == [
-        "long scoreboard | 1.50 warps per issue, 38 % | data from global or local memory",
-        f"92 % | kernel.cu:1 | {first}",
-        f"8 % | kernel.cu:2 | {second}",
-        "barrier | 0.75 warps per issue, 19 % | other warps at a barrier",
-        f"100 % | kernel.cu:2 | {second}",
-        "wait | 0.50 warps per issue, 12 % | a latency that the compiler knows",
-    ]
 
 
 def test_an_inlined_instruction_is_counted_at_the_steps_own_line(tmp_path):

@@ -179,18 +179,6 @@ def test_there_is_one_list_of_steps():
     assert not suspects
 
 
-def test_what_is_said_of_a_step_is_said_of_one_that_exists():
-    names = {step.name for step in LADDER}
-    unknown = [
-        f"{named(path)}: {name}"
-        for path in our_sources()
-        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("base", "records", "lab", "plots", "tools")
-        for name in re.findall(r"""["'](\d\d_[a-z][a-z0-9_]+)["']""", path.read_text(encoding="utf-8"))
-        if name not in names
-    ]
-    assert not unknown
-
-
 def test_a_step_is_found_by_number_and_by_name():
     last = LADDER[-1]
     for asked in (str(last.number), f"{last.number:02d}", last.name):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from programs import program
 
 from base.paths import ROOT
 
@@ -41,9 +42,7 @@ def sanitize(tmp_path):
         (programs / "compute-sanitizer", SANITIZER.format(log=log)),
         (programs / "nvidia-smi", "#!/bin/sh\necho 9.0\n"),
     ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
+        program(path, text)
 
     def run(*arguments: str) -> tuple[int, list[str], list[str]]:
         log.write_text("", encoding="utf-8")

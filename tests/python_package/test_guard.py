@@ -122,18 +122,3 @@ def test_powers_of_two_along_k_mend_halves_that_are_scaled_against_each_other():
     }
     assert worst["guarded"] > 2.0**-10  # three digits, as the promise allows
     assert worst["balanced"] < 2.0**-19 and worst["fp32"] < 2.0**-19
-
-
-def test_b_by_rows_gives_what_b_by_columns_gives():
-    a, b = normal(70, 130, 1), normal(130, 50, 2)
-    by_columns = gemm_steps.matmul(a, np.ascontiguousarray(b.T).T, step=33)
-    assert (by_columns == gemm_steps.matmul(a, b, step=33)).all()
-
-
-def test_what_is_refused():
-    a, b = normal(2, 43691, 1), normal(43691, 3, 2)
-    with pytest.raises(ValueError, match="takes k up to 43690, not 43691: its sums could leave 32 bits"):
-        gemm_steps.matmul(a, b, step=33)
-    both = normal(64, 64, 3)
-    with pytest.raises(ValueError, match="out overlaps a"):
-        gemm_steps.matmul(both, both[:, :32].copy() @ np.eye(32, 64, dtype=np.float32), step=33, out=both)
