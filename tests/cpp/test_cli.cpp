@@ -79,12 +79,6 @@ TEST(CommandLine, TakesSeveralSquareSizes) {
   EXPECT_EQ(options.shapes[2].k, 1);
 }
 
-TEST(CommandLine, TakesSeveralSwizzleStridesInEitherWay) {
-  EXPECT_EQ(parsed("--swizzle-stride 512 1024")->swizzle_strides, (std::vector{512, 1024}));
-  EXPECT_EQ(parsed("--swizzle-stride 512,1024,4096 --swizzle-stride 64")->swizzle_strides,
-            (std::vector{512, 1024, 4096, 64}));
-}
-
 TEST(CommandLine, TakesTheEdgesOfEveryRange) {
   EXPECT_EQ(parsed("--seed 0")->seed, 0u);
   EXPECT_EQ(parsed("--seed 2147483647")->seed, 2147483647u);

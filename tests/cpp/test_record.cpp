@@ -128,12 +128,6 @@ TEST(Record, NamesLeadingDimensionsOnlyWhereTheyAreWide) {
   EXPECT_EQ(wide["ldc"], 8);
 }
 
-TEST(Record, KeepsTheSwizzleStride) {
-  const ordered_json record = timing_records("s", right_variant(), false, narrow(1, 1, 1), LaunchOptions{2048},
-                                             some_timing(false), {}, some_gpu())[0];
-  EXPECT_EQ(record["options"], (ordered_json{{"swizzle_stride", 2048}}));
-}
-
 TEST(LimitRecord, HasTheSpeedOfTheInstructionAndTheMachine) {
   const ordered_json record =
       limit_record("mma.sync.m16n8k16", DType::f16, DType::f32, 1e12, some_timing(false), some_gpu());

@@ -49,33 +49,23 @@ void expect_definition(const Case& c, const std::vector<int>& rows, const std::v
     }
 }
 
-void expect_definition(const Case& c) { expect_definition(c, all_of(c.shape.m), all_of(c.shape.n)); }
-
-TEST(Reference, IsTheDefinition) { expect_definition({false, DType::f32, DType::f32, narrow(7, 9, 33)}); }
-
-TEST(Reference, IsTheDefinitionForOneElement) { expect_definition({false, DType::f32, DType::f32, narrow(1, 1, 1)}); }
-
-TEST(Reference, TakesBStoredTransposed) { expect_definition({true, DType::f32, DType::f32, narrow_tn(7, 9, 33)}); }
-
-TEST(Reference, TakesAlphaAndBeta) {
-  expect_definition({false, DType::f32, DType::f32, narrow(5, 6, 7, -0.75f, 1.5f)});
-  expect_definition({false, DType::f32, DType::f32, narrow(5, 6, 7, 0.0f, 1.0f)});
-}
-
-TEST(Reference, TakesLeadingDimensionsWiderThanTheMatrices) {
-  expect_definition({false, DType::f32, DType::f32, {5, 6, 7, 11, 10, 9, 2.0f, -1.0f}});
-  expect_definition({true, DType::f32, DType::f32, {5, 6, 7, 11, 10, 9, 2.0f, -1.0f}});
-}
-
-TEST(Reference, TakesEveryType) {
-  expect_definition({false, DType::f16, DType::f16, narrow(5, 6, 40, 1.0f, 1.0f)});
-  expect_definition({true, DType::bf16, DType::f32, narrow_tn(5, 6, 40, 1.0f, 1.0f)});
-  expect_definition({false, DType::tf32, DType::f32, narrow(5, 6, 40)});
-}
-
-TEST(Reference, TakesSumsOfSeveralSlices) {
-  expect_definition({false, DType::f32, DType::f32, narrow(9, 70, 200)});
-  expect_definition({true, DType::f16, DType::f16, narrow_tn(70, 9, 129)});
+TEST(Reference, IsTheDefinition) {
+  const DType f32 = DType::f32;
+  for (const Case& c : {
+           Case{false, f32, f32, narrow(7, 9, 33)},
+           {false, f32, f32, narrow(1, 1, 1)},
+           {true, f32, f32, narrow_tn(7, 9, 33)},
+           {false, f32, f32, narrow(5, 6, 7, -0.75f, 1.5f)},
+           {false, f32, f32, narrow(5, 6, 7, 0.0f, 1.0f)},
+           {false, f32, f32, {5, 6, 7, 11, 10, 9, 2.0f, -1.0f}},  // rows wider than the matrices
+           {true, f32, f32, {5, 6, 7, 11, 10, 9, 2.0f, -1.0f}},
+           {false, DType::f16, DType::f16, narrow(5, 6, 40, 1.0f, 1.0f)},
+           {true, DType::bf16, f32, narrow_tn(5, 6, 40, 1.0f, 1.0f)},
+           {false, DType::tf32, f32, narrow(5, 6, 40)},
+           {false, f32, f32, narrow(9, 70, 200)},  // sums of several slices
+           {true, DType::f16, DType::f16, narrow_tn(70, 9, 129)},
+       })
+    expect_definition(c, all_of(c.shape.m), all_of(c.shape.n));
 }
 
 TEST(Reference, TakesSomeRowsAndColumns) {

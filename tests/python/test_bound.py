@@ -6,7 +6,6 @@ import re
 import pytest
 
 from base import build, registry
-from base.errors import UserError
 from base.paths import BUILD, SIMULATOR
 from records import REFERENCE_GPU
 from tools import bound, bound_counts, bound_limits, cli, measured
@@ -86,31 +85,6 @@ def test_an_fma_that_fetches_two_operands_of_one_parity_collides():
         ("LDS", "R9, [R2]"),
     ]
     assert bound_counts.collisions(body) == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["07", "--gpu", "nonsense"],
-            "--gpu nonsense: there is no such GPU; choose from h200, h100, rtx4090, a100, l20",
-        ),
-        (["07", "--gpu", "b200"], "--gpu b200: its clock or compute capability is not in sim/devices.json"),
-        (["23", "--gpu", "a100"], "23_wgmma needs compute capability 9.0 alone; NVIDIA A100 has 8.0"),
-        (["07", "--gpu", "sms=10"], "--gpu: it lacks clock_mhz and capability"),
-        (["07", "--gpu", "sms=ten,clock_mhz=1,capability=9.0"], "--gpu: sms=ten: that is no number for it"),
-        (["07", "--gpu", "sms=0,clock_mhz=1,capability=9.0"], "--gpu: sms=0: that is no number for it"),
-        (["07", "--gpu", "lanes=1"], "--gpu: there is no number 'lanes'"),
-        (["07", "--gpu", "sms=1,clock_mhz=1,capability=hopper"], "--gpu: capability=hopper: write it as 9.0"),
-        (["07", "--size", "0"], "--size 0: has to be between 1 and 65536"),
-        (["99"], "there is no step '99'"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(words, line):
-    with pytest.raises(UserError) as refused:
-        bound.plan(cli.parse(["bound", *words]))
-    assert str(refused.value).startswith(line)
-    assert "\n" not in str(refused.value)
 
 
 def test_a_gpu_by_its_numbers_has_the_bounds_that_follow_from_them(recorded):

@@ -41,11 +41,6 @@ def headers(folder: Path) -> Path:
     return folder
 
 
-def test_nothing_is_looked_for_where_cutlass_is_not_asked_for(tmp_path):
-    said = configured(tmp_path, "no")
-    assert "ERROR" not in said and "CUTLASS" not in said
-
-
 def test_the_headers_are_a_folder_or_that_of_a_checkout(tmp_path):
     there = headers(tmp_path / "checkout" / "include")
     (tmp_path / "one").mkdir()

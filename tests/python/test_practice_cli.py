@@ -34,31 +34,6 @@ def gemm(monkeypatch, capsys):
     return start
 
 
-def refused(done: Said) -> str:
-    """The one line of a refusal."""
-    assert done.returncode == 2 and done.stdout == "", done
-    assert done.stderr.startswith("gemm: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["99"], "there is no step '99'"),
-        (["01"], "there is no practice for step 01"),
-        (["eight"], "there is no step 'eight'"),
-        (["--hint"], "--hint needs a step"),
-        (["--watch"], "--watch needs a step"),
-        (["08", "--hint", "--solution"], "not allowed with"),
-        (["08", "--size", "64"], "practice takes no '--size'"),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_refused_in_one_line(gemm, tmp_path, arguments, says):
-    assert says in refused(gemm(tmp_path / "practice", *arguments))
-    assert not (tmp_path / "practice").exists()
-
-
 def test_a_task_is_laid_out_once_and_never_written_over(gemm, tmp_path):
     file = tmp_path / "08_conflict_free" / "kernel.cu"
     done = gemm(tmp_path, "8")
@@ -106,12 +81,3 @@ def test_it_speaks_chinese(gemm, tmp_path, option, locale):
     assert "里有起点和任务" in done.stdout
     text = (tmp_path / "14_wmma_naive" / "kernel.cu").read_text(encoding="utf-8")
     assert text.startswith("// 练习 14：") and "// 在这里写 kernel。" in text
-
-
-@pytest.mark.parametrize("arguments", [["8"], ["8", "--hint"]], ids=" ".join)
-def test_a_folder_that_cannot_be_written_is_named(gemm, tmp_path, arguments):
-    """Its place is taken by a file, which not even root can write into."""
-    (tmp_path / "practice").write_text("mine", encoding="utf-8")
-    done = gemm(tmp_path / "practice", *arguments)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and str(tmp_path) in done.stderr
-    assert (tmp_path / "practice").read_text(encoding="utf-8") == "mine"

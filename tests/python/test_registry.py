@@ -241,14 +241,6 @@ def test_an_order_is_refused(tmp_path):
         registry.steps(tmp_path / "missing")
 
 
-def test_what_a_source_tells_ptxas_is_read_from_its_step(tmp_path):
-    args = 'cuda_args = ["-Xptxas", "-O1", "-G"]\nalso = ["x", "y"]\nalso_cuda_args = { y = [] }\n'
-    a, b = registry.steps(listed(tmp_path, _01_a=WHOLE + args + IDEA, _02_b=WHOLE + IDEA))
-    assert [a.ptxas_args(), a.ptxas_args("x"), a.ptxas_args("y"), b.ptxas_args()] == [["-O1"], ["-O1"], [], []]
-    assert a.sources == [tmp_path / "steps" / "01_a" / file for file in ("kernel.cu", "also/x.cu", "also/y.cu")]
-    assert registry.for_meson(a) == "y|\n01_a|80|fp32|f32|x y|-Xptxas -O1 -G"
-
-
 def test_every_source_of_a_step_is_built():
     for step in LADDER:
         assert set(step.folder.rglob("*.cu")) == set(step.sources), step.name
