@@ -23,26 +23,6 @@ class MatrixOf : public testing::Test {};
 using Types = testing::Types<float, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(MatrixOf, Types);
 
-TYPED_TEST(MatrixOf, HoldsTheElementsOfItsRecipeRowByRowAndNaNInThePadding) {
-  Matrix matrix(type_of<TypeParam>, 5, 7, 10);
-  ASSERT_EQ(matrix.bytes(), 5 * 10 * sizeof(TypeParam));
-  matrix.fill(normal(3));
-  const std::vector<double> values = matrix.to_host();
-  ASSERT_EQ(values.size(), 35u);
-  for (int row = 0; row < 5; ++row)
-    for (int col = 0; col < 10; ++col) {
-      const double value = to_double(stored<TypeParam>(matrix)[row * 10 + col]);
-      if (col < 7) {
-        const double drawn = element_of(normal(3), row * 7 + col);
-        EXPECT_EQ(value, to_double(from_double<TypeParam>(drawn)));
-        EXPECT_EQ(value, values[row * 7 + col]);
-        EXPECT_EQ(value, matrix.at(row, col));
-      } else {
-        EXPECT_TRUE(std::isnan(value)) << row << ", " << col;
-      }
-    }
-}
-
 TYPED_TEST(MatrixOf, HasAFingerprintThatEveryElementChanges) {
   Matrix matrix(type_of<TypeParam>, 3, 3, 4);
   matrix.fill(normal(1));

@@ -26,15 +26,6 @@ TEST(Accept, TakesMultiplesOfTheTile) {
   EXPECT_EQ(refused(right_variant().any_size(128, 128, 8), {1, 1, 1}), FINE);
 }
 
-TEST(Accept, NamesTheConstraintAndTheNearestSize) {
-  EXPECT_EQ(refused(tiled(), {130, 64, 8}),
-            "variant t8x8 needs m to be a multiple of 128, not 130; the nearest that works is 128");
-  EXPECT_EQ(refused(tiled(), {128, 97, 8}),
-            "variant t8x8 needs n to be a multiple of 64, not 97; the nearest that works is 128");
-  EXPECT_EQ(refused(tiled(), {128, 64, 20}),
-            "variant t8x8 needs k to be a multiple of 8, not 20; the nearest that works is 16");
-}
-
 TEST(Accept, NeverNamesZeroAsTheNearestSize) {
   EXPECT_EQ(refused(tiled(), {1, 64, 8}),
             "variant t8x8 needs m to be a multiple of 128, not 1; the nearest that works is 128");
@@ -74,18 +65,6 @@ TEST(Accept, NamesNoLeadingDimensionNarrowerThanTheMatrix) {
             "variant right needs lda to be a multiple of 8, not 98; the nearest that works is 104");
   EXPECT_EQ(refused(vectors, {5, 1, 8}, {0, 1, 0}),
             "variant right needs ldb to be a multiple of 8, not 1; the nearest that works is 8");
-}
-
-TEST(Accept, FillsInTheLeadingDimensionsThatWereNotGiven) {
-  const Shape nn = completed({2, 3, 4}, {0, 10, 0}, right_variant());
-  EXPECT_EQ(nn.lda, 4);
-  EXPECT_EQ(nn.ldb, 10);
-  EXPECT_EQ(nn.ldc, 3);
-  EXPECT_EQ(completed({2, 3, 4}, {}, right_tn_variant()).ldb, 4);
-  const Shape padded = completed({127, 129, 136}, {}, right_variant().any_size(128, 128, 8).aligned_ld(8, 8, 4));
-  EXPECT_EQ(padded.lda, 136);
-  EXPECT_EQ(padded.ldb, 136);
-  EXPECT_EQ(padded.ldc, 132);
 }
 
 TEST(Accept, RefusesMatricesThat32BitIndicesCannotReach) {

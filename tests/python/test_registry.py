@@ -7,7 +7,7 @@ import pytest
 
 from base import registry
 from base.errors import UserError
-from base.paths import REGISTRY, ROOT, STEPS
+from base.paths import ROOT, STEPS
 
 LADDER = registry.steps()
 HEADINGS = {
@@ -159,24 +159,6 @@ def test_no_emphasis_is_shown_as_asterisks(page):
     parsed = markdown.enable("table").parse(page.read_text(encoding="utf-8"))
     texts = [part.content for token in parsed for part in token.children or () if part.type == "text"]
     assert not [text for text in texts if "**" in text]
-
-
-def our_sources() -> list[Path]:
-    """Every source but the registry itself and the tables of data beside the records."""
-    suffixes = {".py", ".cpp", ".h", ".cu", ".build", ".sh", ".toml", ".yml"}
-    return [
-        path
-        for path in sorted(ROOT.rglob("*"))
-        if path.is_file() and is_ours(path) and path != REGISTRY and (path.suffix in suffixes or path.name == "gemm")
-    ]
-
-
-def test_there_is_one_list_of_steps():
-    """Facts about single steps may stand elsewhere; a bare list of steps would be one more to keep."""
-    name = r"""["'](?:{})["']""".format("|".join(step.name for step in LADDER))
-    bare_list = re.compile(rf"{name}(?:\s*,\s*{name}){{3,}}")
-    suspects = [named(path) for path in our_sources() if bare_list.search(path.read_text(encoding="utf-8"))]
-    assert not suspects
 
 
 def test_a_step_is_found_by_number_and_by_name():

@@ -2,9 +2,7 @@
 
 import json
 import os
-import resource
 import shutil
-import statistics
 import subprocess
 from pathlib import Path
 
@@ -15,9 +13,6 @@ from base.paths import BUILD, SIMULATOR
 
 LADDER = registry.steps()
 BAD_INPUT = 2
-START_SECONDS = 0.050
-STARTS = 5
-HINT = "; --help lists the options"
 
 
 def executable(step: registry.Step) -> Path:
@@ -137,23 +132,6 @@ def test_a_trace_is_written_whole(simulated, tmp_path):
 
 
 # ---- how long a start takes
-
-
-def start_seconds(program: Path, *arguments: object) -> float:
-    """Processor time of a start, the median of some: what else the machine does meanwhile is no matter."""
-    times = []
-    for _ in range(STARTS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = run(program, *arguments)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0, done.stderr
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(times)
-
-
-def test_a_start_takes_at_most_50_ms(simulated):
-    assert start_seconds(simulated, "--list") <= START_SECONDS
-    assert start_seconds(simulated, "--sim", "--m", 1, "--n", 1, "--k", 1) <= START_SECONDS
 
 
 def test_a_start_loads_no_library_that_it_does_not_need(any_step):
