@@ -214,9 +214,12 @@ Outcome end() {
   outcome.lines = nlohmann::json::array();
   for (const auto& [place, counts] : lines)
     outcome.lines.push_back({{"file", place.first}, {"line", place.second}, {"counts", counts}});
-  for (const auto& entry : seen.at("reports"))
-    outcome.reports.push_back(entry.at("kind").get<std::string>() + " in " + entry.at("kernel").get<std::string>() +
-                              ": " + entry.at("message").get<std::string>());
+  const auto line_of = [](const nlohmann::json& entry) {
+    return entry.at("kind").get<std::string>() + " in " + entry.at("kernel").get<std::string>() + ": " +
+           entry.at("message").get<std::string>();
+  };
+  for (const auto& entry : seen.at("reports")) outcome.reports.push_back(line_of(entry));
+  for (const auto& entry : seen.at("warnings")) outcome.warnings.push_back("warning, " + line_of(entry));
   return outcome;
 }
 

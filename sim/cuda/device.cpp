@@ -48,6 +48,7 @@ Handles handles;
 cudaError_t with_stream(cudaStream_t stream) {
   if (reinterpret_cast<uintptr_t>(stream) > 2 && !handles.alive(stream))
     return sim::returned(cudaErrorInvalidResourceHandle);
+  sim::Simulator::instance().wait_for_launch();
   return sim::returned(sim::device_state());
 }
 
@@ -83,7 +84,10 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-cudaError_t cudaDeviceSynchronize(void) { return sim::returned(sim::device_state()); }
+cudaError_t cudaDeviceSynchronize(void) {
+  sim::Simulator::instance().wait_for_launch();
+  return sim::returned(sim::device_state());
+}
 cudaError_t cudaDeviceReset(void) {
   sim::device_failed(cudaSuccess);  // memory and modules stay
   return cudaSuccess;

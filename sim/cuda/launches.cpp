@@ -46,6 +46,8 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments, size
     const auto& [x, y, z] = attributes[i].val.clusterDim;
     if (attributes[i].id == cudaLaunchAttributeClusterDimension) request.cluster = Dim3{x, y, z};
     if (attributes[i].id == cudaLaunchAttributeCooperative) request.cooperative = attributes[i].val.cooperative != 0;
+    if (attributes[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      request.early = attributes[i].val.programmaticStreamSerializationAllowed != 0;
   }
   const LaunchResult result = Simulator::instance().launch(*kernel, request);
   after_launch();

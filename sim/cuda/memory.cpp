@@ -46,6 +46,7 @@ cudaError_t release(void* pointer) {
   if (!range || range->origin == registered || !allocations.remove(address_of(pointer)))
     return sim::returned(cudaErrorInvalidValue);
   std::free(pointer);
+  Simulator::instance().wait_for_launch();
   return cudaSuccess;
 }
 
@@ -56,6 +57,7 @@ bool on_device(const void* pointer, size_t bytes) {
 }
 
 cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  Simulator::instance().wait_for_launch();
   if (sim::device_state() != cudaSuccess) return sim::returned(sim::device_state());
   if (bytes == 0) return cudaSuccess;
   if (!to || !from) return sim::returned(cudaErrorInvalidValue);
@@ -69,6 +71,7 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) 
 }
 
 cudaError_t fill(void* pointer, int value, size_t bytes) {
+  Simulator::instance().wait_for_launch();
   if (sim::device_state() != cudaSuccess) return sim::returned(sim::device_state());
   if (bytes == 0) return cudaSuccess;
   if (!on_device(pointer, bytes)) return sim::returned(cudaErrorInvalidValue);

@@ -182,6 +182,7 @@ Module* Simulator::add_module(std::string ptx) {
 
 void Simulator::remove_module(Module* module) {
   const std::scoped_lock lock(mutex_);
+  last_global_.reset();
   std::erase_if(totals_, [&](const auto& totals) { return totals.first->module == module; });
   std::erase_if(kernels_, [&](const auto& kernel) { return kernel.second.module == module; });
   std::erase_if(variables_, [&](const auto& variable) { return variable.second.first == module; });
@@ -233,7 +234,7 @@ uint64_t Simulator::resident_blocks(Kernel& kernel, uint64_t threads, uint64_t d
 }
 
 std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request, LaunchResult& refused) {
-  const auto& [grid, block, arguments, dynamic_shared_bytes, asked_cluster, cooperative] = request;
+  const auto& [grid, block, arguments, dynamic_shared_bytes, asked_cluster, cooperative, early] = request;
   const auto refuse = [&](LaunchResult why) {
     refused = why;
     return nullptr;
@@ -301,6 +302,7 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request,
                                             .multiprocessors = static_cast<uint32_t>(multiprocessors),
                                             .cooperative = cooperative});
   if (cooperative) allocations.add(launch->grid_workspace(), sizeof launch->workspace, "grid workspace");
+  if (early) launch->before = std::move(last_global_);
   return launch;
 }
 
@@ -319,7 +321,13 @@ LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (trace) traces_->add(*launch, *trace);
   if (recorder_) recorder_->after(*launch);
+  last_global_ = std::move(launch->global);
   return end(kernel, *launch, std::move(tallies), seconds);
+}
+
+void Simulator::wait_for_launch() {
+  const std::scoped_lock lock(mutex_);
+  last_global_.reset();
 }
 
 LaunchResult Simulator::end(Kernel& kernel, const Launch& launch, Tallies tallies, double seconds) {

@@ -138,11 +138,15 @@ class Simulator {
     size_t dynamic_shared_bytes = 0;
     std::optional<Dim3> cluster = {};  ///< where the launch asks for one
     bool cooperative = false;          ///< all blocks are alive at once
+    bool early = false;                ///< it may begin before the launch in front of it has ended
   };
   LaunchResult launch(Kernel& kernel, const Request& request);
   /// The same in two halves, for a front that runs what is between them piece by piece. Null where it is refused.
   std::unique_ptr<Launch> begin(Kernel& kernel, const Request& request, LaunchResult& refused);
   LaunchResult end(Kernel& kernel, const Launch& launch, Tallies tallies, double seconds);
+
+  /// The host, or a copy, waits for what has been launched: nothing is in front of the next launch any more.
+  void wait_for_launch();
 
   void reset();
   /// Blocks of so many threads that fit on a multiprocessor, by threads and shared memory.
@@ -190,6 +194,7 @@ class Simulator {
   const size_t most_mistakes_;
   size_t told_ = 0, told_mistakes_ = 0;
   std::atomic<Launch*> under_way_ = nullptr;
+  std::unique_ptr<GlobalShadow> last_global_;  ///< what the last launch did to global memory, as long as the next may overlap
 };
 
 /// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.

@@ -173,11 +173,11 @@ TEST_F(AsyncProxyTest, ABlockThatEndsTooEarly) {
   cluster_.clocks.fence_proxy(warp(0, 0).agent);
   all_meet();
   cluster_.async.issue(warp(0, 0), 0, {.reads = {{&block(0), {0, 128}}}, .move = [] {}});
-  block(1).end_warp();
-  block(1).end_warp();
+  block(1).end_warp(warp(1, 0));
+  block(1).end_warp(warp(1, 1));
   EXPECT_TRUE(reports_.empty()) << text();
-  block(0).end_warp();
-  block(0).end_warp();
+  block(0).end_warp(warp(0, 0));
+  block(0).end_warp(warp(0, 1));
   EXPECT_EQ(count(Finding::exited_block), 1) << text();
 }
 
@@ -224,8 +224,8 @@ TEST_F(AsyncProxyTest, ABlockThatWaitedMayEnd) {
                        {.writes = {{&block(1), {0, 128}}}, .signal = {{&block(1), 2048, 128}}, .move = [] {}});
   EXPECT_TRUE(cluster_.async.land_oldest());
   cluster_.clocks.wait(warp(1, 1).agent, mbarrier->completed, true);
-  block(1).end_warp();
-  block(1).end_warp();
+  block(1).end_warp(warp(1, 0));
+  block(1).end_warp(warp(1, 1));
   EXPECT_TRUE(reports_.empty()) << text();
 }
 

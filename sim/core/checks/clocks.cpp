@@ -21,7 +21,14 @@ void LaneStamps::raise(uint32_t agent, uint32_t lane, uint32_t stamp) {
 }
 
 void LaneStamps::join(const LaneStamps& other) {
-  for (const Entry& entry : other.entries_) raise(entry.agent, entry.lane, entry.stamp);
+  // Those that have been joined before mostly lie alike.
+  for (size_t i = 0; i < other.entries_.size(); ++i) {
+    const Entry& entry = other.entries_[i];
+    if (i < entries_.size() && entries_[i].agent == entry.agent && entries_[i].lane == entry.lane)
+      entries_[i].stamp = std::max(entries_[i].stamp, entry.stamp);
+    else
+      raise(entry.agent, entry.lane, entry.stamp);
+  }
 }
 
 bool Clocks::start(uint32_t blocks, uint32_t warps_per_block, GridFlags* grid, uint32_t cluster) {
@@ -174,6 +181,8 @@ void Clocks::strong_load(uint32_t warp, uint64_t address, Order order, Scope sco
   from.others = grid_->load(address);
   if (!from.others) return;
   only_stamps_ = false;
+  KnownOthers& noticed = of_[warp].known.noticed;
+  noticed = joined(noticed, from.others);
   if (const SyncClock* const own = from.others->of(cluster_)) from.join(*own);
   take(warp, from, order, Scope::gpu);
 }
@@ -181,23 +190,40 @@ void Clocks::strong_load(uint32_t warp, uint64_t address, Order order, Scope sco
 void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool update, uint32_t lanes, Scope scope) {
   const bool releases = order == Order::release || order == Order::acquire_release;
   const WarpClock& clock = of_[warp];
-  const Scope reach = releases ? scope : std::min(scope, clock.has_fenced);
+  Scope reach = releases ? scope : std::min(scope, clock.has_fenced);
+  // Of others whose fence the warp knows of, too: who writes may fence before the barrier, and another one raise the
+  // flag behind it.
+  KnownOthers fenced_by_others;
+  if (grid_ && !releases && scope == Scope::gpu) {
+    for (uint32_t other = 0; other < of_.size(); ++other) {
+      const WarpClock& its = of_[other];
+      if (other == warp || its.has_fenced != Scope::gpu) continue;
+      const SyncClock& fenced = its.fenced.back();
+      const uint32_t stamp = std::max(SyncClock::of(fenced.seen, other), fenced.lanes_seen.of(other, LaneStamps::any));
+      if (!has_seen(warp, other, LaneStamps::any, stamp)) continue;
+      fenced_by_others = joined(fenced_by_others, its.published);
+      reach = Scope::gpu;
+    }
+  }
+  if (!releases && reach == Scope::none) {
+    if (update) return;
+    if (grid_ && scope == Scope::gpu) grid_->store(address, nullptr, false);
+    if (!flags_.empty()) flags_.erase(address);
+    return;
+  }
   SyncClock released;
   if (releases) release(warp, released, lanes);
   if (grid_ && scope == Scope::gpu) {
     const KnownOthers mine = releases               ? released_by(cluster_, released)
-                             : reach == Scope::gpu  ? clock.published
-                                                    : nullptr;
+                             : reach == Scope::gpu ? joined(fenced_by_others, clock.published)
+                                                   : nullptr;
     grid_->store(address, mine, update);
-  }
-  if (reach == Scope::none) {
-    if (!update && !flags_.empty()) flags_.erase(address);
-    return;
   }
   Flag& flag = flags_[address];
   if (!update) flag = {};
   for (const Scope each : {Scope::cta, Scope::cluster}) {
-    if (each <= reach) part(flag, warp, each)->join(releases ? released : clock.fenced[static_cast<size_t>(each) - 1]);
+    if (each > reach || (!releases && each > clock.has_fenced)) continue;
+    part(flag, warp, each)->join(releases ? released : clock.fenced[static_cast<size_t>(each) - 1]);
   }
 }
 

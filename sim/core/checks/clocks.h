@@ -42,10 +42,12 @@ struct SyncClock {
   std::vector<uint32_t> fenced;  ///< the same of writes that a fence.proxy.async has made visible to the async proxy
   LaneStamps lanes_seen, lanes_fenced;  ///< what is later, of lanes that acted alone
   KnownOthers others;                   ///< what is known of other clusters; mostly nothing
+  KnownOthers noticed;                  ///< and what would be, had a fence followed the load of a flag
 
   void join(const SyncClock& other) {
     join(seen, other.seen);
     if (other.others) others = joined(others, other.others);
+    if (other.noticed) noticed = joined(noticed, other.noticed);
     if (!other.fenced.empty()) join(fenced, other.fenced);
     if (!other.lanes_seen.empty()) lanes_seen.join(other.lanes_seen);
     if (!other.lanes_fenced.empty()) lanes_fenced.join(other.lanes_fenced);
@@ -56,6 +58,7 @@ struct SyncClock {
     lanes_seen.clear();
     lanes_fenced.clear();
     others.reset();
+    noticed.reset();
   }
   static uint32_t of(const std::vector<uint32_t>& stamps, uint32_t agent) {
     return agent < stamps.size() ? stamps[agent] : 0;
@@ -107,9 +110,11 @@ class Clocks {
   }
   /// The same of an agent of another cluster.
   bool has_seen_other(uint32_t observer, uint32_t cluster, uint32_t agent, uint32_t lane, uint32_t stamp) const {
-    const KnownOthers& others = of_[observer].known.others;
-    const SyncClock* const known = others ? others->of(cluster) : nullptr;
-    return known && (stamp <= SyncClock::of(known->seen, agent) || stamp <= known->lanes_seen.of(agent, lane));
+    return knows(of_[observer].known.others, cluster, agent, lane, stamp);
+  }
+  /// Whether it would have, had a fence followed the load that saw the other's flag.
+  bool has_noticed_other(uint32_t observer, uint32_t cluster, uint32_t agent, uint32_t lane, uint32_t stamp) const {
+    return knows(of_[observer].known.noticed, cluster, agent, lane, stamp);
   }
   /// Whether such a write is visible to the async proxy, too, if it acts for the observer.
   bool has_fenced(uint32_t observer, uint32_t agent, uint32_t lane, uint32_t stamp) const {
@@ -131,6 +136,8 @@ class Clocks {
   void release(uint32_t warp, SyncClock& into, uint32_t lanes = all_lanes);
   /// The warp learns what was released into `from`.
   void acquire(uint32_t warp, const SyncClock& from);
+  /// Whether neither a relaxed load nor a relaxed store of the warp, to whichever flag, hands anything on.
+  bool is_idle(uint32_t warp) const { return flags_.empty() && !grid_ && of_[warp].has_fenced == Scope::none; }
   /// The same at a barrier whose arrivals and waits may be .relaxed: a fence before or after then orders.
   void arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes = all_lanes);
   void wait(uint32_t warp, const SyncClock& from, bool acquires);
@@ -169,6 +176,10 @@ class Clocks {
     std::vector<SyncClock> of_block;
   };
 
+  static bool knows(const KnownOthers& others, uint32_t cluster, uint32_t agent, uint32_t lane, uint32_t stamp) {
+    const SyncClock* const known = others ? others->of(cluster) : nullptr;
+    return known && (stamp <= SyncClock::of(known->seen, agent) || stamp <= known->lanes_seen.of(agent, lane));
+  }
   void observe(uint32_t warp, const SyncClock& from, Scope scope);
   void take(uint32_t warp, const SyncClock& from, Order order, Scope scope);
   SyncClock* part(Flag& flag, uint32_t warp, Scope scope);

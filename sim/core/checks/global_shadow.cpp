@@ -122,6 +122,11 @@ bool GlobalShadow::is_ordered(const Actor& actor, const GlobalWho& before, uint3
   return stamp != under_way_stamp && actor.clocks.has_seen(who.agent, before.agent, before.lane, stamp);
 }
 
+bool GlobalShadow::is_noticed(const Actor& actor, const GlobalWho& before, uint32_t stamp) const {
+  return before.cluster != actor.who.cluster && stamp != under_way_stamp &&
+         actor.clocks.has_noticed_other(actor.who.agent, before.cluster - 1, before.agent, before.lane, stamp);
+}
+
 /// Accesses that are strong, and each in the other's scope, are no race.
 bool GlobalShadow::are_strong(const Actor& actor, const GlobalWho& before) const {
   const uint32_t warps = actor.clocks.warps_per_block();
@@ -147,9 +152,12 @@ void GlobalShadow::check_writes(const Actor& actor, Touch touch, GlobalRegion::P
     if (writes.cluster[g] == 0 || writes.site[g] == told) continue;
     const GlobalWho before = unpacked(writes.cluster[g], writes.who[g]);
     if (is_ordered(actor, before, writes.stamp[g]) || are_strong(actor, before)) continue;
+    // The rows of a box may share the 16 bytes at their ends, and so may the copies of one thread.
+    if (sim::writes(touch) && before.cluster == mine && before.agent == agent) continue;
     told = writes.site[g];
     report({sim::writes(touch) ? GlobalObjection::What::write_of_write : GlobalObjection::What::read_of_write,
-            page.begin + (uint64_t{g} << shift_), 1u << shift_, before, told, writes.stamp[g] == under_way_stamp});
+            page.begin + (uint64_t{g} << shift_), 1u << shift_, before, told, writes.stamp[g] == under_way_stamp,
+            is_noticed(actor, before, writes.stamp[g])});
   }
 }
 
@@ -161,7 +169,7 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
     const bool own = read.who.cluster == actor.who.cluster && read.who.agent == actor.who.agent;
     if (!own && !is_ordered(actor, read.who, read.stamp) && !are_strong(actor, read.who)) {
       report({GlobalObjection::What::write_of_read, page.begin + (uint64_t{std::max<uint32_t>(read.first, first)} << shift_),
-              1u << shift_, read.who, read.site, false});
+              1u << shift_, read.who, read.site, false, is_noticed(actor, read.who, read.stamp)});
     }
     if (first <= read.first && read.last <= last) return true;
     if (read.last <= last)
@@ -215,7 +223,7 @@ void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, 
 
 void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes,
                          const Pattern& pattern, const ReportTo& report) {
-  if (!writes(touch)) region.count_reads(1);
+  if (!writes(touch)) region.count_reads(static_cast<uint32_t>(pattern.runs().size()));
   const uint64_t base = lanes.address[first_lane(lanes.mask)];
   for (const Pattern::Run& run : pattern.runs())
     this->touch(actor, touch, region, {base + static_cast<uint64_t>(run.offset), run.bytes}, report);
@@ -249,6 +257,21 @@ void GlobalShadow::note_lanes(const Actor& actor, GlobalRegion& region, const La
     over_pages(region, lanes.address[lane], lanes.bytes,
                [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) { note(page, first, last, lane); });
   });
+}
+
+std::optional<uint32_t> GlobalShadow::touched(GlobalSpan span, bool only_writes) {
+  GlobalRegion* const of = region(span.begin);
+  std::optional<uint32_t> site;
+  if (!of) return site;
+  over_pages(*of, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
+    for (uint32_t g = first; page.writes && g <= last && !site; ++g) {
+      if (page.writes->cluster[g] != 0) site = page.writes->site[g];
+    }
+    for (const GlobalRegion::Page::Read& read : page.reads) {
+      if (!only_writes && !site && read.first <= last && first <= read.last) site = read.site;
+    }
+  });
+  return site;
 }
 
 void GlobalShadow::end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span) {

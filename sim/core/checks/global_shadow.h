@@ -14,6 +14,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/checks/allocations.h"
@@ -48,6 +50,7 @@ struct GlobalObjection {
   GlobalWho other;
   uint32_t other_site;
   bool under_way;  ///< what the other one started nobody has waited for
+  bool noticed;    ///< a flag tells of it, but no fence has followed the load of the flag
 };
 
 /// An allocation, as far as the launch has touched it.
@@ -63,7 +66,7 @@ class GlobalRegion {
  private:
   friend class GlobalShadow;
   struct Page;
-  static constexpr uint32_t page_bytes = 4096, reads_until_quiet = 1u << 15;
+  static constexpr uint32_t page_bytes = 4096, reads_until_quiet = 1u << 14;
 
   Page& page(uint64_t address);
   void note_write();
@@ -101,7 +104,11 @@ class GlobalShadow {
   /// What `who` began to write is written: for whoever learns of `by`.
   void end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span);
 
+  /// For the next launch, where that may begin before this one's end: an instruction that has accessed these bytes.
+  std::optional<uint32_t> touched(GlobalSpan span, bool only_writes);
+
   GridFlags flags;
+  std::function<std::string(uint32_t site)> where;  ///< what an instruction of the kernel is, and its line
 
  private:
   struct Hold;
@@ -110,6 +117,7 @@ class GlobalShadow {
   template <class Body>
   void over_pages(GlobalRegion& region, uint64_t begin, uint64_t bytes, Body body);
   bool is_ordered(const Actor& actor, const GlobalWho& before, uint32_t stamp) const;
+  bool is_noticed(const Actor& actor, const GlobalWho& before, uint32_t stamp) const;
   bool are_strong(const Actor& actor, const GlobalWho& before) const;
   void check_writes(const Actor& actor, Touch touch, GlobalRegion::Page& page, uint32_t first, uint32_t last,
                     const ReportTo& report) const;

@@ -63,6 +63,7 @@ KnownOthers released_by(uint32_t cluster, const SyncClock& released) {
   own->fenced.clear();  // of the async proxy, which acts within its cluster
   own->lanes_fenced.clear();
   own->others.reset();
+  own->noticed.reset();
   const auto alone = std::make_shared<Others>();
   alone->clusters.emplace_back(cluster, own);
   return joined(released.others, alone);

@@ -5,17 +5,33 @@
 
 namespace sim {
 
+void Shadow::Reads::resize(size_t granules) {
+  stamp.assign(granules, 0);
+  readers.assign(granules, 0);
+}
+
+void Shadow::Reads::start(size_t granules, bool anew) {
+  earlier.clear();
+  if (anew && !stamp.empty()) resize(granules);
+}
+
 void Shadow::start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_agent, bool stamps_begin_anew) {
   first_agent_ = first_agent;
   shift_ = static_cast<uint32_t>(std::countr_zero(granule_bytes));
   const size_t granules = (bytes + granule_bytes - 1) >> shift_;
-  if (write_stamp_.size() != granules || stamps_begin_anew) {
-    for (auto* each : {&write_stamp_, &write_site_, &read_stamp_, &read_site_, &readers_}) each->assign(granules, 0);
+  const bool anew = write_stamp_.size() != granules || stamps_begin_anew;
+  if (anew) {
+    for (auto* each : {&write_stamp_, &write_site_, &read_site_}) each->assign(granules, 0);
     writer_.assign(granules, {});
+    weak_.resize(granules);
   }
-  earlier_reads_.clear();
-  strong_reads_.clear();
-  async_reads_.clear();
+  weak_.start(granules, anew);
+  strong_.start(granules, anew);
+  reads_under_way_.clear();
+  reads_done_.clear();
+  tidy_at_ = 256;
+  tiles_.clear();
+  tiled_ = {0, 0};
   swizzle_.clear();
   visits_.clear();
   last_visit_ = 0;
@@ -42,23 +58,19 @@ void Shadow::over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast
 void Shadow::touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
                    const ReportTo& report) {
   if (!is_own(warp)) visit(warp, site);
-  if (touch == Touch::read) return read(warp, site, lanes, pattern, report);
-  if (touch == Touch::write) return write(warp, site, lanes, pattern, report);
-  forget_ordered_reads();
-  const auto never_fast = [](uint32_t, uint32_t) { return false; };
-  over_granules(lanes, pattern, never_fast, [&](uint32_t lane, uint32_t granule) {
-    if (touch != Touch::strong_write) check_read(warp, lane, granule, true, report);
-    if (touch == Touch::strong_read) {
-      SyncClock::raise(strong_reads_[granule], warp, clocks.now());
-      read_site_[granule] = site;
-    } else {
-      write_slowly(warp, lane, granule, true, report);
-      mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), true, false}, site);
-    }
-  });
+  switch (touch) {
+    case Touch::read: return read(warp, site, lanes, pattern, false, report);
+    case Touch::strong_read: return read(warp, site, lanes, pattern, true, report);
+    case Touch::write: return write(warp, site, lanes, pattern, false, report);
+    case Touch::strong_write: return write(warp, site, lanes, pattern, true, report);
+    case Touch::update: return update(warp, site, lanes, pattern, report);
+  }
 }
 
-void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report) {
+void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
+                  const ReportTo& report) {
+  Reads& reads = strong ? strong_ : weak_;
+  if (reads.stamp.empty()) reads.resize(write_stamp_.size());
   const uint32_t start = clocks.start(), clear = clear_of_all(warp), now = clocks.now();
   const bool own = is_own(warp) && clear >= start;
   const uint32_t bit = 1u << (warp - first_agent_) % warp_size;
@@ -67,9 +79,9 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
         uint32_t* const write_stamp = write_stamp_.data();
-        uint32_t* const read_stamp = read_stamp_.data();
+        uint32_t* const read_stamp = reads.stamp.data();
         uint32_t* const read_site = read_site_.data();
-        uint32_t* const readers = readers_.data();
+        uint32_t* const readers = reads.readers.data();
         uint32_t wrong = 0;  // a word: the compiler makes no vectors of a loop that ends in a bool
 #pragma GCC ivdep
         for (uint32_t g = first; g < last; ++g) {
@@ -85,7 +97,7 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
         }
         return true;
       },
-      [&](uint32_t lane, uint32_t granule) { read_slowly(warp, lane, site, granule, report); });
+      [&](uint32_t lane, uint32_t granule) { read_slowly(warp, lane, site, granule, strong, report); });
 }
 
 /// Whether an access with this stamp happened before the next one of the lane.
@@ -108,34 +120,60 @@ void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool str
     objection(Objection::What::read_of_write);
 }
 
-void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const ReportTo& report) {
-  check_read(warp, lane, granule, false, report);
+void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong,
+                         const ReportTo& report) {
+  check_read(warp, lane, granule, strong, report);
+  Reads& reads = strong ? strong_ : weak_;
   const uint32_t now = clocks.now();
   if (!is_own(warp)) {
-    SyncClock::raise(earlier_reads_[granule], warp, now);
+    SyncClock::raise(reads.earlier[granule], warp, now);
     read_site_[granule] = site;
     return;
   }
+  uint32_t& read_stamp = reads.stamp[granule];
+  uint32_t& readers = reads.readers[granule];
   const uint32_t bit = 1u << (warp - first_agent_);
-  if (read_stamp_[granule] == now) {
-    readers_[granule] |= bit;
+  if (read_stamp == now) {
+    readers |= bit;
   } else {
     // Readers that are not ordered before this one must be remembered beside it.
-    for_lanes(read_stamp_[granule] >= clocks.start() ? readers_[granule] & ~bit : 0u, [&](uint32_t other) {
+    for_lanes(read_stamp >= clocks.start() ? readers & ~bit : 0u, [&](uint32_t other) {
       const uint32_t agent = first_agent_ + other;
-      if (clocks.has_seen(warp, agent, LaneStamps::any, read_stamp_[granule])) return;
-      ByAgent& earlier = earlier_reads_[granule];
-      SyncClock::raise(earlier, agent, std::max(SyncClock::of(earlier, agent), read_stamp_[granule]));
+      if (clocks.has_seen(warp, agent, LaneStamps::any, read_stamp)) return;
+      ByAgent& earlier = reads.earlier[granule];
+      SyncClock::raise(earlier, agent, std::max(SyncClock::of(earlier, agent), read_stamp));
     });
-    readers_[granule] = bit;
-    read_stamp_[granule] = now;
+    readers = bit;
+    read_stamp = now;
   }
   read_site_[granule] = site;
 }
 
-void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report) {
+/// Whether all that was done to these granules has a stamp up to this.
+bool Shadow::all_before(uint32_t first, uint32_t last, uint32_t clear) const {
+  const uint32_t* const write_stamp = write_stamp_.data();
+  const uint32_t* const weak_stamp = weak_.stamp.data();
+  uint32_t wrong = 0;
+#pragma GCC ivdep
+  for (uint32_t g = first; g < last; ++g) wrong |= (write_stamp[g] > clear) | (weak_stamp[g] > clear) ? 1u : 0u;
+  if (strong_.stamp.empty()) return wrong == 0;
+  const uint32_t* const strong_stamp = strong_.stamp.data();
+#pragma GCC ivdep
+  for (uint32_t g = first; g < last; ++g) wrong |= strong_stamp[g] > clear ? 1u : 0u;
+  return wrong == 0;
+}
+
+void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
+                   const ReportTo& report) {
   forget_ordered_reads();
-  if (!async_reads_.empty()) {
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  if (!tiles_.empty())
+    forget_tiles(base + static_cast<uint64_t>(pattern.low()), base + static_cast<uint64_t>(pattern.high()));
+  const Span all{static_cast<uint32_t>(base + static_cast<uint64_t>(pattern.low())),
+                 static_cast<uint32_t>(pattern.high() - pattern.low())};
+  const auto is_there = [&](const AsyncRead& read) { return read.span.meets(all); };
+  if (!strong && (std::any_of(reads_under_way_.begin(), reads_under_way_.end(), is_there) ||
+                  std::any_of(reads_done_.begin(), reads_done_.end(), is_there))) {
     for_lanes(lanes.mask, [&](uint32_t lane) {
       check_async_reads(warp, lane, {static_cast<uint32_t>(lanes.address[lane]), lanes.bytes}, report);
     });
@@ -144,18 +182,29 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
   over_granules(
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
-        const uint32_t* const write_stamp = write_stamp_.data();
-        const uint32_t* const read_stamp = read_stamp_.data();
-        uint32_t wrong = 0;
-#pragma GCC ivdep
-        for (uint32_t g = first; g < last; ++g) wrong |= (write_stamp[g] > clear) | (read_stamp[g] > clear) ? 1u : 0u;
-        return wrong == 0 && earlier_reads_.empty() && strong_reads_.empty();
+        return all_before(first, last, clear) && weak_.earlier.empty() && strong_.earlier.empty();
       },
-      [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, false, report); });
+      [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, strong, report); });
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)
-      mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, false}, site);
+      mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), strong, false}, site);
+  });
+}
+
+/// The lanes of an atomic act one after the other.
+void Shadow::update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report) {
+  forget_ordered_reads();
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  if (!tiles_.empty())
+    forget_tiles(base + static_cast<uint64_t>(pattern.low()), base + static_cast<uint64_t>(pattern.high()));
+  for_lanes(lanes.mask, [&](uint32_t lane) {
+    const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
+    for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule) {
+      check_read(warp, lane, granule, true, report);
+      write_slowly(warp, lane, granule, true, report);
+      mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), true, false}, site);
+    }
   });
 }
 
@@ -174,19 +223,21 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
     if (other == warp || clocks.has_seen(warp, other, LaneStamps::any, read_stamp)) return;
     report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule]});
   };
-  if (read_stamp_[granule] >= clocks.start())
-    for_lanes(readers_[granule], [&](uint32_t other) { read_before(first_agent_ + other, read_stamp_[granule]); });
-  const auto forget = [&](std::unordered_map<uint32_t, ByAgent>& reads) {
-    const auto found = reads.find(granule);
-    if (found == reads.end()) return;
+  const auto check = [&](Reads& reads) {
+    if (reads.stamp[granule] >= clocks.start())
+      for_lanes(reads.readers[granule], [&](uint32_t other) { read_before(first_agent_ + other, reads.stamp[granule]); });
+    if (reads.earlier.empty()) return;
+    const auto found = reads.earlier.find(granule);
+    if (found == reads.earlier.end()) return;
     for (uint32_t other = 0; other < found->second.size(); ++other) read_before(other, found->second[other]);
-    reads.erase(found);
+    reads.earlier.erase(found);
   };
-  forget(earlier_reads_);
-  if (!strong) forget(strong_reads_);
+  check(weak_);
+  if (!strong && !strong_.stamp.empty()) check(strong_);
 }
 
 void Shadow::write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report) {
+  forget_tiles(span.begin, span.end());
   check_async_reads(warp, lane, span, report);
   for (uint32_t granule = granule_of(span.begin); granule <= granule_of(span.end() - 1); ++granule) {
     write_slowly(warp, lane, granule, true, report);
@@ -200,12 +251,20 @@ void Shadow::mark_written(uint32_t granule, Who who, uint32_t site) {
   writer_[granule] = who;
 }
 
+void Shadow::mark_written(uint32_t first, uint32_t last, Who who, uint32_t site, uint32_t stamp) {
+  const uint32_t count = last + 1 - first;
+  std::fill_n(write_stamp_.begin() + first, count, stamp);
+  std::fill_n(write_site_.begin() + first, count, site);
+  std::fill_n(writer_.begin() + first, count, who);
+}
+
 /// Where all warps have met since, no earlier read matters any more.
 void Shadow::forget_ordered_reads() {
   if (reads_since_ == clocks.last_meeting()) return;
   reads_since_ = clocks.last_meeting();
-  earlier_reads_.clear();
-  strong_reads_.clear();
+  weak_.earlier.clear();
+  strong_.earlier.clear();
+  std::erase_if(reads_done_, [&](const AsyncRead& read) { return read.stamp <= reads_since_; });
 }
 
 /// Whatever has a stamp up to this happened before the warp's next access to this memory, whoever did it.
@@ -220,7 +279,7 @@ uint32_t Shadow::clear_of_all(uint32_t warp) const {
 
 void Shadow::begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
                         const ReportTo& report) {
-  write(warp, site, lanes, pattern, report);
+  write(warp, site, lanes, pattern, false, report);
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)
@@ -240,30 +299,61 @@ void Shadow::end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t 
 
 void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report) {
   check_async_reads(warp, lane, span, report);
+  // Whoever comes later is ordered after them, or not after this write either.
+  std::erase_if(reads_done_, [&](const AsyncRead& read) {
+    return span.begin <= read.span.begin && read.span.end() <= span.end();
+  });
+  forget_tiles(span.begin, span.end());
   const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1);
   // Neighbouring granules mostly have the same past, and a whole tile is asked for at once.
   const auto same_past = [&](uint32_t a, uint32_t b) {
-    return write_stamp_[a] == write_stamp_[b] && writer_[a] == writer_[b] && read_stamp_[a] == read_stamp_[b] &&
-           readers_[a] == readers_[b];
+    return write_stamp_[a] == write_stamp_[b] && writer_[a] == writer_[b] && weak_.same(a, b) && strong_.same(a, b);
   };
-  const bool told_apart = !earlier_reads_.empty() || !strong_reads_.empty();
-  for (uint32_t granule = first; granule <= last; ++granule) {
-    if (granule == first || told_apart || !same_past(granule, granule - 1))
-      write_slowly(warp, lane, granule, false, report);
+  const bool told_apart = !weak_.earlier.empty() || !strong_.earlier.empty();
+  const uint32_t clear = is_own(warp) ? clear_of_all(warp) : 0;
+  if (told_apart || !all_before(first, last + 1, clear)) {
+    for (uint32_t granule = first; granule <= last; ++granule) {
+      if (granule == first || told_apart || !same_past(granule, granule - 1))
+        write_slowly(warp, lane, granule, false, report);
+    }
   }
-  for (uint32_t granule = first; granule <= last; ++granule) {
-    mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, true}, site);
-    write_stamp_[granule] = under_way;
-  }
+  mark_written(first, last, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, true}, site, under_way);
 }
 
-void Shadow::end_async_write(uint32_t agent, Span span) {
-  uint32_t site = 0;
-  for (uint32_t granule = granule_of(span.begin); granule <= granule_of(span.end() - 1); ++granule) {
-    site = write_site_[granule];
-    mark_written(granule, {static_cast<uint16_t>(agent), warp_size, false, true}, site);
+void Shadow::end_async_write(uint32_t agent, Span span, uint8_t swizzle) {
+  const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1), site = write_site_[last];
+  const Who who{static_cast<uint16_t>(agent), warp_size, false, true};
+  const auto is_same = [&](uint32_t each) { return each == site; };
+  if (std::all_of(write_site_.begin() + first, write_site_.begin() + last, is_same)) {
+    mark_written(first, last, who, site, clocks.now());
+  } else {
+    for (uint32_t granule = first; granule <= last; ++granule) mark_written(granule, who, write_site_[granule]);
   }
+  forget_tiles(span.begin, span.end());
+  if (tiles_.empty()) tiled_ = span;
+  tiles_.push_back({span, agent, clocks.now(), swizzle});
+  const uint32_t end = std::max(tiled_.end(), span.end());
+  tiled_.begin = std::min(tiled_.begin, span.begin);
+  tiled_.bytes = end - tiled_.begin;
   if (!is_own(agent)) visit(agent, site);
+}
+
+void Shadow::forget_tiles(uint64_t begin, uint64_t end) {
+  if (tiles_.empty() || end <= tiled_.begin || tiled_.end() <= begin) return;
+  // Not at its edges, which may share a granule with what is beside it.
+  const uint64_t from = begin >> shift_ << shift_, to = ((end - 1) >> shift_ << shift_) + (1u << shift_);
+  std::erase_if(tiles_, [&](const Tile& tile) { return tile.span.begin < to && from < tile.span.end(); });
+}
+
+bool Shadow::is_landed(uint32_t warp, Span span, uint32_t swizzle) const {
+  for (uint32_t at = span.begin; at < span.end();) {
+    const auto holds = [&](const Tile& tile) { return tile.span.begin <= at && at < tile.span.end(); };
+    const auto tile = std::find_if(tiles_.begin(), tiles_.end(), holds);
+    if (tile == tiles_.end() || (tile->swizzle != unknown_swizzle && tile->swizzle != swizzle)) return false;
+    if (tile->agent == warp || !clocks.has_seen(warp, tile->agent, LaneStamps::any, tile->stamp)) return false;
+    at = tile->span.end();
+  }
+  return true;
 }
 
 /// What the generic proxy wrote is seen if its writer has fenced it since, and the thread that issues the read knows.
@@ -274,7 +364,7 @@ void Shadow::begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uin
 }
 
 void Shadow::note_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span) {
-  async_reads_.push_back({number, span, warp, lane, site, under_way});
+  reads_under_way_.push_back({number, span, warp, lane, site, under_way});
 }
 
 void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
@@ -305,33 +395,53 @@ uint8_t Shadow::swizzle_at(uint32_t address) const {
 
 /// A later read of the same bytes by the same agent stands for an earlier one.
 void Shadow::end_async_read(uint64_t number, uint32_t agent) {
-  std::vector<Span> ended;
   uint32_t site = 0;
-  for (AsyncRead& read : async_reads_) {
-    if (read.number != number || read.stamp != under_way) continue;
-    ended.push_back(read.span);
+  std::erase_if(reads_under_way_, [&](AsyncRead read) {
+    if (read.number != number) return false;
     site = read.site;
     read.agent = agent;
     read.lane = warp_size;
     read.stamp = clocks.now();
-  }
-  std::erase_if(async_reads_, [&](const AsyncRead& read) {
-    if (read.agent != agent || read.stamp >= clocks.now()) return false;  // or under way, which is above
-    return std::any_of(ended.begin(), ended.end(), [&](const Span& span) {
-      return span.begin <= read.span.begin && read.span.end() <= span.end();
-    });
+    // The warps of a group read the same B one after the other.
+    const size_t looked_at = std::min<size_t>(reads_done_.size(), 16);
+    const auto same = [&](const AsyncRead& done) {
+      return done.agent == agent && done.span.begin == read.span.begin && done.span.bytes == read.span.bytes;
+    };
+    const auto known = std::find_if(reads_done_.end() - static_cast<ptrdiff_t>(looked_at), reads_done_.end(), same);
+    if (known == reads_done_.end())
+      reads_done_.push_back(read);
+    else
+      *known = read;
+    return true;
   });
+  if (reads_done_.size() > tidy_at_) tidy_reads();
   if (!is_own(agent)) visit(agent, site);
 }
 
+void Shadow::tidy_reads() {
+  std::vector<AsyncRead> kept;
+  for (auto read = reads_done_.rbegin(); read != reads_done_.rend(); ++read) {
+    const auto stands_for = [&](const AsyncRead& later) {
+      return later.agent == read->agent && later.span.begin <= read->span.begin && read->span.end() <= later.span.end();
+    };
+    if (std::none_of(kept.begin(), kept.end(), stands_for)) kept.push_back(*read);
+  }
+  std::reverse(kept.begin(), kept.end());
+  reads_done_ = std::move(kept);
+  tidy_at_ = std::max<size_t>(256, 2 * reads_done_.size());
+}
+
 void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
-  for (const AsyncRead& read : async_reads_) {
-    if (!read.span.meets(span)) continue;
-    const uint32_t at = std::max(read.span.begin, span.begin);
-    if (read.stamp == under_way)
-      report({Objection::What::reads_under_way, at, lane, read.agent, read.lane, read.site});
-    else if (read.agent != warp && !clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
-      report({Objection::What::write_of_read, at, lane, read.agent, warp_size, read.site});
+  for (const AsyncRead& read : reads_under_way_) {
+    if (read.span.meets(span))
+      report({Objection::What::reads_under_way, std::max(read.span.begin, span.begin), lane, read.agent, read.lane,
+              read.site});
+  }
+  for (const AsyncRead& read : reads_done_) {
+    if (!read.span.meets(span) || read.agent == warp) continue;
+    if (!clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
+      report({Objection::What::write_of_read, std::max(read.span.begin, span.begin), lane, read.agent, warp_size,
+              read.site});
   }
 }
 

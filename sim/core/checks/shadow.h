@@ -70,7 +70,7 @@ class Shadow {
 
   /// The async proxy begins to write, issued by a thread; and it has written, as `agent`, or for the warp that waited.
   void begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report);
-  void end_async_write(uint32_t agent, Span span);
+  void end_async_write(uint32_t agent, Span span, uint8_t swizzle = unknown_swizzle);
   /// The async proxy begins to read, under a number of the caller's; and it has read all that has this number.
   void begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span,
                         const ReportTo& report);
@@ -82,6 +82,9 @@ class Shadow {
   /// Tiles are written in patterns: the bytes of a swizzle's span, 0 where the tile lies as it is.
   static constexpr uint8_t unknown_swizzle = 0xff;
   void note_swizzle(Span span, uint8_t swizzle);
+  /// Whether all of this was written by copies that the warp knows to be complete, in this pattern (or in none that is
+  /// known), and by nobody since. What is asked of a whole tile at once need not be asked of its pieces.
+  bool is_landed(uint32_t warp, Span span, uint32_t swizzle) const;
   /// The pattern in which this was written; unknown where it was not by a copy of a tile.
   uint8_t swizzle_at(uint32_t address) const;
   /// The instruction that wrote this last.
@@ -109,7 +112,25 @@ class Shadow {
   struct AsyncRead {
     uint64_t number;
     Span span;
-    uint32_t agent, lane, site, stamp;  ///< stamp: `under_way` until its end
+    uint32_t agent, lane, site, stamp;
+  };
+  /// Reads of one kind, weak or strong. Apart from one another, since strong ones are no race with strong writes.
+  struct Reads {
+    std::vector<uint32_t> stamp;    ///< one element per granule; none where the kernel has no such reads
+    std::vector<uint32_t> readers;  ///< of the stamp, a bit for each of the block's warps
+    /// Reads of the same granule at different stamps, none ordered after the others, and reads by agents that are not
+    /// the block's: rare.
+    std::unordered_map<uint32_t, ByAgent> earlier;
+
+    void start(size_t granules, bool anew);
+    void resize(size_t granules);
+    bool same(uint32_t a, uint32_t b) const { return stamp.empty() || (stamp[a] == stamp[b] && readers[a] == readers[b]); }
+  };
+  /// What a copy of the async proxy has written and nobody has written to since.
+  struct Tile {
+    Span span;
+    uint32_t agent, stamp;
+    uint8_t swizzle;
   };
   struct Visit {
     uint32_t stamp, site;
@@ -117,13 +138,20 @@ class Shadow {
 
   template <class Fast, class Slow>
   void over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast, Slow slow);
-  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
-  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
+            const ReportTo& report);
+  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
+             const ReportTo& report);
+  void update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
   void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const;
-  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, const ReportTo& report);
+  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong, const ReportTo& report);
   void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report);
   void check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  bool all_before(uint32_t first, uint32_t last, uint32_t clear) const;
   void mark_written(uint32_t granule, Who who, uint32_t site);
+  void mark_written(uint32_t first, uint32_t last, Who who, uint32_t site, uint32_t stamp);
+  void forget_tiles(uint64_t begin, uint64_t end);
+  void tidy_reads();
   bool is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp) const;
   void forget_ordered_reads();
   uint32_t clear_of_all(uint32_t warp) const;
@@ -137,14 +165,14 @@ class Shadow {
   uint32_t first_agent_ = 0;
 
   // One element per granule. Apart, because the usual check looks at stamps only, many in one go.
-  std::vector<uint32_t> write_stamp_, write_site_, read_stamp_, read_site_;
-  std::vector<uint32_t> readers_;  ///< of the stamp, a bit for each of the block's warps
+  std::vector<uint32_t> write_stamp_, write_site_, read_site_;
   std::vector<Who> writer_;
-  /// Reads of the same granule at different stamps, none ordered after the others, reads by agents that are not the
-  /// block's, and strong reads: rare, so kept apart.
-  std::unordered_map<uint32_t, ByAgent> earlier_reads_, strong_reads_;
-  uint32_t reads_since_ = 0;  ///< the meeting of all agents after which these were made
-  std::vector<AsyncRead> async_reads_;
+  Reads weak_, strong_;
+  uint32_t reads_since_ = 0;  ///< the meeting of all agents after which the earlier ones were made
+  std::vector<AsyncRead> reads_under_way_, reads_done_;
+  size_t tidy_at_ = 0;  ///< as many of the latter as are looked through for those that stand for others
+  std::vector<Tile> tiles_;
+  Span tiled_{0, 0};  ///< from the first of them to the last
   std::vector<uint8_t>
       swizzle_;  ///< by 16 bytes, as long as the async proxy wrote them last; empty where none is known
   std::map<uint32_t, Visit> visits_;  ///< by agent

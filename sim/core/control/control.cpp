@@ -116,8 +116,14 @@ void fence_proxy(Warp& warp, const Instruction&) {
     warp.block.shadow.clocks.fence_proxy(warp.agent, warp.acting());
 }
 
-/// Programmatic launches order kernels, and kernels run one after the other here.
+/// What has no effect here: kernels run one after the other.
 void nothing(Warp&, const Instruction&) {}
+
+/// griddepcontrol.wait: what the kernels in front have done is done.
+void wait_for_launches(Warp& warp, const Instruction&) {
+  Cluster& cluster = warp.block.cluster;
+  if (warp.exec != 0 && cluster.launch.before) cluster.waits.wait(warp.agent, cluster.clocks.now());
+}
 
 // --- barriers ---
 
@@ -296,7 +302,8 @@ template <auto combine, class T>
   table.add("fence.mbarrier_init.release.cluster", {"", Class::other, handle<fence_inits>, build_fence});
   table.add("fence.proxy.async{,.shared,.shared::cta,.shared::cluster}", {"", Class::other, fence_proxy});
   table.add("fence.proxy.{alias,async.global}", {"", Class::other, nothing});
-  table.add("griddepcontrol.{launch_dependents,wait}", {"", Class::other, nothing});
+  table.add("griddepcontrol.launch_dependents", {"", Class::other, nothing});
+  table.add("griddepcontrol.wait", {"", Class::other, wait_for_launches});
   table.add("membar.{cta,gl,sys}", {"", Class::other, handle<fence>, build_fence});
   table.add("fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}", {"", Class::other, handle<fence>, build_fence});
   table.add("shfl.sync.up.b32",

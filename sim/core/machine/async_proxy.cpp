@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/machine/access.h"
 #include "core/machine/cluster.h"
@@ -136,8 +137,12 @@ void AsyncProxy::land(UnderWay& each) {
 /// Whoever knows what the agent did knows from now on of the transfer.
 void AsyncProxy::end(UnderWay& each, uint32_t agent) {
   if (!cluster_.launch.options.watch) return;
-  for (const auto& [block, span] : each.transfer.reads) block->shadow.end_async_read(each.number, agent);
-  for (const auto& [block, span] : each.transfer.writes) block->shadow.end_async_write(agent, span);
+  const Block* told = nullptr;
+  for (const auto& [block, span] : each.transfer.reads) {
+    if (std::exchange(told, block) != block) block->shadow.end_async_read(each.number, agent);
+  }
+  for (const auto& [block, span] : each.transfer.writes)
+    block->shadow.end_async_write(agent, span, each.transfer.swizzle);
   if (!each.transfer.writes_global.empty())
     end_copy_to_global(cluster_, std::get<0>(each.thread), agent, each.transfer.writes_global);
 }

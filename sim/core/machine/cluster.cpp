@@ -20,6 +20,7 @@ void Cluster::start(uint64_t number) {
   const bool stamps_begin_anew = clocks.start(static_cast<uint32_t>(blocks_.size()), launch.warps(), flags,
                                               static_cast<uint32_t>(number));
   async.start();
+  waits.start();
   phase_ = 0;
   arrived_ = ended_ = futile_ = 0;
   gathering_.clear();

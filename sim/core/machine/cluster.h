@@ -63,6 +63,7 @@ class Cluster {
   Clocks clocks;
   AsyncProxy async;
   DoubtfulRaces doubtful;
+  WaitsForLaunches waits;
 
  private:
   void add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,

@@ -45,6 +45,11 @@ std::string remedy(const Warp& warp, const GlobalObjection& objection, Scope sco
     return objection.other.agent / warps == own.agent / warps ? ", with no __syncthreads() between"
                                                               : ", with no barrier of the cluster between";
   }
+  if (objection.noticed) {
+    return ". This block has seen the flag that tells of it, but has executed no fence since: __threadfence() "
+           "(fence.acq_rel.gpu) has to follow the atomic or volatile load that sees a flag, or that has to be an acquire. "
+           "Without, the order of both accesses is left to luck";
+  }
   const std::string two = ": blocks of one launch run in any order, and at the same time";
   if (scope != Scope::none && objection.other.scope != Scope::none) {
     const bool here = scope != Scope::gpu;
@@ -100,6 +105,9 @@ void object(Warp& warp, uint32_t lane, const GlobalObjection& objection, Touch t
   const uint32_t here = warp.here();
   const bool both_plain = scope == Scope::none && objection.other.scope == Scope::none;
   const bool by_atomic = sites[objection.other_site].counted_as == Class::atomic;
+  if (objection.noticed)
+    return cluster.warn(Finding::race, here, objection.other_site,
+                        [&] { return message(warp, lane, objection, scope, own); });
   if (objection.what == What::write_of_write && touch == Touch::write && both_plain && !objection.under_way)
     return cluster.doubtful.overwritten(here, objection, message(warp, lane, objection, scope, own));
   if (objection.what == What::read_of_write && touch == Touch::read && by_atomic)
@@ -110,6 +118,21 @@ void object(Warp& warp, uint32_t lane, const GlobalObjection& objection, Touch t
     cluster.warn(Finding::race, here, objection.other_site, text);
   else
     cluster.report(Finding::race, here, objection.other_site, text);
+}
+
+/// Before it has waited for it, a launch that may overlap with the one in front keeps off what that one accesses.
+void watch_launch_before(Warp& warp, uint32_t lane, bool writes, GlobalSpan span) {
+  Block& block = warp.block;
+  GlobalShadow& before = *block.launch.before;
+  const auto site = before.touched(span, !writes);
+  if (!site) return;
+  block.report(Finding::race, warp.here(), nowhere, [&] {
+    return block.what_it_does(warp, lane) + (writes ? ": writes" : ": reads") + " global address " +
+           hexadecimal(span.begin) + " (" + block.launch.allocations.describe(span.begin) +
+           "), which the kernel in front accesses by " + before.where(*site) +
+           ". This launch may begin while that one still runs (programmatic stream serialization): "
+           "griddepcontrol.wait (cudaGridDependencySynchronize) has to come first";
+  });
 }
 
 GlobalWho who_is(const Warp& warp, uint32_t lane, Scope scope) {
@@ -124,6 +147,11 @@ void watch_races(Warp& warp, Pattern& pattern, const Lanes& lanes, Touch touch, 
   if (!shadow) return;
   if (!pattern.region) pattern.region = shadow->region(lanes.address[first_lane(lanes.mask)]);
   if (!pattern.region || (!writes(touch) && pattern.region->is_quiet())) return;
+  if (const Cluster& cluster = warp.block.cluster;
+      warp.block.launch.before && !cluster.waits.has_waited(cluster.clocks, warp.agent)) {
+    for_lanes(lanes.mask,
+              [&](uint32_t lane) { watch_launch_before(warp, lane, writes(touch), {lanes.address[lane], lanes.bytes}); });
+  }
   const GlobalWho own = who_is(warp, GlobalWho::any_lane, scope);
   shadow->touch({warp.block.cluster.clocks, own, warp.here()}, touch, *pattern.region, lanes, pattern,
                 [&](const GlobalObjection& objection) {
@@ -145,7 +173,10 @@ void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan
   const GlobalWho own = who_is(warp, lane, scope);
   const Touch touch = !writes ? Touch::read : scope == Scope::none ? Touch::write : Touch::update;
   if (!writes) region->count_reads(static_cast<uint32_t>(spans.size()));
+  const Cluster& cluster = warp.block.cluster;
+  const bool early = warp.block.launch.before && !cluster.waits.has_waited(cluster.clocks, warp.agent);
   for (const GlobalSpan& span : spans) {
+    if (early) watch_launch_before(warp, lane, writes, span);
     shadow->touch(
         {warp.block.cluster.clocks, own, warp.here()}, touch, *region, span,
         [&](const GlobalObjection& objection) {
@@ -166,11 +197,18 @@ void end_copy_to_global(Cluster& cluster, uint32_t agent, uint32_t by, const std
   for (const GlobalSpan& span : spans) shadow->end_write(who, by, cluster.clocks.now(), *region, span);
 }
 
+bool WaitsForLaunches::has_waited(const Clocks& clocks, uint32_t warp) const {
+  for (const auto& [agent, stamp] : waits_) {
+    if (agent == warp || clocks.has_seen(warp, agent, LaneStamps::any, stamp)) return true;
+  }
+  return false;
+}
+
 // --- what is doubtful ---
 
 uint64_t DoubtfulRaces::value(const GlobalObjection& objection) {
   uint64_t bits = 0;
-  std::memcpy(&bits, reinterpret_cast<const void*>(objection.address), objection.bytes);
+  std::memcpy(&bits, reinterpret_cast<const void*>(static_cast<uintptr_t>(objection.address)), objection.bytes);
   return bits;
 }
 

@@ -47,6 +47,18 @@ class DoubtfulRaces {
   std::map<std::pair<uint32_t, uint64_t>, Doubt> unverified_;  ///< by agent and address
 };
 
+/// Who in a cluster has waited for the launches in front (griddepcontrol.wait).
+class WaitsForLaunches {
+ public:
+  void start() { waits_.clear(); }
+  void wait(uint32_t agent, uint32_t stamp) { waits_.emplace_back(agent, stamp); }
+  /// Whether the warp has waited, or knows of one that has.
+  bool has_waited(const Clocks& clocks, uint32_t warp) const;
+
+ private:
+  std::vector<std::pair<uint32_t, uint32_t>> waits_;
+};
+
 /// Notes and checks an access of a warp, once it is within its allocation.
 void watch_races(Warp& warp, Pattern& pattern, const Lanes& lanes, Touch touch, Scope scope);
 /// The same of bytes that a thread's copy reads or writes. A write goes on until `end_copy_to_global`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include "core/machine/access.h"
@@ -63,6 +64,7 @@ inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes
   if (touch == (loads ? Touch::strong_write : Touch::strong_read)) return;
   if (place != Place::global && place != Place::shared) return;
   Clocks& clocks = warp.block.shadow.clocks;
+  if (order == Order::relaxed && clocks.is_idle(warp.agent)) return;
   if (place == Place::shared) scope = std::min(scope, Scope::cluster);  // nobody else gets there
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window + owner.shared_base() : 0);
@@ -107,6 +109,9 @@ inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owne
   }
 }
 
+/// Where other cores run blocks of the launch, strong writes are noted in the order in which they are done.
+inline std::mutex order_of_strong_writes;
+
 /// Calls body(lanes, bytes) for the lanes' access, one place at a time where the address is generic.
 template <class Body>
 void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
@@ -118,6 +123,11 @@ void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
     if (touch != Touch::strong_write) warp.poll();
   }
   const auto in = [&](Place place, Block& owner, Lanes& lanes) {
+    std::unique_lock<std::mutex> lock;
+    if (order != Order::weak && place == Place::global && touch != Touch::strong_read) {
+      if (const Options& options = warp.block.launch.options; options.watch && options.threads > 1)
+        lock = std::unique_lock(order_of_strong_writes);
+    }
     const Bytes bytes = check_and_count(warp, instruction.memo, place, owner, lanes, touch, instruction.scope);
     const bool strong = order != Order::weak && warp.block.launch.options.watch;
     if (strong) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, false);

@@ -118,40 +118,62 @@ void Products::check_registers(Warp& warp, const Wgmma& wgmma) {
 
 // --- operands in shared memory ---
 
-/// Checks that an operand lies in shared memory, and was written for this. Adds what it spans.
-bool Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans) {
+const Products::Layout& Products::layout_of(const Operand& operand) {
+  const MatrixDescriptor& at = operand.at;
+  const auto [entry, made] = layouts_.try_emplace({at.start, at.leading, at.stride, at.base_offset << 16 | at.swizzle,
+                                                   operand.first_line << 1 | u32{operand.k_major}, operand.lines,
+                                                   operand.first_chunk, operand.chunks});
+  Layout& layout = entry->second;
+  if (!made) return layout;
   std::vector<uint32_t> addresses;
   addresses.reserve(size_t{operand.lines} * operand.chunks);
   for (uint32_t line = operand.first_line; line < operand.first_line + operand.lines; ++line) {
-    for (uint32_t chunk = operand.first_chunk; chunk < operand.first_chunk + operand.chunks; ++chunk) {
-      const uint32_t address = operand.at.address(operand.k_major, line, chunk);
-      addresses.push_back(address);
-      if (!block_.holds({address, 16})) {
-        block_.give_up(warp, Finding::out_of_bounds, [&] {
-          return block_.what_it_does(warp, 0) + ": its descriptor of " + operand.name + " leads to " +
-                 block_.place(address) + "; the block has " + std::to_string(block_.shared.size()) + " bytes";
-        });
-        return false;
-      }
-      if (block_.launch.options.watch) check_swizzle(warp, operand, line, chunk, address);
+    for (uint32_t chunk = operand.first_chunk; chunk < operand.first_chunk + operand.chunks; ++chunk)
+      addresses.push_back(at.address(operand.k_major, line, chunk));
+  }
+  std::sort(addresses.begin(), addresses.end());
+  constexpr uint32_t gap = 256;
+  for (const uint32_t address : addresses) {
+    const auto add = [&](std::vector<Span>& spans, uint32_t most) {
+      if (!spans.empty() && address <= spans.back().end() + most)
+        spans.back().bytes = std::max(spans.back().end(), address + 16) - spans.back().begin;
+      else
+        spans.push_back({address, 16});
+    };
+    add(layout.exact, 0);
+    add(layout.joined, gap);
+  }
+  layout.all = {addresses.front(), addresses.back() + 16 - addresses.front()};
+  return layout;
+}
+
+/// Checks that an operand lies in shared memory, and was written for this. Adds what it spans.
+bool Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans) {
+  const Layout& layout = layout_of(operand);
+  const auto for_chunks = [&](auto body) {
+    for (uint32_t line = operand.first_line; line < operand.first_line + operand.lines; ++line) {
+      for (uint32_t chunk = operand.first_chunk; chunk < operand.first_chunk + operand.chunks; ++chunk)
+        body(line, chunk, operand.at.address(operand.k_major, line, chunk));
     }
+  };
+  if (!block_.holds(layout.all)) {
+    uint32_t first = ~0u;
+    for_chunks([&](uint32_t, uint32_t, uint32_t address) {
+      if (first == ~0u && !block_.holds({address, 16})) first = address;
+    });
+    block_.give_up(warp, Finding::out_of_bounds, [&] {
+      return block_.what_it_does(warp, 0) + ": its descriptor of " + operand.name + " leads to " + block_.place(first) +
+             "; the block has " + std::to_string(block_.shared.size()) + " bytes";
+    });
+    return false;
   }
   if (!block_.launch.options.watch) return true;
-  std::sort(addresses.begin(), addresses.end());
-  // What is read exactly is checked; for what is under way pieces with small gaps are taken together.
-  constexpr uint32_t gap = 256;
-  for (size_t i = 0; i < addresses.size();) {
-    uint32_t end = addresses[i] + 16;
-    size_t next = i + 1;
-    for (; next < addresses.size() && addresses[next] <= end; ++next) end = addresses[next] + 16;
-    const Span exact{addresses[i], end - addresses[i]};
+  spans.insert(spans.end(), layout.joined.begin(), layout.joined.end());
+  if (block_.shadow.is_landed(warp.agent, layout.all, operand.at.swizzle)) return true;
+  for_chunks([&](uint32_t line, uint32_t chunk, uint32_t address) { check_swizzle(warp, operand, line, chunk, address); });
+  for (const Span& exact : layout.exact) {
     block_.shadow.check_async_read(warp.agent, 0, exact,
                                    [&](const Objection& objection) { report_objection(warp, block_, objection); });
-    if (!spans.empty() && exact.begin >= spans.back().begin && exact.begin <= spans.back().end() + gap)
-      spans.back().bytes = exact.end() - spans.back().begin;
-    else
-      spans.push_back(exact);
-    i = next;
   }
   return true;
 }

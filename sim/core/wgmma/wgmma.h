@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <array>
 #include <deque>
 #include <list>
+#include <map>
 #include <vector>
 
 #include "core/checks/shadow.h"
@@ -125,7 +127,15 @@ class Products {
     uint32_t first_chunk, chunks;  ///< of 16 bytes
   };
 
+  /// The bytes of an operand: from the first to the last, and piece by piece.
+  struct Layout {
+    Span all{~0u, 0};
+    std::vector<Span> exact;
+    std::vector<Span> joined;  ///< pieces with small gaps taken together
+  };
+
   bool agrees(Warp& warp, const Step& step);
+  const Layout& layout_of(const Operand& operand);
   bool all_have_committed(Warp& warp, uint64_t groups);
   void complete(Warp& warp, uint64_t groups);
   void check_registers(Warp& warp, const Wgmma& wgmma);
@@ -148,6 +158,7 @@ class Products {
   void release(Warp& warp, Sums& sums);
 
   Block& block_;
+  std::map<std::array<uint32_t, 8>, Layout> layouts_;  ///< by descriptor and part: a kernel has few
   std::vector<OfWarp> of_warp_;
   std::vector<Group> groups_;
 
