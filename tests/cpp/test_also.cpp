@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/device/also.h"
+#include "common/harness/also.h"
 #include "tests/cpp/host_gemm.h"
 
 std::vector<Variant> variants() {
@@ -36,7 +36,7 @@ TEST(Also, ATableInFrontHasTheDefault) {
   const Also here(first_file::variants, Also::Place::IN_FRONT);
   EXPECT_EQ(all_variants().front().name, "right_tn");
   EXPECT_EQ(all_variants()[1].name, "default");
-  Also::tables().erase(__FILE__);
+  also_tables().erase(__FILE__);
 }
 
 }  // namespace
