@@ -141,7 +141,7 @@ def test_the_recorded_set_leaves_out_what_the_gpu_cannot_run(on_gpu, tmp_path, m
 def test_the_hopper_ladder_is_recorded_against_the_best_library_call(tmp_path):
     """Defaults at every size and the sweep beside both libraries; variants beside the other sums, too.
 
-    The kernels that step 29 chooses from are swept without a library.
+    The kernels that step 29 chooses from are timed in turn with each other, without a library.
     """
     step = dataclasses.replace(registry.find("29", registry.steps()), also=(), home=tmp_path)
     step.folder.mkdir()
@@ -150,8 +150,7 @@ def test_the_hopper_ladder_is_recorded_against_the_best_library_call(tmp_path):
     by_part = {part: [task.options for task in tasks if task.part == part] for part in recorded_set.PARTS}
     assert by_part["sizes"] == [(f"--size={size}",) for size in (1024, 2048, 4096, 8192, 16384)]
     compared = [("--sweep=hgemm125", f"--part={part}/8", "--baseline=both") for part in range(1, 9)]
-    ways = "pairs,wide,large,square,small,turns,square_turns,small_turns,two,four"
-    tiles = (f"--variant={ways}", "--baseline=none")
-    assert by_part["sweep"] == compared + [(*sweep[:2], *tiles) for sweep in compared]
+    assert by_part["sweep"] == compared
+    assert by_part["choice"] == [(str(recorded_set.IN_TURN),)]
     assert by_part["variants"] == [(f"--size={size}", "--baseline=all") for size in (4096, 8192)]
     assert not by_part["strides"] and not by_part["bottlenecks"]
