@@ -46,14 +46,14 @@ Line parsed(const std::string& text, const std::vector<Variant>& known) {
 }
 
 /// Verifies all of a line, times them, prints a row and records what was measured.
-void measure(const Line& line, const Gpu& gpu, std::vector<nlohmann::ordered_json>& records) {
+void measure(const Line& line, const Gpu& gpu, cudaStream_t stream, std::vector<nlohmann::ordered_json>& records) {
   const Shape shape = completed(line.shape, {}, *line.variants.front());
   ReferenceStore references;
   std::vector<Comparison> verified;
   for (const Variant* variant : line.variants) {
     require_accepted(*variant, shape);
     Verifier verifier(*variant, shape, VerifyMode::sample, SEED, &references);
-    verified.push_back(verifier.run(verifier.complete({}), nullptr));
+    verified.push_back(verifier.run(verifier.complete({}), stream));
     if (!verified.back().passed) throw BadInput(variant->name + " is wrong at " + std::to_string(shape.m));
   }
   const Variant& first = *line.variants.front();
@@ -69,14 +69,14 @@ void measure(const Line& line, const Gpu& gpu, std::vector<nlohmann::ordered_jso
     rivals.push_back({line.variants[i]->name, enqueue_of(line.variants[i]), false});
   std::vector<std::unique_ptr<Baseline>> libraries;
   for (const BaselineKind kind : line.libraries) {
-    libraries.push_back(make_baseline(kind, first, step_arch(), inputs, nullptr));
+    libraries.push_back(make_baseline(kind, first, step_arch(), inputs, stream));
     Baseline* const library = libraries.back().get();
     rivals.push_back(
         {name_of(kind), [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
   }
   TimingPlan plan = line.plan;
   plan.input_sets = inputs.count();
-  const Timing timing = time_in_turn(plan, enqueue_of(&first), rivals, nullptr);
+  const Timing timing = time_in_turn(plan, enqueue_of(&first), rivals, stream);
 
   std::printf("%d %d %d beta %g:", shape.m, shape.n, shape.k, shape.beta);
   for (std::size_t i = 0; i <= rivals.size(); ++i) {
@@ -108,11 +108,13 @@ int main(int argc, char** argv) {
     }
     const std::vector<Variant> known = all_variants();
     const Gpu gpu = current_gpu();
+    cudaStream_t stream = nullptr;  // not the default one, which no graph can be captured on
+    CUDA_CHECK(cudaStreamCreate(&stream));
     std::ifstream lines(plan);
     if (!lines) throw BadInput("cannot read " + plan);
     for (std::string text; std::getline(lines, text);) {
       std::vector<nlohmann::ordered_json> records;
-      measure(parsed(text, known), gpu, records);
+      measure(parsed(text, known), gpu, stream, records);
       if (!file.empty()) merge_records(file, records);
     }
     return 0;
