@@ -4,7 +4,7 @@
     python -m lab.events --only 24    those whose name begins so
     python -m lab.events --check      compare with what is recorded, write nothing; exit code 1 where something differs
 
-The steps and the simulator have to be built. A recording is the simulator's own (docs/simulator.md, format 2), of one
+The steps and the simulator have to be built. A recording is the simulator's own (docs/simulator-reference.md, format 2), of one
 block or cluster and few slices of K, less its clocks, and packed: an event is a row that begins with the number of its
 shape, which names the fields. No GPU is needed.
 """

@@ -1,4 +1,4 @@
-/// The events of a process: of one cluster in the first launch of each kernel, as JSON (docs/simulator.md and
+/// The events of a process: of one cluster in the first launch of each kernel, as JSON (docs/simulator-reference.md and
 /// session/events.schema.json describe it).
 #pragma once
 
