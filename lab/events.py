@@ -18,15 +18,11 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from base.code import without_comments
 from base.errors import UserError
-from base.paths import BUILD, DATA, ROOT, SIMULATOR, shown
-
-FOLDER = DATA / "simulator" / "events"
-
-Events = dict[str, Any]
+from base.paths import BUILD, ROOT, SIMULATOR, shown
+from records.events import FOLDER, Events, load, packed
 
 
 @dataclass(frozen=True)
@@ -98,41 +94,6 @@ def recorded(recording: Recording) -> Events:
         del event["stamp"]
     head = {"format": 2, "step": recording.step, "m": recording.m, "n": recording.n, "k": recording.k}
     return {**head, **found}
-
-
-def packed(found: Events) -> Events:
-    """Events as rows: the number of a shape, then the values of its fields. Their numbers follow from their places."""
-    shapes: list[list[str]] = []
-    rows = []
-    for event in found["events"]:
-        shape = [
-            event["kind"],
-            *(key for key, value in event.items() if key not in ("seq", "kind") and value is not None),
-        ]
-        if shape not in shapes:
-            shapes.append(shape)
-        rows.append([shapes.index(shape), *(event[key] for key in shape[1:])])
-    return {**found, "shapes": shapes, "events": rows}
-
-
-def unpacked(found: Events) -> Events:
-    """The events as the simulator wrote them.
-
-    >>> events = [{"seq": 0, "kind": "exit", "warp": 3, "caused_by": None}]
-    >>> unpacked(packed({"window": {"first": 0}, "events": events}))["events"] == events
-    True
-    """
-    events = []
-    for number, (shape, *values) in enumerate(found["events"], found["window"]["first"]):
-        kind, *names = found["shapes"][shape]
-        event = {"seq": number, "kind": kind, **dict(zip(names, values, strict=True))}
-        events.append({"caused_by": None, **event})
-    return {**{key: value for key, value in found.items() if key != "shapes"}, "events": events}
-
-
-def load(step: str) -> Events:
-    """What is recorded of a step."""
-    return unpacked(json.loads((FOLDER / f"{step}.json").read_text(encoding="utf-8")))
 
 
 def text_of(found: Events) -> str:

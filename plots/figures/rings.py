@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from lab import events
+from records import events
 
 
 @dataclass(frozen=True)
