@@ -12,7 +12,7 @@ std::string Device::spoken_capability() const { return std::to_string(major()) +
 
 Device device(const std::string& key) {
   constexpr uint64_t most_memory = uint64_t{2} << 30;  // as much as a test should need: it is the host's
-  const auto table = nlohmann::json::parse(DEVICES_JSON);
+  const auto table = nlohmann::ordered_json::parse(DEVICES_JSON);
   const auto& gpus = table.at("gpus");
   if (!gpus.contains(key) || !gpus.at(key).contains("capability")) {
     std::string known;
