@@ -27,7 +27,7 @@ TESTS = "tests/python"
 # read by these, which are named here.
 PAGES = ("test_complete", "test_figures", "test_glossary", "test_plots", "test_practice", "test_profile")
 PAGES += ("test_bound", "test_registry", "test_site", "test_told", "test_validate")
-KERNELS = ("test_by_size", "test_instruction_mix", "test_kernel_rules", "test_mutants", "test_practice")
+KERNELS = ("test_chooser", "test_instruction_mix", "test_kernel_rules", "test_mutants", "test_practice")
 KERNELS += ("test_registry", "test_steps_cli")
 # By the beginning of a path.
 ALL_STEPS = re.compile(r"common/(?:device|harness)/|steps/meson\.build|tests/gpu/")

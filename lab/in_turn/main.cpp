@@ -1,5 +1,5 @@
-// Times the variants of a step in turn with each other, and beside them the libraries. A measurement of one variant after
-// the other finds the GPU warmer or colder; here all of a size share its state.
+// Times the variants of a step in turn with each other, and beside them the libraries. A measurement of one variant
+// after the other finds the GPU warmer or colder; here all of a size share its state.
 
 #include <algorithm>
 #include <cstdio>

@@ -77,15 +77,6 @@ def test_a_title_calls_a_variant_faster_only_beyond_the_spread(best, spread, say
     assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: {says}"
 
 
-def test_stages_and_strides_matter_only_beyond_the_spread():
-    grid = {(2, 512): timed(100), (3, 512): timed(101), (3, 1024): timed(100)}
-    assert "matter less than the spread" in findings.stages(STEP, {"w": grid}, "en")
-    assert "more than 2 stages make w 20 % faster" in findings.stages(STEP, {"w": grid | {(3, 2048): timed(120)}}, "en")
-    large = {0: timed(200), 512: timed(100), 1024: timed(110)}
-    assert "at 8192³ the best stride is 10 % faster" in findings.strides(STEP, {8192: large}, "en")
-    assert "no stride differs" in findings.strides(STEP, {8192: {512: timed(100), 1024: timed(101)}}, "en")
-
-
 def test_stream_k_is_compared_with_the_default_of_its_own_pass():
     """The default takes 10 and 12 ms, stream-K 8 in both passes: 1.25 and 1.5 times as fast, in the middle 1.375."""
     size = {"m": 3072, "n": 3072, "k": 3072}
