@@ -7,7 +7,7 @@
 namespace sim {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// The counts of a kernel, or of one line of it.
 struct Counts {

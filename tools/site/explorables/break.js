@@ -116,13 +116,14 @@ explorables.define("break", (place, from) => {
   /** The two agents' synchronising events around the two accesses, from the top down. */
   function graph(report, { events, sites, warps }) {
     const { first, second, seen } = report.unordered;
-    const sides = [first, second];
+    const alone = first.agent === second.agent; // two lanes of one warp
+    const sides = [first, second].map((side, i) => ({ ...side, name: alone ? say(`${side.name}, ${i ? "one lane" : "another lane"}`, `${side.name}，${i ? "一个 lane" : "另一个 lane"}`) : side.name }));
     const agentOf = (event) => (event.rank === undefined ? null : event.rank * warps + event.warp);
     const takesPart = (event, agent) => (event.kind === "barrier_complete" ? agent < (event.of + 1) * warps && agent >= event.of * warps && event.goes_on.includes(agent - event.of * warps) : agentOf(event) === agent);
     const nodes = [];
     for (const event of events) {
       if (!SYNCHRONISES.test(event.kind)) continue;
-      const columns = [0, 1].filter((side) => takesPart(event, sides[side].agent) && (side === 0 || sides[0].agent !== sides[1].agent));
+      const columns = [0, 1].filter((side) => takesPart(event, sides[side].agent));
       if (columns.length) nodes.push({ event, columns, stamp: event.stamp, name: nameOf(event, sites) });
     }
     const access = (side) => ({ access: side, columns: [side], stamp: sides[side].stamp });
@@ -181,11 +182,14 @@ explorables.define("break", (place, from) => {
     const knows = seen[first.agent] || 0;
     const before = events.findLast((event) => event.seen && event.stamp <= first.stamp && takesPart(event, first.agent));
     const clock = (of, agents) => agents.map((agent) => of[agent] ?? 0);
-    const agents = first.agent === second.agent ? [first.agent] : [first.agent, second.agent];
+    const agents = alone ? [first.agent] : [first.agent, second.agent];
     const rows = [
       [first.name, before ? clock(before.seen, agents) : agents.map(() => 0), first.stamp],
       [second.name, clock(seen, agents), second.stamp],
     ];
+    if (alone) {
+      return [picture, element("p", {}, say("Both lanes are of one warp: only __syncwarp or a barrier of the block orders what they do to shared memory.", "两个 lane 同属一个 warp：只有 __syncwarp 或线程块的屏障能排定它们对 shared memory 的先后。"))];
+    }
     return [
       picture,
       element(

@@ -192,9 +192,13 @@ explorables.define("rings", (place, from) => {
   const clustered = () => found.blocks.length > 1;
   const warpName = (event) => (clustered() ? say(`warp ${event.warp} of block ${event.rank}`, `线程块 ${event.rank} 的 warp ${event.warp}`) : `warp ${event.warp}`);
 
-  function nameOf(of, address) {
+  /** Of a row or a column: short, with the block's number before it. */
+  const short = (rank, name) => (clustered() ? `${rank}: ${name}` : name);
+
+  function nameOf(of, address, brief = false) {
     const variable = found.shared_variables.find(({ offset, bytes }) => address >= offset && address < offset + bytes);
     const name = !variable ? `mbarrier 0x${address.toString(16)}` : variable.bytes > 8 ? `${variable.name}[${(address - variable.offset) / 8}]` : variable.name;
+    if (brief) return short(of, name);
     return clustered() ? say(`${name} of block ${of}`, `线程块 ${of} 的 ${name}`) : name;
   }
 
@@ -300,9 +304,9 @@ explorables.define("rings", (place, from) => {
       names.push(name);
     };
     const mbarriers = Object.values(stateAt(events.length - 1).mbarriers).sort((a, b) => a.of - b.of || a.address - b.address);
-    for (const { of, address } of mbarriers) add(`m${of}:${address}`, nameOf(of, address));
+    for (const { of, address } of mbarriers) add(`m${of}:${address}`, nameOf(of, address, true));
     found.blocks.forEach((_, rank) => {
-      for (let warp = 0; warp < found.warps; ++warp) add(`${rank}:${warp}`, warpName({ rank, warp }));
+      for (let warp = 0; warp < found.warps; ++warp) add(`${rank}:${warp}`, short(rank, `warp ${warp}`));
     });
     const x = (seq) => LEFT + seq * WIDE;
     const right = x(events.length) + WIDE;
@@ -384,7 +388,7 @@ explorables.define("rings", (place, from) => {
     const time = timeline();
     const slider = element("input", { type: "range", min: 0, max: last, value: chosen.at, "aria-label": say("event", "事件"), oninput: () => move(Number(slider.value)) });
     const button = (text, label, act) => element("button", { type: "button", "aria-label": label, onclick: act }, text);
-    const play = button("▶", say("play", "播放"), () => (playing ? pause() : go_on()));
+    const play = button(say("Play", "播放"), say("play or pause", "播放或暂停"), () => (playing ? pause() : go_on()));
     const now = element("div", { class: "ring-now", "aria-live": "polite" });
     const state = element("div", {});
     parts = { time, slider, play, now, state };
@@ -392,11 +396,11 @@ explorables.define("rings", (place, from) => {
       element(
         "div",
         { class: "controls" },
-        button("⏮", say("first event", "第一个事件"), () => move(0)),
+        button("|◀", say("first event", "第一个事件"), () => move(0)),
         button("◀", say("event before", "上一个事件"), () => move(chosen.at - 1)),
         play,
-        button("▶|", say("next event", "下一个事件"), () => move(chosen.at + 1)),
-        button("⏭", say("last event", "最后一个事件"), () => move(last)),
+        button("▶", say("next event", "下一个事件"), () => move(chosen.at + 1)),
+        button("▶|", say("last event", "最后一个事件"), () => move(last)),
         slider,
       ),
       time.view,
@@ -415,11 +419,11 @@ explorables.define("rings", (place, from) => {
   function pause() {
     clearInterval(playing);
     playing = null;
-    if (parts) parts.play.textContent = "▶";
+    if (parts) parts.play.textContent = say("Play", "播放");
   }
 
   function go_on() {
-    parts.play.textContent = "⏸";
+    parts.play.textContent = say("Pause", "暂停");
     playing = setInterval(() => (chosen.at >= found.events.length - 1 || !document.contains(place) ? pause() : move(chosen.at + 1)), 300);
   }
 
@@ -481,11 +485,11 @@ explorables.define("rings", (place, from) => {
     const numbers = (warps) => warps.map(({ rank, warp }) => (clustered() ? `${rank}.${warp}` : warp)).join(" ");
     const rows = mbarriers.map(({ of, address, phase, missing, expected, bytes: open }) => {
       const those = waiting.filter(({ waits }) => waits.kind === "mbarrier_wait" && waits.of === of && waits.mbarrier === address);
-      return [nameOf(of, address), `${phase} (${phase & 1})`, `${expected - missing} / ${expected}`, open ? grouped(open) : "–", those.length ? numbers(those) : "–"];
+      return [nameOf(of, address, true), `${phase} (${phase & 1})`, `${expected - missing} / ${expected}`, open ? grouped(open) : "–", those.length ? numbers(those) : "–"];
     });
     for (const { of, number, missing, expected } of Object.values(state.barriers)) {
       const those = waiting.filter(({ rank, waits }) => waits.kind === "barrier_arrive" && rank === of && waits.barrier === number);
-      rows.push([say(`barrier ${number}`, `屏障 ${number}`) + (clustered() ? ` (${of})` : ""), "", `${expected - missing} / ${expected}`, "", those.length ? numbers(those) : "–"]);
+      rows.push([short(of, say(`barrier ${number}`, `屏障 ${number}`)), "", `${expected - missing} / ${expected}`, "", those.length ? numbers(those) : "–"]);
     }
     const heads = [say("barrier", "屏障"), say("phase (parity)", "phase（奇偶）"), say("arrived", "已到达"), say("bytes missing", "还缺字节"), say("warps that wait", "在等的 warp")];
     const flights = {};
@@ -498,22 +502,28 @@ explorables.define("rings", (place, from) => {
     for (const { groups } of Object.values(state.warps)) {
       for (const [group, amount] of Object.entries(groups)) {
         const name = `group ${group}`;
-        flights[name] ||= { count: 0, bytes: 0 };
+        flights[name] ||= { count: 0, bytes: 0, warps: true };
         flights[name].count += 1;
         flights[name].bytes += amount;
       }
     }
-    const flying = Object.entries(flights).map(([name, { count, bytes: amount }]) => element("span", {}, say(`${name}: ${count} copies${amount ? `, ${bytes(amount)}` : ""}`, `${name}：${count} 个${amount ? `，${bytes(amount)}` : ""}`)));
-    const of_warp = ({ rank, warp, waits, ended, products }) =>
-      element(
-        "span",
-        { class: ended ? "ended" : waits ? "waiting" : "" },
-        (clustered() ? `${rank}.${warp}` : `${warp}`) + " " + (ended ? "■" : waits ? "⏸ " + awaited(waits) : "▶") + (products ? ` · wgmma ${products}` : ""),
-      );
+    const flying = Object.entries(flights).map(([name, { count, bytes: amount, warps }]) => {
+      const those = warps ? say(`of ${count} warps`, `${count} 个 warp`) : say(`${count} copies`, `${count} 个拷贝`);
+      return element("span", {}, say(`${name}: ${those}${amount ? `, ${bytes(amount)}` : ""}`, `${name}：${those}${amount ? `，${bytes(amount)}` : ""}`));
+    });
+    // Neighbours that do the same stand together.
+    const groups = [];
+    for (const { rank, warp, waits, ended, products } of Object.values(state.warps)) {
+      const does = (ended ? say("has ended", "已结束") : waits ? say(`waits for ${awaited(waits)}`, `在等${awaited(waits)}`) : say("runs", "在运行")) + (products ? say(`, wgmma under way: ${products}`, `，在途的 wgmma：${products}`) : "");
+      const last = groups.at(-1);
+      if (last && last.does === does && last.rank === rank) last.to = warp;
+      else groups.push({ rank, from: warp, to: warp, does, kind: ended ? "ended" : waits ? "waiting" : "" });
+    }
+    const of_group = ({ rank, from, to, does, kind }) => element("li", { class: kind }, (clustered() ? say(`block ${rank}, `, `线程块 ${rank}，`) : "") + `warp ${from}${to > from ? `–${to}` : ""}` + say(": ", "：") + does);
     return [
       element("div", { class: "scrolled", tabindex: 0, role: "group", "aria-label": heads[0] }, element("table", { class: "ring-state" }, element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, rows.map(([name, ...cells]) => element("tr", {}, element("th", { scope: "row" }, name), cells.map((cell) => element("td", {}, cell))))))),
       element("p", { class: "flying" }, element("strong", {}, say("On their way: ", "在途：")), flying.length ? flying : say("nothing", "无")),
-      element("p", { class: "warps" }, Object.values(state.warps).map(of_warp)),
+      element("ul", { class: "warps" }, groups.map(of_group)),
     ];
   }
 
