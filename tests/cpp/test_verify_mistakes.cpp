@@ -38,11 +38,11 @@ TEST(Verifier, FailsOnOneProductLostInOneElementWhereverItIs) {
 TEST(Verifier, FailsOnAnUnwrittenElement) {
   const Variant unwritten = wrong_variant(right_variant(), [](const Problem&) {});
   Variant skips = unwritten;
-  skips.launch = [right = right_variant().launch](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
+  skips.launch = launching([right = right_variant().launch](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
     const float kept = c_of(p, 39, 35);
     right(p, o, s);
     c_of(p, 39, 35) = kept;
-  };
+  });
   for (float beta : {0.0f, 1.0f}) {
     const Comparison found = verified(skips, narrow(40, 36, 33, 1.0f, beta));
     EXPECT_FALSE(found.passed) << beta;
@@ -53,11 +53,11 @@ TEST(Verifier, FailsOnAnUnwrittenElement) {
 
 TEST(Verifier, FailsOnCReadAlthoughBetaIsZero) {
   Variant reads = right_variant();
-  reads.launch = [right = right_variant().launch](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
+  reads.launch = launching([right = right_variant().launch](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
     const float read = 0.0f * c_of(p, 2, 2);  // NaN, if C is poisoned as it should be
     right(p, o, s);
     c_of(p, 2, 2) += read;
-  };
+  });
   const Comparison found = verified(reads, narrow(8, 8, 8));
   EXPECT_FALSE(found.passed);
   EXPECT_EQ(found.wrong, 1u);
@@ -67,10 +67,10 @@ TEST(Verifier, FailsOnCReadAlthoughBetaIsZero) {
 TEST(Verifier, FailsWhereAlphaOrBetaIsForgotten) {
   for (bool forget_alpha : {true, false}) {
     Variant forgets = right_variant();
-    forgets.launch = [=, right = right_variant().launch](Problem p, const LaunchOptions& o, cudaStream_t s) {
+    forgets.launch = launching([=, right = right_variant().launch](Problem p, const LaunchOptions& o, cudaStream_t s) {
       (forget_alpha ? p.alpha : p.beta) = 1.0f;
       right(p, o, s);
-    };
+    });
     EXPECT_TRUE(verified(forgets, narrow(8, 8, 8, 1.0f, 1.0f)).passed);
     EXPECT_FALSE(verified(forgets, narrow(8, 8, 8, 0.7f, 0.3f)).passed);
     EXPECT_FALSE(verified(forgets, narrow(8, 8, 8, -0.5f, -1.0f)).passed);

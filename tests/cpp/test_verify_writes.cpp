@@ -44,7 +44,7 @@ TEST(Verifier, FailsOnWhatOnlyExactInputsShow) {
 
 TEST(Verifier, FailsOnWhatOnlyRandomInputsShow) {
   Variant variant = right_variant();
-  variant.launch = [](const Problem& p, const LaunchOptions&, cudaStream_t) {  // computes in integers
+  variant.launch = launching([](const Problem& p, const LaunchOptions&, cudaStream_t) {  // computes in integers
     const auto *a = static_cast<const float*>(p.a), *b = static_cast<const float*>(p.b);
     for (int row = 0; row < p.m; ++row)
       for (int col = 0; col < p.n; ++col) {
@@ -53,7 +53,7 @@ TEST(Verifier, FailsOnWhatOnlyRandomInputsShow) {
           sum += static_cast<int>(a[row * p.lda + k]) * static_cast<int>(b[k * p.ldb + col]);
         c_of(p, row, col) = static_cast<float>(sum);
       }
-  };
+  });
   EXPECT_TRUE(checked(variant, narrow(8, 8, 8), InputKind::exact).passed);
   EXPECT_FALSE(verified(variant, narrow(8, 8, 8)).passed);
 }

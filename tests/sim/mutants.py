@@ -270,7 +270,14 @@ class Build:
             if not skip and word not in ("-c", "-MD", "-O3", "-MT", "-MF", "-MQ", "-o") and not word.endswith(".cu"):
                 kept.append(word)
             skip = word in ("-MT", "-MF", "-MQ", "-o")
-        names = ("harness_main", f"step_arch_{self.arch(first)}", "harness", "harness_cuda", "tensor_map")
+        names = (
+            "harness_main",
+            f"step_arch_{self.arch(first)}",
+            "harness",
+            "harness_cuda",
+            "tensor_map",
+            "compiled_once",
+        )
         libraries = [f"common/harness/lib{name}.a" for name in names]
         line = [*kept, str(source), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
