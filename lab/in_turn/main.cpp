@@ -15,6 +15,7 @@
 
 namespace {
 
+constexpr const char* STEP = "29_split_k";
 constexpr std::uint64_t SEED = 1;
 
 /// A line of the plan: m n k beta seconds rounds, and the names of variants, `cublas` and `cublaslt` among them.
