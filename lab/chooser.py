@@ -2,6 +2,7 @@
 
     python -m lab.chooser            compare the committed header with the records
     python -m lab.chooser --update   write it
+    python -m lab.chooser --plan     write lab/in_turn/plan.txt: which kernels are timed at which sizes, in turn
 
 A kernel's time is taken for waves × (slices × per_slice + per_tile) + fill × slices × shared + per_launch, in
 microseconds; `fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the
@@ -9,6 +10,7 @@ others: that part of a slice's time counts by the fill. The header is steps/29_s
 """
 
 import argparse
+import random
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,14 +18,21 @@ from itertools import groupby
 
 import numpy as np
 
-from base.paths import DATA, STEPS
+from base.paths import DATA, ROOT, STEPS
 from records import read
 from records.files import Record
 
 STEP = "29_split_k"
 HEADER = STEPS / STEP / "also" / "costs.h"
+PLAN = ROOT / "lab" / "in_turn" / "plan.txt"
+NEAR, ALWAYS = 1.12, "large"  # ways are timed whose estimate is at most so many times the least; and this one
+ROUNDS_IN_TURN = 3
+EDGES, DEPTHS = (1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192)  # the 125 sizes
+FEW = [(m, n) for m in (128, 256, 512) for n in (512, 1024, 2048, 4096)]  # where blocks may share K
+FEW_DEPTHS = (1024, 4096, 8192, 16384)
 FAR = 3.0  # the power by which a time weighs less than the fastest of its size: what is far behind is never chosen
 SQUARE = 4.0  # weight of a square size, which is timed for longer than the others
+SHARE, PULL = 1 / 3, 0.1  # what of a slice counts by the fill, where times do not tell; and how much that weighs
 ROUNDS = 20  # of the fit, each with the negative costs of the one before left out
 Size = tuple[int, int, int]
 
@@ -80,7 +89,8 @@ def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
 def fitted(times: dict[Size, dict[str, float]], multiprocessors: int = MULTIPROCESSORS) -> Costs:
     """The costs with the least squares of relative errors, none of them negative.
 
-    A long K weighs more: there the power limit decides, which a short measurement understates.
+    A way is timed only where it may be chosen, mostly with full waves. Those do not tell the fill's part of a slice's
+    time from the wave's, so the fit is pulled a little towards a fixed share.
     """
     costs = {}
     for way in WAYS:
@@ -89,18 +99,21 @@ def fitted(times: dict[Size, dict[str, float]], multiprocessors: int = MULTIPROC
             if way.name not in of_size:
                 continue
             rows.append([part / of_size[way.name] for part in way.work(size, multiprocessors)])
-            weight = size[2] ** 0.5 * (min(of_size.values()) / of_size[way.name]) ** FAR
+            weight = (min(of_size.values()) / of_size[way.name]) ** FAR
             weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
         costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
     return costs
 
 
 def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
+    slices = np.linalg.norm((rows[:, 0] + rows[:, 2]) * weights)
+    rows = np.vstack([rows * weights[:, None], np.array([-SHARE, 0, 1, 0]) * PULL * slices])
+    wanted = np.append(weights, 0.0)
     used = [0, 1, 2, 3]
     found = np.zeros(4)
     for _ in range(ROUNDS):
         found = np.zeros(4)
-        found[used] = np.linalg.lstsq(rows[:, used] * weights[:, None], weights, rcond=None)[0]
+        found[used] = np.linalg.lstsq(rows[:, used], wanted, rcond=None)[0]
         if (found >= 0).all():
             break
         used = [part for part in used if found[part] > 0]
@@ -115,6 +128,32 @@ def estimate(costs: Costs, way: Way, size: Size, multiprocessors: int = MULTIPRO
 def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> Way:
     """The first of those with the least estimate: what the launcher takes where N is a multiple of 8."""
     return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
+
+
+def sizes() -> list[Size]:
+    """What is timed: the 125 sizes, the largest cube, and small C with any K."""
+    return [
+        *[(m, n, k) for m in EDGES for n in EDGES for k in DEPTHS],
+        (16384, 16384, 16384),
+        *[(m, n, k) for m, n in FEW for k in FEW_DEPTHS],
+    ]
+
+
+def plan(costs: Costs) -> str:
+    """For in_turn: a line per size, and the ways that may be the fastest there, in random order."""
+    lines = []
+    for size in sizes():
+        estimates = sorted((estimate(costs, way, size), way.name) for way in WAYS)
+        least = estimates[0][0]
+        near = [name for time, name in estimates if time <= NEAR * least]
+        chosen_names = list(dict.fromkeys([*near, *(name for _, name in estimates[:2]), ALWAYS]))
+        random.Random(str(size)).shuffle(chosen_names)
+        # Where the power limit decides, the clock takes longer to settle.
+        seconds = (
+            0.4 if size[0] == size[1] == size[2] >= 8192 else 0.04 if least < 60 else 0.08 if least < 500 else 0.16
+        )
+        lines.append(f"{' '.join(map(str, size))} 0 {seconds} {ROUNDS_IN_TURN} {' '.join(chosen_names)}")
+    return "\n".join([*lines, ""])
 
 
 def header(costs_of: dict[str, Costs]) -> str:
@@ -162,8 +201,13 @@ def main() -> int:
     """Compares, or writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--update", action="store_true", help="write the header")
+    parser.add_argument("--plan", action="store_true", help="write the plan of the timings")
     asked = parser.parse_args()
-    made = header(from_records())
+    costs = from_records()
+    if asked.plan:
+        PLAN.write_text(plan(next(iter(costs.values()))), encoding="utf-8")
+        return 0
+    made = header(costs)
     if asked.update:
         HEADER.write_text(made, encoding="utf-8")
         return 0

@@ -66,8 +66,8 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     height = 2.0
     drawn, axes = layout.page(texts, [Panel(height, title=name) for name, _ in shown], layout.SPEEDS, 0.8)
     strides = sorted({k for rows in [*timed.values(), *rates.values()] for k in rows})
-    palette = (style.GREY, style.BLUE, style.GREEN, style.PLUM, style.AMBER)
-    colours = {size: palette[i % len(palette)] for i, size in enumerate(sorted({*timed, *rates}))}
+    others = iter((style.PLUM, style.AMBER, style.BROWN, style.RED))
+    colours = {size: style.SIZES.get(size) or next(others) for size in sorted({*timed, *rates})}
     for ax, (_, values) in zip(axes, shown, strict=True):
         lines = panels.Lines(ax)
         every = [v for rows in values.values() for cell in rows.values() for v in cell]
@@ -118,12 +118,20 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
     depths = sorted({d for grid in families.values() for d, _ in grid})
     values = [r["tflops"] for grid in families.values() for r in grid.values()]
     low, reach = min(values), (max(values) - min(values)) or 1
+    default = records.default_at(gpu, step.name, size)
+    beside = ("", "")
+    if default and not any(default["variant"].startswith(family) for family in families):
+        speed = style.number(default["tflops"])
+        beside = (
+            f"; the default, {default['variant']}, is no such tile: {speed}",
+            f"；默认变体 {default['variant']} 不在其中：{speed}",
+        )
     texts = Texts(
         findings.stages(step, families, language),
         say(
             language,
-            f"TFLOPS at {size}³, {records.gpu_name(gpu)}; bold: the best of a panel",
-            f"{size}³ 的 TFLOPS，{records.gpu_name(gpu)}；粗体：该图中最快",
+            f"TFLOPS at {size}³, {records.gpu_name(gpu)}; bold: the best of a panel{beside[0]}",
+            f"{size}³ 的 TFLOPS，{records.gpu_name(gpu)}；粗体：该图中最快{beside[1]}",
         ),
     )
     last = list(families)[-1]

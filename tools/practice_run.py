@@ -22,7 +22,7 @@ MOST_SECONDS = 10  # of a launch; the simulator foretells it, and gives up after
 MOST_SECONDS_IN_ALL = 60  # of a run, whose launcher may be what does not end
 REFUSED = 2  # the exit code
 REPORT = "simulator: "  # how the simulator begins a line
-HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda", "tensor_map")
+HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda", "tensor_map", "compiled_once")
 OUTPUTS = ("-MT", "-MF", "-MQ", "-o")  # options of a compiler's command with a value that is not wanted here
 ONLY_FOR_OBJECTS = ("-c", "-MD", "-O3")  # -O3 is of the host's code: the launcher is fast enough without
 

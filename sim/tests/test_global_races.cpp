@@ -7,8 +7,8 @@
 namespace sim::testing::test_global_races {
 namespace {
 
-// %d1 is p0, %d2 the thread's own word of it, %d3 the flag p1; %r1 the thread, %r2 the block, %p1 whether it is block 0,
-// %p2 whether the thread is the block's first.
+// %d1 is p0, %d2 the thread's own word of it, %d3 the flag p1; %r1 the thread, %r2 the block, %p1 whether it is block
+// 0, %p2 whether the thread is the block's first.
 const std::string prologue =
     "ld.param.u64 %d1, [p0];\nld.param.u64 %d3, [p1];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n"
     "mov.u32 %r3, %ntid.x;\nmad.lo.u32 %r4, %r2, %r3, %r1;\nmad.wide.u32 %d2, %r4, 4, %d1;\n"
@@ -140,7 +140,8 @@ TEST(GlobalRaces, WhatIsKnownIsHandedOn) {
 }
 
 TEST(GlobalRaces, AtomicsAreNoneWithEachOther) {
-  expect_legal("red.global.add.u32 [%d1], 1;\natom.global.max.u32 %r5, [%d1], %r2;\nld.relaxed.gpu.global.u32 %r5, [%d1];\n");
+  expect_legal(
+      "red.global.add.u32 [%d1], 1;\natom.global.max.u32 %r5, [%d1], %r2;\nld.relaxed.gpu.global.u32 %r5, [%d1];\n");
   const Ran mixed = launch("red.global.add.u32 [%d1], 1;\n" + read_first);
   EXPECT_GE(mixed.count(Finding::race), 1) << mixed.text();
   // A compare-and-swap checks what a plain load saw before.
@@ -150,12 +151,13 @@ TEST(GlobalRaces, AtomicsAreNoneWithEachOther) {
 TEST(GlobalRaces, ACopyToGlobalMemoryIsWaitedFor) {
   const auto body = [](const std::string& wait) {
     return ".shared .align 16 .b8 tile[16];\n" +
-           roles("st.shared.u32 [tile], 1;\nst.shared.u32 [tile+4], 1;\nst.shared.u32 [tile+8], 1;\n"
-                 "st.shared.u32 [tile+12], 1;\nfence.proxy.async.shared::cta;\n"
-                 "cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 16;\ncp.async.bulk.commit_group;\n" +
-                     wait + "st.release.gpu.global.u32 [%d3], 1;\ncp.async.bulk.wait_group 0;\n",
-                 "again:\nld.acquire.gpu.global.u32 %r5, [%d3];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra again;\n" +
-                     read_first);
+           roles(
+               "st.shared.u32 [tile], 1;\nst.shared.u32 [tile+4], 1;\nst.shared.u32 [tile+8], 1;\n"
+               "st.shared.u32 [tile+12], 1;\nfence.proxy.async.shared::cta;\n"
+               "cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 16;\ncp.async.bulk.commit_group;\n" +
+                   wait + "st.release.gpu.global.u32 [%d3], 1;\ncp.async.bulk.wait_group 0;\n",
+               "again:\nld.acquire.gpu.global.u32 %r5, [%d3];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra again;\n" +
+                   read_first);
   };
   expect_legal(body("cp.async.bulk.wait_group 0;\n"), {2, 1});
   const Ran ran = launch(body(""), {2, 1});
@@ -165,7 +167,8 @@ TEST(GlobalRaces, ACopyToGlobalMemoryIsWaitedFor) {
 // What the second of two launches is found to do, which may begin before the first, a writer, has ended.
 std::string after_a_writer(const std::string& body) {
   std::vector<uint32_t> data(256, 7), flags(64, 0);
-  const std::array<uint64_t, 2> pointers{reinterpret_cast<uint64_t>(data.data()), reinterpret_cast<uint64_t>(flags.data())};
+  const std::array<uint64_t, 2> pointers{reinterpret_cast<uint64_t>(data.data()),
+                                         reinterpret_cast<uint64_t>(flags.data())};
   Allocations allocations;
   allocations.add(pointers[0], 1024, "cudaMalloc");
   allocations.add(pointers[1], 256, "cudaMalloc");

@@ -214,7 +214,7 @@ void Clocks::strong_store(uint32_t warp, uint64_t address, Order order, bool upd
   SyncClock released;
   if (releases) release(warp, released, lanes);
   if (grid_ && scope == Scope::gpu) {
-    const KnownOthers mine = releases               ? released_by(cluster_, released)
+    const KnownOthers mine = releases              ? released_by(cluster_, released)
                              : reach == Scope::gpu ? joined(fenced_by_others, clock.published)
                                                    : nullptr;
     grid_->store(address, mine, update);

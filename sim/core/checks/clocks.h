@@ -122,6 +122,12 @@ class Clocks {
     return stamp <= SyncClock::of(known.fenced, agent) ||
            (!known.lanes_fenced.empty() && stamp <= known.lanes_fenced.of(agent, lane));
   }
+  /// The warp's clock: of each agent up to which stamp it knows, from the cluster's start on.
+  std::vector<uint32_t> known(uint32_t warp) const {
+    std::vector<uint32_t> seen = of_[warp].known.seen;
+    for (uint32_t& stamp : seen) stamp = stamp < start_ ? 0 : stamp - start_;
+    return seen;
+  }
   /// The same between the lanes of the observer itself.
   uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
   /// Whatever has a stamp up to this happened before the warp's next access, whichever warp of its block did it.
@@ -164,11 +170,11 @@ class Clocks {
     SyncClock known;
     uint32_t lanes_met = 0;
     uint32_t clear = 0;
-    Scope has_fenced = Scope::none;                    ///< the widest
-    std::array<bool, scopes.size()> has_observed{};    ///< by scope
-    std::array<SyncClock, scopes.size()> fenced;       ///< what the last fence of this scope or a wider one released
-    std::array<SyncClock, scopes.size()> observed;     ///< what strong loads have read, for the next fence to acquire
-    KnownOthers published;                             ///< what the last fence of all released to other clusters
+    Scope has_fenced = Scope::none;                  ///< the widest
+    std::array<bool, scopes.size()> has_observed{};  ///< by scope
+    std::array<SyncClock, scopes.size()> fenced;     ///< what the last fence of this scope or a wider one released
+    std::array<SyncClock, scopes.size()> observed;   ///< what strong loads have read, for the next fence to acquire
+    KnownOthers published;                           ///< what the last fence of all released to other clusters
   };
   /// What was released at an address: to the cluster, and to each block of it.
   struct Flag {

@@ -130,9 +130,9 @@ bool GlobalShadow::is_noticed(const Actor& actor, const GlobalWho& before, uint3
 /// Accesses that are strong, and each in the other's scope, are no race.
 bool GlobalShadow::are_strong(const Actor& actor, const GlobalWho& before) const {
   const uint32_t warps = actor.clocks.warps_per_block();
-  const Scope needed = before.cluster != actor.who.cluster                   ? Scope::gpu
+  const Scope needed = before.cluster != actor.who.cluster               ? Scope::gpu
                        : before.agent / warps != actor.who.agent / warps ? Scope::cluster
-                                                                             : Scope::cta;
+                                                                         : Scope::cta;
   return before.scope >= needed && actor.who.scope >= needed;
 }
 
@@ -168,8 +168,9 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
     if (read.last < first || last < read.first) return false;
     const bool own = read.who.cluster == actor.who.cluster && read.who.agent == actor.who.agent;
     if (!own && !is_ordered(actor, read.who, read.stamp) && !are_strong(actor, read.who)) {
-      report({GlobalObjection::What::write_of_read, page.begin + (uint64_t{std::max<uint32_t>(read.first, first)} << shift_),
-              1u << shift_, read.who, read.site, false, is_noticed(actor, read.who, read.stamp)});
+      report({GlobalObjection::What::write_of_read,
+              page.begin + (uint64_t{std::max<uint32_t>(read.first, first)} << shift_), 1u << shift_, read.who,
+              read.site, false, is_noticed(actor, read.who, read.stamp)});
     }
     if (first <= read.first && read.last <= last) return true;
     if (read.last <= last)
@@ -249,7 +250,8 @@ void GlobalShadow::note_lanes(const Actor& actor, GlobalRegion& region, const La
     if (per_lane == 1) {
       for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = of_first + (lane << 16);
     } else {
-      for (uint32_t lane = 0; lane < warp_size; ++lane) std::fill_n(to + lane * per_lane, per_lane, of_first + (lane << 16));
+      for (uint32_t lane = 0; lane < warp_size; ++lane)
+        std::fill_n(to + lane * per_lane, per_lane, of_first + (lane << 16));
     }
     return;
   }

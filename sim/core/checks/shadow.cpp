@@ -110,7 +110,7 @@ void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool str
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
-    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
+    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule], stamp});
   };
   if (stamp == under_way)
     objection(writer.async ? Objection::What::async_under_way : Objection::What::copy_under_way);
@@ -212,7 +212,7 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
-    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
+    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule], stamp});
   };
   if (stamp == under_way) {
     objection(writer.async ? Objection::What::async_under_way : Objection::What::copy_under_way);
@@ -221,11 +221,12 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
   }
   const auto read_before = [&](uint32_t other, uint32_t read_stamp) {
     if (other == warp || clocks.has_seen(warp, other, LaneStamps::any, read_stamp)) return;
-    report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule]});
+    report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule], read_stamp});
   };
   const auto check = [&](Reads& reads) {
     if (reads.stamp[granule] >= clocks.start())
-      for_lanes(reads.readers[granule], [&](uint32_t other) { read_before(first_agent_ + other, reads.stamp[granule]); });
+      for_lanes(reads.readers[granule],
+                [&](uint32_t other) { read_before(first_agent_ + other, reads.stamp[granule]); });
     if (reads.earlier.empty()) return;
     const auto found = reads.earlier.find(granule);
     if (found == reads.earlier.end()) return;
@@ -300,9 +301,8 @@ void Shadow::end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t 
 void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report) {
   check_async_reads(warp, lane, span, report);
   // Whoever comes later is ordered after them, or not after this write either.
-  std::erase_if(reads_done_, [&](const AsyncRead& read) {
-    return span.begin <= read.span.begin && read.span.end() <= span.end();
-  });
+  std::erase_if(reads_done_,
+                [&](const AsyncRead& read) { return span.begin <= read.span.begin && read.span.end() <= span.end(); });
   forget_tiles(span.begin, span.end());
   const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1);
   // Neighbouring granules mostly have the same past, and a whole tile is asked for at once.
@@ -377,7 +377,7 @@ void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const Rep
     const Who writer = writer_[granule];
     const uint32_t stamp = write_stamp_[granule];
     if (writer.async || stamp < clocks.start() || clocks.has_fenced(warp, writer.agent, writer.lane, stamp)) continue;
-    once({Objection::What::unfenced, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
+    once({Objection::What::unfenced, address(granule), lane, writer.agent, writer.lane, write_site_[granule], stamp});
   }
 }
 
@@ -435,13 +435,13 @@ void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const Re
   for (const AsyncRead& read : reads_under_way_) {
     if (read.span.meets(span))
       report({Objection::What::reads_under_way, std::max(read.span.begin, span.begin), lane, read.agent, read.lane,
-              read.site});
+              read.site, under_way});
   }
   for (const AsyncRead& read : reads_done_) {
     if (!read.span.meets(span) || read.agent == warp) continue;
     if (!clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
       report({Objection::What::write_of_read, std::max(read.span.begin, span.begin), lane, read.agent, warp_size,
-              read.site});
+              read.site, read.stamp});
   }
 }
 

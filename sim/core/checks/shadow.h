@@ -34,6 +34,7 @@ struct Objection {
   uint32_t other_agent;  ///< who came before
   uint32_t other_lane;   ///< where it is known; warp_size otherwise
   uint32_t other_site;   ///< its instruction
+  uint32_t other_stamp;  ///< of its access
 };
 
 /// What an access does. An update is an atomic: it reads, and writes.
@@ -124,7 +125,9 @@ class Shadow {
 
     void start(size_t granules, bool anew);
     void resize(size_t granules);
-    bool same(uint32_t a, uint32_t b) const { return stamp.empty() || (stamp[a] == stamp[b] && readers[a] == readers[b]); }
+    bool same(uint32_t a, uint32_t b) const {
+      return stamp.empty() || (stamp[a] == stamp[b] && readers[a] == readers[b]);
+    }
   };
   /// What a copy of the async proxy has written and nobody has written to since.
   struct Tile {

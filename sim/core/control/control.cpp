@@ -83,6 +83,11 @@ void build_sleep(Builder& builder) {
   builder.source(builder.operands()[0], ptx::Width::b32);
 }
 
+void note_fence(Warp& warp) {
+  if (warp.exec != 0 && warp.block.cluster.events) [[unlikely]]
+    warp.block.cluster.note(warp, {.kind = Event::Kind::fence, .owner = warp.block.rank});
+}
+
 /// A fence orders: on the host for blocks that other cores run, and for the race detector.
 struct Fence {
   Scope scope;
@@ -91,7 +96,9 @@ void fence(Warp& warp, const Fence& made) {
 #if !defined(__SANITIZE_THREAD__)  // it knows no fences; strong accesses acquire and release by themselves
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
-  if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting(), made.scope);
+  if (warp.exec != 0 && warp.block.launch.options.watch)
+    warp.block.shadow.clocks.fence(warp.agent, warp.acting(), made.scope);
+  note_fence(warp);
 }
 
 void build_fence(Builder& builder) {
@@ -114,6 +121,7 @@ void fence_inits(Warp& warp, const Fence& made) {
 void fence_proxy(Warp& warp, const Instruction&) {
   if (warp.exec != 0 && warp.block.launch.options.watch)
     warp.block.shadow.clocks.fence_proxy(warp.agent, warp.acting());
+  note_fence(warp);
 }
 
 /// What has no effect here: kernels run one after the other.

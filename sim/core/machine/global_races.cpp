@@ -47,7 +47,8 @@ std::string remedy(const Warp& warp, const GlobalObjection& objection, Scope sco
   }
   if (objection.noticed) {
     return ". This block has seen the flag that tells of it, but has executed no fence since: __threadfence() "
-           "(fence.acq_rel.gpu) has to follow the atomic or volatile load that sees a flag, or that has to be an acquire. "
+           "(fence.acq_rel.gpu) has to follow the atomic or volatile load that sees a flag, or that has to be an "
+           "acquire. "
            "Without, the order of both accesses is left to luck";
   }
   const std::string two = ": blocks of one launch run in any order, and at the same time";
@@ -149,8 +150,9 @@ void watch_races(Warp& warp, Pattern& pattern, const Lanes& lanes, Touch touch, 
   if (!pattern.region || (!writes(touch) && pattern.region->is_quiet())) return;
   if (const Cluster& cluster = warp.block.cluster;
       warp.block.launch.before && !cluster.waits.has_waited(cluster.clocks, warp.agent)) {
-    for_lanes(lanes.mask,
-              [&](uint32_t lane) { watch_launch_before(warp, lane, writes(touch), {lanes.address[lane], lanes.bytes}); });
+    for_lanes(lanes.mask, [&](uint32_t lane) {
+      watch_launch_before(warp, lane, writes(touch), {lanes.address[lane], lanes.bytes});
+    });
   }
   const GlobalWho own = who_is(warp, GlobalWho::any_lane, scope);
   shadow->touch({warp.block.cluster.clocks, own, warp.here()}, touch, *pattern.region, lanes, pattern,

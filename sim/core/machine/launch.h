@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/checks/allocations.h"
+#include "core/checks/events.h"
 #include "core/checks/global_shadow.h"
 #include "core/checks/reports.h"
 #include "core/checks/tally.h"
@@ -44,6 +45,7 @@ struct Launch {
   uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
   bool cooperative = false;        ///< no block waits for the end of another to begin
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
+  Events* events = nullptr;        ///< of the cluster that they name, likewise
 
   std::unique_ptr<GlobalShadow> global;  ///< of what it does to global memory; null where that is not watched
   std::unique_ptr<GlobalShadow> before;  ///< the same of the launch in front, where this one may begin before its end

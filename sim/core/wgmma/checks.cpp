@@ -170,7 +170,8 @@ bool Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span
   if (!block_.launch.options.watch) return true;
   spans.insert(spans.end(), layout.joined.begin(), layout.joined.end());
   if (block_.shadow.is_landed(warp.agent, layout.all, operand.at.swizzle)) return true;
-  for_chunks([&](uint32_t line, uint32_t chunk, uint32_t address) { check_swizzle(warp, operand, line, chunk, address); });
+  for_chunks(
+      [&](uint32_t line, uint32_t chunk, uint32_t address) { check_swizzle(warp, operand, line, chunk, address); });
   for (const Span& exact : layout.exact) {
     block_.shadow.check_async_read(warp.agent, 0, exact,
                                    [&](const Objection& objection) { report_objection(warp, block_, objection); });

@@ -10,8 +10,8 @@
 /// registers, their values live here. Whoever touches them is reported.
 #pragma once
 
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <map>

@@ -1,4 +1,6 @@
-// What the simulator's checks cost: a kernel for each kind of access. tests/speed.py compares two builds on it.
+// What the simulator's checks cost: a kernel for each kind of access, by its name. tests/speed.py compares two builds.
+#include <string>
+
 #include "program.h"
 
 constexpr int threads = 256, blocks = 64, rounds = 64;
@@ -53,20 +55,20 @@ __global__ void counting(int* counts) {
   for (int i = 0; i < rounds; ++i) atomicAdd(&counts[(threadIdx.x * 7 + i) % 64], 1);
 }
 
-int main() {
-  const int n = blocks * threads * 16;
+int main(int count, char** arguments) {
+  const std::string name = count > 1 ? arguments[1] : "";
+  const int n = blocks * threads * 64;
   const std::vector<float> data(n, 1);
   float *in = to_device(data), *out = nullptr;
   CHECK(cudaMalloc(&out, n * sizeof(float)));
   CHECK(cudaMemset(out, 0, n * sizeof(float)));
-  arithmetic<<<blocks, threads>>>(out);
-  streaming<<<blocks, threads>>>(in, out, n);
-  rereading<<<blocks, threads>>>(in, out);
-  barriers<<<blocks, threads>>>(out);
-  volatile_scan<<<blocks, threads>>>(reinterpret_cast<unsigned*>(out));
-  CHECK(cudaMemset(out, 0, n * sizeof(float)));
-  counting<<<blocks, threads>>>(reinterpret_cast<int*>(out));
+  for (int i = 0; i < 4; ++i) {
+    if (name == "arithmetic") arithmetic<<<blocks, threads>>>(out);
+    if (name == "streaming") streaming<<<blocks, threads>>>(in, out, n);
+    if (name == "rereading") rereading<<<blocks, threads>>>(in, out);
+    if (name == "barriers") barriers<<<blocks, threads>>>(out);
+    if (name == "volatile_scan") volatile_scan<<<blocks, threads>>>(reinterpret_cast<unsigned*>(out));
+    if (name == "counting") counting<<<blocks, threads>>>(reinterpret_cast<int*>(out));
+  }
   CHECK(cudaGetLastError());
-  const std::vector<int> expected(64, blocks * threads * rounds / 64);
-  return verdict("speed", worst_error(to_host(reinterpret_cast<int*>(out), 64), expected), 0);
 }
