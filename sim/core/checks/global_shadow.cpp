@@ -14,11 +14,20 @@ struct GlobalRegion::Page {
   };
   /// One element per granule.
   struct Writes {
-    explicit Writes(uint32_t granules) : cluster(granules), who(granules), stamp(granules), site(granules) {}
+    explicit Writes(uint32_t granules)
+        : memory(new uint32_t[size_t{4} * granules]),
+          cluster(memory.get()),
+          who(cluster + granules),
+          stamp(who + granules),
+          site(stamp + granules) {
+      std::fill_n(cluster, granules, 0u);
+    }
 
-    std::vector<uint32_t> cluster;  ///< 0 where nobody has written
-    std::vector<uint32_t> who;      ///< agent, lane and scope
-    std::vector<uint32_t> stamp, site;
+    const std::unique_ptr<uint32_t[]> memory;
+    uint32_t* const cluster;  ///< 0 where nobody has written, and the rest means nothing
+    uint32_t* const who;      ///< agent, lane and scope
+    uint32_t *const stamp, *const site;
+    uint32_t first = ~0u, last = 0;  ///< of those that are written
   };
 
   uint64_t begin = 0;
@@ -140,11 +149,15 @@ void GlobalShadow::check_writes(const Actor& actor, Touch touch, GlobalRegion::P
                                 uint32_t last, const ReportTo& report) const {
   const GlobalRegion::Page::Writes& writes = *page.writes;
   const uint32_t mine = actor.who.cluster, agent = actor.who.agent;
+  if (last < writes.first || writes.last < first) return;
+  const uint32_t* const cluster = writes.cluster;
+  const uint32_t* const who = writes.who;
+  const uint32_t* const stamp = writes.stamp;
   uint32_t wrong = 0;
 #pragma GCC ivdep
   for (uint32_t g = first; g <= last; ++g) {
-    const uint32_t other = (writes.cluster[g] ^ mine) | ((writes.who[g] ^ agent) & 0xffff);
-    wrong |= (writes.cluster[g] != 0) & ((other != 0) | (writes.stamp[g] == under_way_stamp)) ? 1u : 0u;
+    const uint32_t other = (cluster[g] ^ mine) | ((who[g] ^ agent) & 0xffff) | (stamp[g] == under_way_stamp ? 1u : 0u);
+    wrong |= cluster[g] != 0 ? other : 0u;
   }
   if (wrong == 0) return;
   uint32_t told = ~0u;  // neighbours mostly share their fate
@@ -203,10 +216,12 @@ void GlobalShadow::note_write(const Actor& actor, GlobalRegion::Page& page, uint
                               uint32_t stamp) const {
   GlobalRegion::Page::Writes& writes = *page.writes;
   const uint32_t who = packed(actor.who), count = last + 1 - first;
-  std::fill_n(writes.cluster.data() + first, count, actor.who.cluster);
-  std::fill_n(writes.who.data() + first, count, who);
-  std::fill_n(writes.stamp.data() + first, count, stamp);
-  std::fill_n(writes.site.data() + first, count, actor.site);
+  std::fill_n(writes.cluster + first, count, actor.who.cluster);
+  std::fill_n(writes.who + first, count, who);
+  std::fill_n(writes.stamp + first, count, stamp);
+  std::fill_n(writes.site + first, count, actor.site);
+  writes.first = std::min(writes.first, first);
+  writes.last = std::max(writes.last, last);
 }
 
 void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, const ReportTo& report,
@@ -236,7 +251,7 @@ void GlobalShadow::note_lanes(const Actor& actor, GlobalRegion& region, const La
   const auto note = [&](GlobalRegion::Page& page, uint32_t first, uint32_t last, uint32_t lane) {
     GlobalWho who = actor.who;
     who.lane = static_cast<uint8_t>(lane);
-    std::fill_n(page.writes->who.data() + first, last + 1 - first, packed(who));
+    std::fill_n(page.writes->who + first, last + 1 - first, packed(who));
   };
   const uint64_t base = lanes.address[0], size = GlobalRegion::page_bytes;
   const uint32_t per_lane = lanes.bytes >> shift_;
@@ -245,7 +260,7 @@ void GlobalShadow::note_lanes(const Actor& actor, GlobalRegion& region, const La
     const uint32_t first = static_cast<uint32_t>(base % size >> shift_);
     GlobalWho who = actor.who;
     who.lane = 0;
-    uint32_t* const to = hold.page.writes->who.data() + first;
+    uint32_t* const to = hold.page.writes->who + first;
     const uint32_t of_first = packed(who);
     if (per_lane == 1) {
       for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = of_first + (lane << 16);
