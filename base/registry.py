@@ -89,7 +89,7 @@ class Step:
     by_hand: dict[str, float] = field(default_factory=dict, hash=False)
     # What the recorded set of a GPU holds of it. largest, of the square sizes; variants_at: sizes at which every variant
     # is timed; sweeps, each with the number of parts that it is measured in; chosen_from: variants that its default
-    # chooses among, over the same sizes; strides: of the block swizzle. scaled, scaled_sweeps: sizes and sweeps with beta
+    # chooses among, timed in turn; strides: of the block swizzle. scaled, scaled_sweeps: sizes and sweeps with beta
     # = 0.5, few_rows: sizes with few rows of C, and the variants that are timed there.
     recorded: dict[str, Any] = field(default_factory=dict, hash=False)
     traces: tuple[dict[str, Any], ...] = field(default=(), hash=False)  # recorded for pictures: lab/traces.py

@@ -2,6 +2,7 @@
 
     python -m lab.chooser            compare the committed header with the records
     python -m lab.chooser --update   write it
+    python -m lab.chooser --plan     write lab/in_turn/plan.txt: which kernels are timed at which sizes, in turn
 
 A kernel's time is taken for waves × (slices × per_slice + per_tile) + fill × slices × shared + per_launch, in
 microseconds; `fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the
@@ -9,6 +10,7 @@ others: that part of a slice's time counts by the fill. The header is steps/29_s
 """
 
 import argparse
+import random
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,12 +18,18 @@ from itertools import groupby
 
 import numpy as np
 
-from base.paths import DATA, STEPS
+from base.paths import DATA, ROOT, STEPS
 from records import read
 from records.files import Record
 
 STEP = "29_split_k"
 HEADER = STEPS / STEP / "also" / "costs.h"
+PLAN = ROOT / "lab" / "in_turn" / "plan.txt"
+NEAR, ALWAYS = 1.12, "large"  # ways are timed whose estimate is at most so many times the least; and this one
+ROUNDS_IN_TURN = 3
+EDGES, DEPTHS = (1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192)  # the 125 sizes
+FEW = [(m, n) for m in (128, 256, 512) for n in (512, 1024, 2048, 4096)]  # where blocks may share K
+FEW_DEPTHS = (1024, 4096, 8192, 16384)
 FAR = 3.0  # the power by which a time weighs less than the fastest of its size: what is far behind is never chosen
 SQUARE = 4.0  # weight of a square size, which is timed for longer than the others
 ROUNDS = 20  # of the fit, each with the negative costs of the one before left out
@@ -117,6 +125,30 @@ def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> 
     return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
 
 
+def sizes() -> list[Size]:
+    """What is timed: the 125 sizes, the largest cube, and small C with any K."""
+    return [
+        *[(m, n, k) for m in EDGES for n in EDGES for k in DEPTHS],
+        (16384, 16384, 16384),
+        *[(m, n, k) for m, n in FEW for k in FEW_DEPTHS],
+    ]
+
+
+def plan(costs: Costs) -> str:
+    """For in_turn: a line per size, and the ways that may be the fastest there, in random order."""
+    lines = []
+    for size in sizes():
+        estimates = sorted((estimate(costs, way, size), way.name) for way in WAYS)
+        least = estimates[0][0]
+        near = [name for time, name in estimates if time <= NEAR * least]
+        chosen_names = list(dict.fromkeys([*near, *(name for _, name in estimates[:2]), ALWAYS]))
+        random.Random(str(size)).shuffle(chosen_names)
+        # Where the power limit decides, the clock takes longer to settle.
+        seconds = 0.4 if size[0] == size[1] == size[2] >= 8192 else 0.04 if least < 60 else 0.08 if least < 500 else 0.16
+        lines.append(f"{' '.join(map(str, size))} 0 {seconds} {ROUNDS_IN_TURN} {' '.join(chosen_names)}")
+    return "\n".join([*lines, ""])
+
+
 def header(costs_of: dict[str, Costs]) -> str:
     """costs.h for these GPUs, by their names."""
     lines = [
@@ -162,8 +194,13 @@ def main() -> int:
     """Compares, or writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--update", action="store_true", help="write the header")
+    parser.add_argument("--plan", action="store_true", help="write the plan of the timings")
     asked = parser.parse_args()
-    made = header(from_records())
+    costs = from_records()
+    if asked.plan:
+        PLAN.write_text(plan(next(iter(costs.values()))), encoding="utf-8")
+        return 0
+    made = header(costs)
     if asked.update:
         HEADER.write_text(made, encoding="utf-8")
         return 0

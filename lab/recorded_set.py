@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from base.paths import ROOT
 from base.registry import Step
 
 # Longest first: so they are shared out.
-PARTS = ("sweep", "variants", "scaled", "strides", "bottlenecks", "few-rows", "power", "limits", "sizes")
+PARTS = ("sweep", "choice", "variants", "scaled", "strides", "bottlenecks", "few-rows", "power", "limits", "sizes")
 SIZES = (1024, 2048, 4096, 8192, 16384)  # of the default variants, where the step names no largest
 BOTH_SIZES = (4096, 8192)  # of every variant, where the step says nothing else
 BETA = "--beta=0.5"  # of the part `scaled`: the old C is read
@@ -25,6 +26,7 @@ MEASURED_AGAINST_THE_BEST = ("hopper", "precision")  # the ladders
 # One default at a time, without a library beside it and for longer than the second that NVML's power is a mean of
 ALONE = ("--size=8192", "--baseline=none", "--min-time=2.2", "--rounds=1")
 HOPPER = "90"
+IN_TURN = ROOT / "lab" / "in_turn" / "plan.txt"  # sizes, and the kernels that are timed there
 AT_A_TIME = 8  # variants in one start, so that little is lost where a run is cut off
 
 
@@ -57,15 +59,13 @@ def tasks_of(step: Step) -> list[Task]:
 
     against_the_best = step.ladder in MEASURED_AGAINST_THE_BEST
     swept_beside, variants_beside = (BOTH, ALL) if against_the_best else (CUBLAS, CUBLAS)
-    swept = [[swept_beside]]
-    if chosen_from := step.recorded.get("chosen_from"):  # tests/python/test_by_size.py holds the choice to them
-        swept.append([f"--variant={','.join(chosen_from)}", "--baseline=none"])
     tasks = [
-        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), *options)
-        for options in swept
+        task("sweep", f"--sweep={sweep}", *([f"--part={part}/{parts}"] if parts > 1 else []), swept_beside)
         for sweep, parts in step.recorded.get("sweeps", {}).items()
         for part in range(1, parts + 1)
     ]
+    if step.recorded.get("chosen_from"):  # in turn with each other: lab/chooser.py makes the launcher's constants of it
+        tasks.append(Task("choice", "lab/in_turn/in_turn", f"{step.name}.jsonl", (str(IN_TURN),), ladder=step.ladder))
     for size in step.recorded.get("variants_at", BOTH_SIZES):
         tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):

@@ -5,8 +5,8 @@
     python -m lab.traces --check      compare with what is recorded, write nothing; exit code 1 where something differs
 
 The steps, the simulator and lab/micro/bank_patterns have to be built. A recorded trace is the simulator's own
-(docs/simulator.md), less what no picture shows: of a slice of K the first one, of other accesses to shared memory the
-first of each line. Each instruction has the text of its line beside it, as `source`. No GPU is needed.
+(docs/simulator-reference.md), less what no picture shows: of a slice of K the first one, of other accesses to shared
+memory the first of each line. Each instruction has the text of its line beside it, as `source`. No GPU is needed.
 """
 
 import argparse

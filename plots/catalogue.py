@@ -15,6 +15,7 @@ from . import (
     count_charts,
     energy_charts,
     error_charts,
+    gpu_charts,
     ladder_charts,
     latencies,
     mix_charts,
@@ -40,6 +41,8 @@ OF_THE_COURSE = {
     "main-loop-energy": energy_charts.per_kilobyte,
     "bits-over-k": precision_charts.over_k,
     "speed-and-error": precision_charts.speed_over_error,
+    "several-gpus": gpu_charts.several,
+    "other-gpus": gpu_charts.beside,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,

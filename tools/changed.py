@@ -25,7 +25,7 @@ TESTS = "tests/python"
 # Of Python files, a test that imports it, also by others, or starts it as a program. A page, a record and a picture are
 # read by these, which are named here.
 PAGES = ("test_complete", "test_figures", "test_glossary", "test_plots", "test_practice", "test_profile")
-PAGES += ("test_registry", "test_site", "test_start_here", "test_told", "test_validate")
+PAGES += ("test_bound", "test_registry", "test_site", "test_told", "test_validate")
 KERNELS = ("test_by_size", "test_instruction_mix", "test_kernel_rules", "test_mutants", "test_practice")
 KERNELS += ("test_registry", "test_steps_cli")
 # By the beginning of a path.

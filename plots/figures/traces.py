@@ -1,6 +1,6 @@
 """What the simulator traced of the kernels: the only source of the pictures' addresses, banks and fragments.
 
-records/simulator/traces holds the traces; `python -m lab.traces` records them, docs/simulator.md describes them.
+records/simulator/traces holds the traces; `python -m lab.traces` records them, docs/simulator-reference.md describes them.
 """
 
 import itertools

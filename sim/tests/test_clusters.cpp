@@ -1,93 +1,11 @@
-// Clusters: where blocks are in them, their shared memory, their barrier, and registers that warps hand over.
-#include <fstream>
-#include <map>
-#include <sstream>
-
+// Clusters: their shared memory, their barrier, and registers that warps hand over. Where blocks are in them:
+// recordings/synchronisation.
 #include "evaluate.h"
 
 namespace sim::testing::test_clusters {
 namespace {
 
 constexpr uint64_t seeds[] = {0, 1, 2, 3, 4, 5};
-
-// --- as recorded ---
-
-std::vector<std::string> split(const std::string& text, char by) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
-  return parts;
-}
-uint64_t hex(const std::string& text) { return std::stoull(text, nullptr, 16); }
-Dim3 pair(const std::string& text) {
-  const auto parts = split(text, 'x');
-  return {static_cast<uint32_t>(std::stoul(parts[0])), static_cast<uint32_t>(std::stoul(parts[1])), 1};
-}
-
-const std::vector<std::string> asked = {
-    "%cluster_ctarank",  "%cluster_nctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_nctaid.x",
-    "%cluster_nctaid.y", "%clusterid.x",      "%clusterid.y",     "%nclusterid.x",    "%nclusterid.y"};
-
-// Each block writes 100 + its rank into the next block's shared memory, and what it knows to global memory.
-std::string recorded_kernel() {
-  std::string body =
-      "ld.param.u64 %d1, [p0];\n.shared .align 16 .b8 cell[16];\nmov.u32 %r1, %ctaid.y;\nmov.u32 %r2, %nctaid.x;\n"
-      "mov.u32 %r3, %ctaid.x;\nmad.lo.u32 %r1, %r1, %r2, %r3;\nmad.wide.u32 %d1, %r1, 256, %d1;\n"
-      "st.shared.u32 [cell], 0;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
-  for (size_t i = 0; i < asked.size(); ++i)
-    body += "mov.u32 %r4, " + asked[i] + ";\nst.global.u32 [%d1+" + std::to_string(4 * i) + "], %r4;\n";
-  body += "mov.u32 %r5, cell;\nst.global.u32 [%d1+64], %r5;\nmov.u64 %d2, cell;\ncvta.shared.u64 %d2, %d2;\n";
-  for (int rank = 0; rank < 4; ++rank) {
-    const std::string number = std::to_string(rank), to = std::to_string(80 + 32 * rank);
-    body += "mapa.shared::cluster.u32 %r6, %r5, " + number + ";\nst.global.u32 [%d1+" + to +
-            "], %r6;\ngetctarank.shared::cluster.u32 %r7, %r6;\nst.global.u32 [%d1+" + to +
-            "+4], %r7;\nmapa.u64 %d3, %d2, " + number + ";\nst.global.u64 [%d1+" + to +
-            "+8], %d3;\ngetctarank.u64 %r7, %d3;\nst.global.u32 [%d1+" + to + "+16], %r7;\n";
-  }
-  return body +
-         "mov.u32 %r8, %cluster_ctarank;\nmov.u32 %r9, %cluster_nctarank;\nadd.u32 %r10, %r8, 1;\nrem.u32 %r10, %r10, "
-         "%r9;\nmapa.shared::cluster.u32 %r11, %r5, %r10;\nadd.u32 %r12, %r8, 100;\nst.shared::cluster.u32 [%r11], "
-         "%r12;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nld.shared.u32 %r13, "
-         "[cell];\nst.global.u32 [%d1+68], %r13;\n";
-}
-
-TEST(Clusters, PlacesAndAddressesAsOnAnH200) {
-  std::ifstream file(SYNCHRONISATION_RECORDING);
-  std::map<std::pair<std::string, std::string>, std::vector<std::vector<std::string>>> launches;
-  for (std::string line; std::getline(file, line);) {
-    const auto row = split(line, ',');
-    if (row[0] == "cluster") launches[{row[1], row[2]}].push_back(row);
-  }
-  ASSERT_EQ(launches.size(), 7u);
-  for (const auto& [launch, rows] : launches) {
-    const Dim3 grid = pair(launch.first);
-    std::vector<uint32_t> out(64 * grid.count());
-    const Ran ran =
-        run(kernel(recorded_kernel()), {.grid = grid, .block = {1, 1, 1}, .cluster = pair(launch.second)}, out);
-    EXPECT_TRUE(ran.reports.empty()) << ran.text();
-    ASSERT_EQ(rows.size(), grid.count());
-    for (const auto& row : rows) {
-      const Dim3 block = pair(row[3]), place = pair(row[6]), size = pair(row[7]), cluster = pair(row[8]),
-                 clusters = pair(row[9]);
-      const uint32_t* const got = out.data() + 64 * (block.y * grid.x + block.x);
-      const std::vector<uint32_t> known(got, got + 10);
-      EXPECT_EQ(known, (std::vector<uint32_t>{static_cast<uint32_t>(std::stoul(row[4])),
-                                              static_cast<uint32_t>(std::stoul(row[5])), place.x, place.y, size.x,
-                                              size.y, cluster.x, cluster.y, clusters.x, clusters.y}));
-      EXPECT_EQ(got[17], std::stoul(row[12]));  // from the block before
-      // A block's own shared memory begins 1024 bytes later on an H200, which keeps them for itself.
-      EXPECT_EQ(got[16] + 0x400, hex(row[10]));
-      for (size_t i = 14; i < row.size(); ++i) {
-        const auto parts = split(row[i], ':');
-        const uint32_t* const of_rank = got + 20 + 8 * std::stoul(parts[0]);
-        EXPECT_EQ(of_rank[0] + 0x400, hex(parts[1]));
-        EXPECT_EQ(of_rank[1], std::stoul(parts[2]));
-        EXPECT_EQ(of_rank[2] + 0x400, static_cast<uint32_t>(hex(parts[3])));  // of the generic one, the window differs
-        EXPECT_EQ(of_rank[4], std::stoul(parts[2]));
-      }
-    }
-  }
-}
 
 TEST(Clusters, RanksInAddresses) {
   const auto moved = [](u64 address, u32 rank) { return (address & 0xffffff) | u64{rank} << 24; };
@@ -207,16 +125,6 @@ TEST(Clusters, ARankThatTheClusterDoesNotHave) {
   expect(Finding::out_of_bounds, "mapa.shared::cluster.u32 %r3, %r2, 7;\nst.shared::cluster.u32 [%r3], 0;\n",
          "the address has rank 7; the cluster has 4 blocks");
   expect(Finding::out_of_bounds, "ld.shared.u32 %r10, [%r3];\n");  // shared is this block's alone
-}
-
-TEST(Clusters, WhichALaunchAllows) {
-  EXPECT_EQ(refused_cluster({8, 1, 1}, {4, 1, 1}, false), "");
-  EXPECT_EQ(refused_cluster({16, 2, 1}, {16, 1, 1}, true), "");
-  EXPECT_EQ(refused_cluster({8, 1, 1}, {3, 1, 1}, false),
-            "a cluster of 3x1x1 blocks does not divide the grid of 8x1x1");
-  EXPECT_NE(refused_cluster({16, 1, 1}, {16, 1, 1}, false).find("NonPortable"), std::string::npos);
-  EXPECT_NE(refused_cluster({32, 1, 1}, {32, 1, 1}, true).find("16 are the most"), std::string::npos);
-  EXPECT_NE(refused_cluster({8, 1, 1}, {0, 1, 1}, true).find("has none"), std::string::npos);
 }
 
 TEST(Clusters, TheKernelsOwnSize) {

@@ -159,18 +159,6 @@ TEST(Half, FmaRoundsOnce) {
   }
 }
 
-TEST(Half, FmaWithAnInactiveLaneLeavesItAlone) {
-  std::vector<u32> x(32, 0x3c003c00), out(32, 7);
-  const Ran ran = run(kernel("mov.u32 %r0, %tid.x;\nld.param.u64 %d1, [p0];\nmad.wide.u32 %d1, %r0, 4, %d1;\n"
-                             "ld.param.u64 %d2, [p1];\nmad.wide.u32 %d2, %r0, 4, %d2;\nld.global.b32 %r1, [%d1];\n"
-                             "ld.global.b32 %r2, [%d2];\nsetp.lt.u32 %p1, %r0, 5;\n"
-                             "@%p1 fma.rn.f16x2 %r2, %r1, %r1, %r1;\nst.global.b32 [%d2], %r2;\n",
-                             2),
-                      {}, x, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
-  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i < 5 ? 0x40004000u : 7u);
-}
-
 TEST(Half, FmaFinishes) {
   const auto [a, b, c] = operands_of(half, 4000);
   const Format& h = half;

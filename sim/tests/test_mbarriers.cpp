@@ -1,77 +1,11 @@
-// mbarriers: their words as an H200 has them, what they order, and the mistakes that people make with them.
-#include <fstream>
-#include <sstream>
-
+// mbarriers: their words as an H200 has them, what they order, and the mistakes that people make with them. Their
+// states and tests, step by step: recordings/synchronisation.
 #include "evaluate.h"
 
 namespace sim::testing::test_mbarriers {
 namespace {
 
 constexpr uint64_t seeds[] = {0, 1, 2, 3, 4, 5};
-
-std::vector<std::vector<std::string>> recorded(const std::string& kind) {
-  std::ifstream file(SYNCHRONISATION_RECORDING);
-  std::vector<std::vector<std::string>> rows;
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> cells;
-    std::stringstream stream(line);
-    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
-    if (!cells.empty() && cells[0] == kind) rows.push_back(cells);
-  }
-  return rows;
-}
-
-// --- as recorded ---
-
-// The instruction behind the name of a recorded step; an arrival leaves its state in %d5.
-std::string instruction(const std::string& step, uint64_t count) {
-  const std::string all = std::to_string(count), rest = std::to_string(count - 1);
-  const std::string arrive = "mbarrier.arrive.shared::cta.b64 %d5, [bar], ";
-  if (step == "init") return "mbarrier.init.shared::cta.b64 [bar], " + all + ";\n";
-  if (step == "arrive(1)" || step == "arrive(1)_next_phase") return arrive + "1;\n";
-  if (step == "arrive(rest)" || step == "arrive(rest_after_drop)") return arrive + rest + ";\n";
-  if (step == "arrive(all)") return arrive + all + ";\n";
-  if (step == "arrive_drop(1)") return "mbarrier.arrive_drop.shared::cta.b64 %d5, [bar];\n";
-  const std::string bytes = step.substr(step.find('(') + 1, step.find(')') - step.find('(') - 1);
-  if (step.starts_with("arrive.expect_tx"))
-    return "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [bar], " + bytes + ";\n";
-  return "mbarrier." + step.substr(0, step.find('(')) + ".relaxed.cta.shared::cta.b64 [bar], " + bytes + ";\n";
-}
-
-// What is recorded of the state that an arrival returns is its upper half: the lower one was left to chance. The word
-// itself cannot be compared with what was recorded, since a load on an H200 does not see it change.
-TEST(Mbarrier, StatesAndTestsAsOnAnH200) {
-  const auto rows = recorded("mbarrier");
-  ASSERT_EQ(rows.size(), 127u);
-  std::map<uint64_t, std::vector<std::vector<std::string>>> by_count;
-  for (const auto& row : rows) by_count[std::stoull(row[1])].push_back(row);
-  for (const auto& [count, steps] : by_count) {
-    std::string body = "ld.param.u64 %d1, [p0];\n.shared .align 8 .b64 bar;\n";
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const std::string to = "[%d1+" + std::to_string(32 * i);
-      body += "mov.u64 %d5, 0;\n" + instruction(steps[i][3], count) + "st.global.u64 " + to +
-              "], %d5;\nmbarrier.pending_count.b64 %r1, %d5;\nst.global.u32 " + to + "+8], %r1;\n";
-      for (const char* const parity : {"0", "1"}) {
-        body += "mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], " + std::string(parity) +
-                ";\nselp.u32 %r2, 1, 0, %p1;\nst.global.u32 " + to + (parity[0] == '0' ? "+16]" : "+24]") + ", %r2;\n";
-      }
-    }
-    std::vector<uint64_t> out(4 * steps.size());
-    const Ran ran = run(kernel(body), {.block = {1, 1, 1}}, out);
-    // Some counts end with phases that lack bytes or arrivals: nothing else may be reported.
-    EXPECT_FALSE(ran.given_up) << ran.text();
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const auto& row = steps[i];
-      const uint64_t state = std::stoull(row[5], nullptr, 16);
-      EXPECT_EQ(out[4 * i] >> 32, state >> 32) << count << " " << row[3];
-      if (state != 0) {
-        EXPECT_EQ(static_cast<uint32_t>(out[4 * i + 1]), std::stoul(row[6])) << count << " " << row[3];
-      }
-      EXPECT_EQ(static_cast<uint32_t>(out[4 * i + 2]), std::stoul(row[7])) << count << " " << row[3];
-      EXPECT_EQ(static_cast<uint32_t>(out[4 * i + 3]), std::stoul(row[8])) << count << " " << row[3];
-    }
-  }
-}
 
 TEST(Mbarrier, PendingArrivalsOfAState) {
   expect_like<u32, u64>("mbarrier.pending_count.b64",
@@ -90,31 +24,6 @@ TEST(Mbarrier, TheWordInMemory) {
                         {.block = {1, 1, 1}}, out);
     EXPECT_TRUE(ran.reports.empty()) << ran.text();
     EXPECT_EQ(out[0], word);
-  }
-}
-
-TEST(Mbarrier, ElectSyncAsOnAnH200) {
-  const auto rows = recorded("elect.sync");
-  ASSERT_EQ(rows.size(), 10u);
-  for (const auto& row : rows) {
-    const uint32_t mask = static_cast<uint32_t>(std::stoul(row[1], nullptr, 16));
-    std::vector<uint32_t> out(32);
-    const Ran ran = run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n"
-                               "mov.u32 %r2, " +
-                               std::to_string(mask) +
-                               ";\nshr.u32 %r3, %r2, %r1;\nand.b32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
-                               "end;\nelect.sync %r4|%p2, %r2;\nselp.u32 %r5, 256, 0, %p2;\nor.b32 %r4, %r4, "
-                               "%r5;\nst.global.u32 [%d2], %r4;\nend:\n"),
-                        {}, out);
-    EXPECT_TRUE(ran.reports.empty()) << ran.text();
-    uint32_t elected = 0;
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-      elected |= (out[lane] >> 8 & 1) << lane;
-      if (mask >> lane & 1) {
-        EXPECT_EQ(out[lane] & 255, std::stoul(row[2]));
-      }
-    }
-    EXPECT_EQ(elected, std::stoul(row[3], nullptr, 16));
   }
 }
 

@@ -289,15 +289,5 @@ TEST(Copies, ReadNothingOutsideTheirBytes) {
   EXPECT_TRUE(ran.reports.empty()) << ran.text();
 }
 
-TEST(Copies, AreCountedApart) {
-  std::vector<uint32_t> in(128), out(128);
-  const Ran ran = run(kernel(copy_prologue + "cp.async.cg.shared.global [%r2], [%d3], 16;\ncp.async.wait_all;\n", 2),
-                      {.dynamic_shared_bytes = 512}, in, out);
-  EXPECT_EQ(ran.total().global_requests, 1u);
-  const auto base = reinterpret_cast<uint64_t>(in.data());
-  EXPECT_EQ(ran.total().global_sectors, (base + 511) / 32 - base / 32 + 1);
-  EXPECT_EQ(ran.total().shared_wavefronts, 4u);
-}
-
 }  // namespace
 }  // namespace sim::testing::test_memory

@@ -62,37 +62,6 @@ TEST_F(Runtime, RunsAKernelAndCountsIt) {
   EXPECT_EQ(cudaFree(out), cudaSuccess);
 }
 
-TEST_F(Runtime, CountsBulkCopiesWhereThereAreAny) {
-  FatBinary binary(
-      text("{\n.reg .pred p;\n.shared .align 8 .b64 full;\n.shared .align 16 .b8 data[64];\n"
-           "mbarrier.init.shared::cta.b64 [full], 1;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n"
-           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [data], [%d1], 64, [full];\nagain:\n"
-           "mbarrier.try_wait.parity.shared::cta.b64 p, [full], 0;\n@!p bra again;\n"
-           "cp.async.bulk.global.shared::cta.bulk_group [%d1+64], [data], 32;\ncp.async.bulk.commit_group;\n"
-           "cp.async.bulk.wait_group.read 0;\n}"));
-  use(binary);
-  uint32_t* out = nullptr;
-  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&out), 256), cudaSuccess);
-  EXPECT_EQ(launch(1, 1, out), cudaSuccess);
-  const auto seen = report();
-  EXPECT_TRUE(seen.at("reports").empty()) << seen.at("reports");
-  const auto& counts = seen.at("kernels").at(0).at("counts");
-  EXPECT_EQ(counts.at("by_class").at("tma"), 4);
-  const nlohmann::json expected = {{"load_requests", 1},    {"load_bytes", 64},           {"load_sectors", 2},
-                                   {"shared_bytes", 64},    {"store_requests", 1},        {"store_bytes", 32},
-                                   {"store_sectors", 1},    {"multicast_saved_bytes", 0}, {"prefetch_bytes", 0},
-                                   {"prefetch_requests", 0}};
-  EXPECT_EQ(counts.at("tma"), expected);
-  EXPECT_EQ(counts.at("global_load_requests"), 0);
-
-  FatBinary without(text());
-  use(without);
-  gemmSimReset();
-  EXPECT_EQ(launch(1, 32, out), cudaSuccess);
-  EXPECT_FALSE(report().at("kernels").at(0).at("counts").contains("tma"));
-  cudaFree(out);
-}
-
 TEST_F(Runtime, TracesWhatTmaCopiesAndWgmmaReads) {
   FatBinary binary(
       text("{\n.reg .pred p;\n.reg .b32 %q<4>;\n.shared .align 128 .b8 data[4096];\nsetp.eq.u32 p, %r1, %r1;\n"

@@ -1,9 +1,7 @@
-// mma.sp: what is multiplied with what, and what is refused or reported. Bits of sums: recordings/sparse_products.
+// mma.sp: what is refused or reported. What is multiplied with what, and the bits of sums: recordings/sparse_products.
 #include <algorithm>
-#include <random>
 
 #include "core/tensor/fragments.h"
-#include "sparse_row.h"
 #include "wgmma_kernel.h"
 
 namespace sim::testing::test_sparse {
@@ -16,7 +14,6 @@ struct Instruction {
   uint32_t depth, bits, selector = 0;
   bool ordered = false;
 
-  SparseRow row() const { return {bits, depth, selector}; }
   uint32_t registers() const { return depth * bits / 128; }  // of A, and of B
   uint32_t sum_registers() const { return types.starts_with(".f16") ? 2 : 4; }
   std::string text(const std::string& satfinite = "") const {
@@ -46,92 +43,6 @@ std::vector<uint32_t> run_on_registers(const std::string& line, std::vector<uint
   const Ran ran = run(kernel(body + "}\n", 1), {}, registers);
   reports = ran.text();
   return registers;
-}
-
-// The bits of a small whole number.
-uint32_t encoded(const std::string& type, int value) {
-  if (type[0] == 's' || type[0] == 'u') return static_cast<uint32_t>(value);
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(std::abs(value)));
-  const uint32_t sign = value < 0, size = value == 0 ? 0 : bits >> 23;
-  if (type == "f32" || type == "tf32") return bits | sign << 31;
-  if (type == "bf16") return bits >> 16 | sign << 15;
-  if (type == "f16") return sign << 15 | (size == 0 ? 0 : (size - 112) << 10 | (bits >> 13 & 0x3ff));
-  if (type == "e5m2") return sign << 7 | (size == 0 ? 0 : (size - 112) << 2 | (bits >> 21 & 3));
-  return sign << 7 | (size == 0 ? 0 : (size - 120) << 3 | (bits >> 20 & 7));  // e4m3
-}
-
-// D = A·B + C with A's zeros, by a plain sum. Lanes whose metadata are not asked for hold what has no meaning.
-void expect_sums(const Instruction& instruction, std::mt19937& random) {
-  std::vector<std::string> types;
-  for (size_t at = 0; at < instruction.types.size();) {
-    const size_t next = std::min(instruction.types.find('.', at + 1), instruction.types.size());
-    types.push_back(instruction.types.substr(at + 1, next - at - 1));
-    at = next;
-  }
-  const uint32_t bits = instruction.bits, depth = instruction.depth, per = 32 / bits;
-  std::vector<uint32_t> registers(held * 32);
-  std::fill(registers.end() - 32, registers.end(), 0u);  // of every group the first element twice
-  const auto put = [&](uint32_t reg, uint32_t lane, uint32_t element, uint32_t value) {
-    const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
-    registers[reg * 32 + lane] |= (value & mask) << element * bits;
-  };
-  const auto drawn = [&](const std::string& type) { return static_cast<int>(random() % 4) - (type[0] == 'u' ? 0 : 2); };
-  int a[16][128] = {}, b[128][8], c[16][8];
-  for (uint32_t row = 0; row < 16; ++row) {
-    const auto k_of = instruction.row().draw(row, instruction.ordered, &registers[12 * 32], random);
-    for (uint32_t i = 0; i < depth / 2; ++i) {
-      const int value = a[row][k_of[i]] = drawn(types[1]);
-      put(4 + row / 8 + i / (4 * per) * 2, row % 8 * 4 + i / per % 4, i % per, encoded(types[1], value));
-    }
-  }
-  for (uint32_t col = 0; col < 8; ++col) {
-    for (uint32_t k = 0; k < depth; ++k)
-      put(8 + k / (4 * per), col * 4 + k / per % 4, k % per, encoded(types[2], b[k][col] = drawn(types[2])));
-  }
-  const bool halves = types[0] == "f16";
-  const auto sum_at = [&](uint32_t row, uint32_t col) {
-    const uint32_t lane = row % 8 * 4 + col / 2;
-    return halves ? std::pair(row / 8 * 32 + lane, col % 2 * 16) : std::pair((row / 8 * 2 + col % 2) * 32 + lane, 0u);
-  };
-  for (uint32_t row = 0; row < 16; ++row) {
-    for (uint32_t col = 0; col < 8; ++col) {
-      const auto [word, shift] = sum_at(row, col);
-      registers[word] |= encoded(types[0], c[row][col] = drawn(types[0])) << shift;
-    }
-  }
-  std::string reports;
-  const auto after = run_on_registers(instruction.line(), registers, reports);
-  EXPECT_EQ(reports, "") << instruction.text();
-  for (uint32_t row = 0; row < 16; ++row) {
-    for (uint32_t col = 0; col < 8; ++col) {
-      int sum = c[row][col];
-      for (uint32_t k = 0; k < depth; ++k) sum += a[row][k] * b[k][col];
-      const auto [word, shift] = sum_at(row, col);
-      ASSERT_EQ(halves ? after[word] >> shift & 0xffff : after[word], encoded(types[0], sum))
-          << instruction.text() << " selector " << instruction.selector << " row " << row << " column " << col;
-    }
-  }
-}
-
-TEST(Sparse, MmaIsTheProductOfAWithItsZeros) {
-  std::mt19937 random(1);
-  for (const bool ordered : {false, true}) {
-    for (uint32_t selector = 0; selector < 4; ++selector) {
-      expect_sums({".f16.f16.f16.f16", 16, 16, selector, ordered}, random);
-      expect_sums({".f32.bf16.bf16.f32", 16, 16, selector, ordered}, random);
-      expect_sums({".f32.tf32.tf32.f32", 8, 32, selector, ordered}, random);
-    }
-    for (uint32_t selector = 0; selector < 2; ++selector) {
-      expect_sums({".f32.f16.f16.f32", 32, 16, selector, ordered}, random);
-      expect_sums({".f32.tf32.tf32.f32", 16, 32, selector, ordered}, random);
-      expect_sums({".s32.s8.u8.s32", 32, 8, selector, ordered}, random);
-      expect_sums({".s32.u4.s4.s32", 64, 4, selector, ordered}, random);
-    }
-    expect_sums({".f32.e4m3.e5m2.f32", 64, 8, 0, ordered}, random);
-    expect_sums({".f32.e5m2.e4m3.f32", 64, 8, 0, ordered}, random);
-    expect_sums({".s32.u8.s8.s32", 64, 8, 0, ordered}, random);
-    expect_sums({".s32.s4.u4.s32", 128, 4, 0, ordered}, random);
-  }
 }
 
 // D's registers may be those of C in another order, and those of A or B.

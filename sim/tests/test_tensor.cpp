@@ -1,5 +1,6 @@
-// Tensor-core instructions against models written from the PTX ISA's own formulas: who holds which element, what the
-// product is, how often memory is asked.
+// Tensor-core instructions against models written from the PTX ISA's own formulas: who holds which element, what wmma
+// loads and stores, how often memory is asked. What mma makes of numbers: test_tensor_numerics.cpp and
+// recordings/tensor_products.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -138,29 +139,14 @@ enum class Type { f16, bf16, tf32, f32 };
 
 uint32_t bits_of(Type type) { return type == Type::f16 || type == Type::bf16 ? 16 : 32; }
 
-// The nearest binary16, by looking at all of them.
-uint16_t nearest_half(double x) {
-  static const std::vector<double> finite = [] {
-    std::vector<double> values;
-    for (int i = 0; i < 0x7c00; ++i)
-      values.push_back(i < 0x400 ? std::ldexp(i, -24) : std::ldexp(0x400 + i % 0x400, i / 0x400 - 25));
-    values.push_back(65536);  // where infinity begins to be nearer
-    return values;
-  }();
-  const double size = std::fabs(x);
-  const auto above = static_cast<size_t>(std::lower_bound(finite.begin(), finite.end(), size) - finite.begin());
-  size_t best = std::min(above, finite.size() - 1);
-  if (best > 0 && size < finite[best]) {
-    const double to_above = finite[best] - size, to_below = size - finite[best - 1];
-    if (to_below < to_above || (to_below == to_above && best % 2 == 1)) --best;
-  }
-  return static_cast<uint16_t>(best | (std::signbit(x) ? 0x8000 : 0));
-}
-
+// Of a whole number that the type holds.
 uint32_t encoded(Type type, double x) {
   switch (type) {
-    case Type::f16: return nearest_half(x);
-    case Type::bf16: return std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16;  // of values that it holds
+    case Type::f16: {
+      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(x));
+      return x == 0 ? 0 : (bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff);
+    }
+    case Type::bf16: return std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16;
     default: return std::bit_cast<uint32_t>(static_cast<float>(x));
   }
 }
@@ -206,148 +192,6 @@ Words in_registers(const Numbers& numbers, Type type, uint32_t elements, const C
 void expect_in_registers(const Words& words, const Numbers& numbers, Type type, uint32_t elements,
                          const CellOf& cell_of, const std::string& what) {
   ASSERT_EQ(words, in_registers(numbers, type, elements, cell_of)) << what;
-}
-
-// --- mma
-// --------------------------------------------------------------------------------------------------------------------
-
-struct Mma {
-  std::string opcode;
-  MmaShape shape;
-  Type in, sum;
-};
-
-const std::vector<Mma> mmas = {
-    {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", {16, 8, 16}, Type::f16, Type::f16},
-    {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", {16, 8, 16}, Type::f16, Type::f32},
-    {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", {16, 8, 16}, Type::bf16, Type::f32},
-    {"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", {16, 8, 8}, Type::f16, Type::f16},
-    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", {16, 8, 8}, Type::f16, Type::f32},
-    {"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", {16, 8, 8}, Type::bf16, Type::f32},
-    {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", {16, 8, 8}, Type::tf32, Type::f32},
-};
-
-const IsaLayout& isa_layout(MmaShape shape, Role role, Type type) {
-  for (const IsaLayout& each : isa_layouts()) {
-    if (each.shape == shape && each.role == role && each.element_bytes == bits_of(type) / 8) return each;
-  }
-  throw std::out_of_range("no such layout");
-}
-
-Words run_mma(const Mma& mma, const Words& a, const Words& b, const Words& c) {
-  const auto count = [](const Words& words) { return static_cast<uint32_t>(words.size() / 32); };
-  Words in = a, out(c.size());
-  in.insert(in.end(), b.begin(), b.end());
-  in.insert(in.end(), c.begin(), c.end());
-  const std::string lines = mma.opcode + " " + list("%q", 40, count(c)) + ", " + list("%q", 0, count(a)) + ", " +
-                            list("%q", count(a), count(b)) + ", " + list("%q", count(a) + count(b), count(c)) + ";\n";
-  const Ran ran = run_on_registers(lines, in, 40, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
-  return out;
-}
-
-Words run_mma(const Mma& mma, const Numbers& a, const Numbers& b, const Numbers& c) {
-  const auto words = [&](const Numbers& numbers, Role role, Type type) {
-    const IsaLayout& layout = isa_layout(mma.shape, role, type);
-    return in_registers(numbers, type, layout.elements, layout.cell_of);
-  };
-  return run_mma(mma, words(a, Role::a, mma.in), words(b, Role::b, mma.in), words(c, Role::c, mma.sum));
-}
-
-// Whole numbers, small enough that everything is exact: an element in a wrong place shows.
-TEST(Mma, MultipliesWhatTheIsaSaysTheLanesHold) {
-  std::mt19937 random(1);
-  for (const Mma& mma : mmas) {
-    for (int round = 0; round < 8; ++round) {
-      const Numbers a = random_numbers(mma.shape.m, mma.shape.k, 8, 0, random);
-      const Numbers b = random_numbers(mma.shape.k, mma.shape.n, 8, 0, random);
-      const Numbers c = random_numbers(mma.shape.m, mma.shape.n, 100, 0, random);
-      const IsaLayout& layout = isa_layout(mma.shape, Role::c, mma.sum);
-      expect_in_registers(run_mma(mma, a, b, c), product(a, b, c), mma.sum, 4, layout.cell_of, mma.opcode);
-    }
-  }
-}
-
-// Exact sums that have more bits than D: toward zero to f32, to the nearest f16.
-TEST(Mma, RoundsItsSumOnce) {
-  std::mt19937 random(2);
-  for (const Mma& mma : mmas) {
-    const int digits = mma.in == Type::bf16 ? 8 : 11;
-    for (int round = 0; round < 20; ++round) {
-      const int most = (1 << digits) - 1, scale = digits + round % 3;
-      // All products within four places of the largest: none loses a bit in the alignment.
-      Numbers a = random_numbers(mma.shape.m, mma.shape.k, most / 2, scale, random);
-      Numbers b = random_numbers(mma.shape.k, mma.shape.n, most / 2, scale, random);
-      for (Numbers* each : {&a, &b}) {
-        for (double& x : each->at) x += std::copysign(std::ldexp(most / 2 + 1, -scale), x);
-      }
-      const Numbers c = random_numbers(mma.shape.m, mma.shape.n, most, scale, random);
-      Numbers d = product(a, b, c);
-      if (mma.sum == Type::f32) {
-        for (double& x : d.at) {
-          const float nearest = static_cast<float>(x);
-          x = std::fabs(double{nearest}) > std::fabs(x) ? std::nextafter(nearest, 0.0f) : nearest;
-        }
-      }
-      const IsaLayout& layout = isa_layout(mma.shape, Role::c, mma.sum);
-      expect_in_registers(run_mma(mma, a, b, c), d, mma.sum, 4, layout.cell_of, mma.opcode);
-    }
-  }
-}
-
-// Row 0 times column 0 of numbers given as bits, with C's element (0, 0).
-uint32_t first_element(const Mma& mma, const std::vector<uint32_t>& row, const std::vector<uint32_t>& col, uint32_t c) {
-  const IsaLayout &of_a = isa_layout(mma.shape, Role::a, mma.in), &of_b = isa_layout(mma.shape, Role::b, mma.in);
-  const uint32_t bits = bits_of(mma.in), per_register = 32 / bits;
-  const auto place = [&](const IsaLayout& layout, const std::vector<uint32_t>& values, bool is_row) {
-    Words words(layout.elements * bits);
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-      for (uint32_t i = 0; i < layout.elements; ++i) {
-        const Cell at = layout.cell_of(lane, i);
-        const uint32_t k = is_row ? at.col : at.row;
-        if ((is_row ? at.row : at.col) == 0 && k < values.size())
-          words[i / per_register * 32 + lane] |= values[k] << i % per_register * 16;
-      }
-    }
-    return words;
-  };
-  Words of_c(4 * bits_of(mma.sum));
-  of_c[0] = c;
-  const Words d = run_mma(mma, place(of_a, row, true), place(of_b, col, false), of_c);
-  return bits_of(mma.sum) == 16 ? d[0] & 0xffff : d[0];
-}
-
-TEST(Mma, NumbersAtTheEdge) {
-  const Mma &half = mmas[0], &mixed = mmas[1], &bf16 = mmas[2], &tf32 = mmas[6];
-  const uint32_t one = 0x3c00, most = 0x7bff, infinity = 0x7c00, nan = 0x7e00, least = 0x0001;
-  // Subnormals count, in and out.
-  EXPECT_EQ(first_element(half, {least}, {one}, 0), least);
-  EXPECT_EQ(first_element(half, {least}, {one}, least), 2u);
-  EXPECT_EQ(first_element(half, {least}, {0x3800}, 0), 0u);                 // half of the least: to even
-  EXPECT_EQ(first_element(half, {least, least}, {0x3800, 0x3800}, 0), 1u);  // two halves: the sum is rounded, not each
-  EXPECT_EQ(first_element(mixed, {least}, {least}, 0), std::bit_cast<uint32_t>(0x1p-48f));
-  // Overflow of the sum, not of what it is made of.
-  EXPECT_EQ(first_element(half, {most}, {0x4000}, 0), infinity);
-  EXPECT_EQ(first_element(half, {most, most}, {0x4000, 0xbc00}, 0), most);  // 2·65504 − 65504
-  EXPECT_EQ(first_element(half, {most}, {one}, 0x4c00), infinity);          // 65504 + 16: the tie goes to even
-  EXPECT_EQ(first_element(half, {most}, {one}, 0x4bff), most);              // + 15.99
-  EXPECT_EQ(first_element(mixed, {most}, {most}, 0), std::bit_cast<uint32_t>(65504.0f * 65504.0f));
-  // Not a number: the hardware's own.
-  EXPECT_EQ(first_element(half, {nan}, {one}, 0), 0x7fffu);
-  EXPECT_EQ(first_element(half, {infinity}, {0}, 0), 0x7fffu);
-  EXPECT_EQ(first_element(mixed, {infinity, infinity}, {one, 0xbc00}, 0), 0x7fffffffu);
-  EXPECT_EQ(first_element(mixed, {infinity}, {one}, 0), 0x7f800000u);
-  EXPECT_EQ(first_element(bf16, {0x7f80}, {0x3f80}, 0xff800000), 0x7fffffffu);
-  // Toward zero: 1 + 2^-24 + 2^-25 is 1, as is 1 + 2^-24 + 2^-40, and 1 - 2^-24 is less.
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3380, 0x3300}, {0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800000u);
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3380, 0x2b80}, {0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800000u);
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0xb380}, {0x3f80, 0x3f80}, 0), 0x3f7fffffu);
-  // What lies 26 places below the largest is cut off before it can add up: 1 + 2·2^-26 + 2^-24 against two of 2^-25.
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3280, 0x3280, 0x3380}, {0x3f80, 0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800000u);
-  EXPECT_EQ(first_element(bf16, {0x3f80, 0x3300, 0x3300, 0x3380}, {0x3f80, 0x3f80, 0x3f80, 0x3f80}, 0), 0x3f800001u);
-  // tf32: the low 13 bits are not there.
-  EXPECT_EQ(first_element(tf32, {0x3f801fff}, {0x3f800fff}, 0), 0x3f800000u);
-  EXPECT_EQ(first_element(tf32, {0x3f802000}, {0x3f800000}, 0), 0x3f802000u);
 }
 
 // --- wmma
@@ -613,38 +457,6 @@ TEST(LoadMatrix, EveryLoadMeasuredOnTheH200) {
   EXPECT_EQ(rows, 7);
 }
 
-// A tile of 64 halves a row, its chunks of 16 bytes where they are, padded, or moved by XOR with the row; 16 rows and
-// two chunks of them, as an A fragment of m16n8k16 needs them.
-TEST(LoadMatrix, PadsAndSwizzlesRemoveConflicts) {
-  const struct {
-    RowAddress address;
-    uint32_t wavefronts;
-  } cases[] = {{[](uint32_t i) { return i % 16 * 128 + i / 16 * 16; }, 32},
-               {[](uint32_t i) { return i % 16 * 144 + i / 16 * 16; }, 4},
-               {[](uint32_t i) { return i % 16 * 128 + (i / 16 ^ i % 8) * 16; }, 4},
-               {[](uint32_t i) { return i % 16 * 64 + i / 16 * 16; }, 16},
-               {[](uint32_t i) { return i % 16 * 64 + (i / 16 ^ i / 2 % 4) * 16; }, 4}};
-  for (const auto& [address, wavefronts] : cases) {
-    for (const std::string opcode :
-         {"ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"}) {
-      Words out;
-      const Ran ran = load_matrices(opcode, 4, address, out);
-      EXPECT_EQ(tally_of(ran, opcode).shared_wavefronts, wavefronts);
-      EXPECT_EQ(tally_of(ran, opcode).shared_conflicts, wavefronts - 4);
-    }
-  }
-  // Fewer matrices, fewer wavefronts; lanes that name no row do not count.
-  Words out;
-  const RowAddress down = [](uint32_t i) { return 128 * i; };
-  const std::string two = "ldmatrix.sync.aligned.m8n8.x2.shared.b16", one = "ldmatrix.sync.aligned.m8n8.x1.shared.b16";
-  EXPECT_EQ(tally_of(load_matrices(two, 2, down, out), two).shared_wavefronts, 16u);
-  EXPECT_EQ(tally_of(load_matrices(
-                         one, 1, [](uint32_t i) { return i < 8 ? 16 * i : 1 << 20; }, out),
-                     one)
-                .shared_wavefronts,
-            1u);
-}
-
 TEST(MoveMatrix, TurnsAMatrixOver) {
   Words in(32), out(32);
   for (uint32_t lane = 0; lane < 32; ++lane) in[lane] = 2 * lane | (2 * lane + 1) << 16;
@@ -837,18 +649,6 @@ TEST(TensorChecks, WhatIsNotModelledIsRefusedByName) {
     EXPECT_NE(why.find(line.substr(0, line.find(' '))), std::string::npos) << line << ": " << why;
     EXPECT_NE(why.find("kernel.cu:2"), std::string::npos) << line << ": " << why;
   }
-}
-
-TEST(TensorCounts, ClassesOfTheInstructions) {
-  const auto class_of = [](const std::string& opcode) { return Table::instance().find(opcode).front()->counted_as; };
-  EXPECT_EQ(class_of("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), Class::tensor);
-  EXPECT_EQ(class_of("wmma.mma.sync.aligned.row.col.m8n32k16.f16.f16"), Class::tensor);
-  EXPECT_EQ(class_of("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), Class::load_shared);
-  EXPECT_EQ(class_of("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16"), Class::load_shared);
-  EXPECT_EQ(class_of("wmma.load.b.sync.aligned.row.m16n16k16.global.f16"), Class::load_global);
-  EXPECT_EQ(class_of("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32"), Class::store_shared);
-  EXPECT_EQ(class_of("wmma.store.d.sync.aligned.row.m16n16k16.global.f32"), Class::store_global);
-  EXPECT_EQ(class_of("movmatrix.sync.aligned.m8n8.trans.b16"), Class::shuffle);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Products of single bits, and the old m8n8k4 of f16, on tensor cores: against plain loops over the layouts that the
-// PTX ISA describes. What a GPU makes of random numbers is in rare_products_h200.csv.gz.
+// Products of single bits on tensor cores: their loads and stores, what they need, and which forms there are not. What
+// a GPU makes of random numbers, by mma, wmma and wgmma, and by the old m8n8k4 of f16, is in rare_products_h200.csv.gz.
 #include <bit>
 #include <random>
 
@@ -40,40 +40,7 @@ std::string mma_kernel(const std::string& opcode, const Counts& count) {
   return kernel(body + "}\n", 2);
 }
 
-Words run_mma(const std::string& opcode, const Counts& count, Words& in) {
-  Words out(count.d * 32);
-  const Ran ran = run(mma_kernel(opcode, count), {}, in, out);
-  EXPECT_TRUE(ran.reports.empty()) << opcode << "\n" << ran.text();
-  return out;
-}
-
 // --- single bits by mma ---
-
-// A register of A has 32 bits along k of row lane / 4, and those of rows below come before those further along k.
-TEST(BitMma, CountsTheBitsOfEachRowAndColumn) {
-  std::mt19937 random(31);
-  for (const auto& [m, words] : {std::pair{8u, 4u}, {16u, 4u}, {16u, 8u}}) {
-    const uint32_t groups = m / 8, steps = words / 4;
-    const Counts count{2 * groups, groups * steps, steps, 2 * groups};
-    for (const bool differ : {true, false}) {
-      Words in = any_words((count.a + count.b + count.c) * 32, random);
-      const std::string opcode = "mma.sync.aligned.m" + std::to_string(m) + "n8k" + std::to_string(32 * words) +
-                                 ".row.col.s32.b1.b1.s32" + (differ ? ".xor.popc" : ".and.popc");
-      const Words out = run_mma(opcode, count, in);
-      for (uint32_t row = 0; row < m; ++row) {
-        for (uint32_t col = 0; col < 8; ++col) {
-          const uint32_t reg = row / 8 * 2 + col % 2, lane = row % 8 * 4 + col / 2;
-          uint32_t sum = in[(count.a + count.b + reg) * 32 + lane];
-          for (uint32_t word = 0; word < words; ++word) {
-            const uint32_t of_a = word / 4 * groups + row / 8, of_b = count.a + word / 4;
-            sum += counted(in[of_a * 32 + row % 8 * 4 + word % 4], in[of_b * 32 + col * 4 + word % 4], differ);
-          }
-          ASSERT_EQ(out[reg * 32 + lane], sum) << opcode << " row " << row << " column " << col;
-        }
-      }
-    }
-  }
-}
 
 TEST(BitMma, TakesAWholeWarp) {
   Words in(4 * 32), out(2 * 32);
@@ -151,9 +118,6 @@ struct BitWgmma {
   bool a_in_registers, adds;
 };
 
-// Core matrices of 8 lines of 16 bytes, those along k first.
-uint32_t in_shared(uint32_t line, uint32_t word) { return line / 8 * 64 + word / 4 * 32 + line % 8 * 4 + word % 4; }
-
 std::string wgmma_line(const BitWgmma& what, uint32_t first_b) {
   const uint32_t sums = what.n / 2;
   return "wgmma.mma_async.sync.aligned.m64n" + std::to_string(what.n) + "k256.s32.b1.b1.and.popc " + q_list(0, sums) +
@@ -170,35 +134,6 @@ Ran run_wgmma(const BitWgmma& what, const std::string& lines, Words& shared, Wor
 
 constexpr uint32_t words_of_a = 64 * 8;
 
-TEST(BitWgmmaProducts, CountTheBitsOfEachRowAndColumn) {
-  std::mt19937 random(33);
-  uint64_t seed = 0;
-  for (const uint32_t n : {8u, 24u, 32u, 256u}) {
-    for (uint32_t i = 0; i < 4; ++i, ++seed) {
-      const BitWgmma what{n, (i & 1) != 0, (i & 2) != 0};
-      const uint32_t sums = n / 2;
-      Words shared = any_words(words_of_a + n * 8, random), in = any_words((sums + 4) * 128, random), out(sums * 128);
-      const Ran ran = run_wgmma(what, fence_line + wgmma_line(what, words_of_a * 4) + commit_line + wait_line(0),
-                                shared, in, out, seed % 3);
-      ASSERT_TRUE(ran.reports.empty()) << ran.text();
-      const auto of_a = [&](uint32_t row, uint32_t word) {
-        if (!what.a_in_registers) return shared[in_shared(row, word)];
-        return in[(sums + word / 4 * 2 + row % 16 / 8) * 128 + row / 16 * 32 + row % 8 * 4 + word % 4];
-      };
-      for (uint32_t row = 0; row < 64; ++row) {
-        for (uint32_t col = 0; col < n; ++col) {
-          const uint32_t reg = col / 8 * 4 + row % 16 / 8 * 2 + col % 2;
-          const uint32_t at = reg * 128 + row / 16 * 32 + row % 8 * 4 + col % 8 / 2;
-          uint32_t sum = what.adds ? in[at] : 0;
-          for (uint32_t word = 0; word < 8; ++word)
-            sum += counted(of_a(row, word), shared[words_of_a + in_shared(col, word)], false);
-          ASSERT_EQ(out[at], sum) << n << " row " << row << " column " << col;
-        }
-      }
-    }
-  }
-}
-
 TEST(BitWgmmaProducts, AreHeldToTheOrderOfEveryWgmma) {
   const BitWgmma what{8, true, true};
   Words shared(words_of_a + 64), in(8 * 128), out(4 * 128);
@@ -211,80 +146,6 @@ TEST(BitWgmmaProducts, AreHeldToTheOrderOfEveryWgmma) {
       findings(Finding::unwaited_product, fence_line + product + commit_line + "mov.b32 %q0, 0;\n" + wait_line(0)), 1);
   EXPECT_GE(findings(Finding::out_of_bounds, fence_line + wgmma_line(what, 128 * 1024) + commit_line + wait_line(0)),
             1);
-}
-
-// --- f16 by m8n8k4 ---
-
-const char* layout(bool rows) { return rows ? "row" : "col"; }
-
-// The bits of a small whole number.
-uint16_t half_of(int32_t number) {
-  if (number == 0) return 0;
-  const auto size = static_cast<uint32_t>(std::abs(number));
-  const auto exponent = static_cast<uint32_t>(std::bit_width(size)) - 1;
-  return static_cast<uint16_t>((number < 0 ? 0x8000u : 0u) | (exponent + 15) << 10 | (size << (10 - exponent) & 0x3ff));
-}
-
-struct OfFour {
-  bool a_rows, b_rows, wide_c, wide_d;
-
-  std::string opcode() const {
-    return std::string("mma.sync.aligned.m8n8k4.") + layout(a_rows) + "." + layout(b_rows) +
-           (wide_d ? ".f32" : ".f16") + ".f16.f16" + (wide_c ? ".f32" : ".f16");
-  }
-  Counts count() const { return {wide_d ? 8u : 4u, 2, 2, wide_c ? 8u : 4u}; }
-};
-
-// PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16": row and column of element i of C or D.
-std::pair<uint32_t, uint32_t> place_in_sums(uint32_t lane, uint32_t i, bool wide) {
-  if (!wide) return {lane % 4 + (lane < 16 ? 0 : 4), i};
-  return {(lane & 1) + (i & 2) + (lane < 16 ? 0 : 4), (i & 4) + (lane & 2) + (i & 1)};
-}
-
-void expect_four(const OfFour& what, std::mt19937& random) {
-  const Counts count = what.count();
-  Words in((count.a + count.b + count.c) * 32);
-  // By quad pair.
-  int32_t a[4][8][4], b[4][4][8], c[4][8][8];
-  for (uint32_t lane = 0; lane < 32; ++lane) {
-    const uint32_t pair = lane % 16 / 4, half = lane < 16 ? 0 : 4;
-    const auto put = [&](uint32_t reg, uint32_t i, int32_t number) {
-      in[(reg + i / 2) * 32 + lane] |= uint32_t{half_of(number)} << i % 2 * 16;
-    };
-    for (uint32_t i = 0; i < 4; ++i) {
-      const int32_t of_a = static_cast<int32_t>(random() % 15) - 7, of_b = static_cast<int32_t>(random() % 15) - 7;
-      (what.a_rows ? a[pair][lane % 4 + half][i] : a[pair][i + half][lane % 4]) = of_a;
-      (what.b_rows ? b[pair][lane % 4][i + half] : b[pair][i][lane % 4 + half]) = of_b;
-      put(0, i, of_a);
-      put(2, i, of_b);
-    }
-    for (uint32_t i = 0; i < 8; ++i) {
-      const auto [row, col] = place_in_sums(lane, i, what.wide_c);
-      c[pair][row][col] = static_cast<int32_t>(random() % 401) - 200;
-      if (what.wide_c)
-        in[(4 + i) * 32 + lane] = std::bit_cast<uint32_t>(static_cast<float>(c[pair][row][col]));
-      else
-        put(4, i, c[pair][row][col]);
-    }
-  }
-  const Words out = run_mma(what.opcode(), count, in);
-  for (uint32_t lane = 0; lane < 32; ++lane) {
-    for (uint32_t i = 0; i < 8; ++i) {
-      const uint32_t pair = lane % 16 / 4;
-      const auto [row, col] = place_in_sums(lane, i, what.wide_d);
-      int32_t sum = c[pair][row][col];
-      for (uint32_t k = 0; k < 4; ++k) sum += a[pair][row][k] * b[pair][k][col];
-      if (what.wide_d)
-        ASSERT_EQ(std::bit_cast<float>(out[i * 32 + lane]), static_cast<float>(sum)) << what.opcode();
-      else
-        ASSERT_EQ(static_cast<uint16_t>(out[i / 2 * 32 + lane] >> i % 2 * 16), half_of(sum)) << what.opcode();
-    }
-  }
-}
-
-TEST(MmaOfFour, QuadPairsMultiplyInEveryLayout) {
-  std::mt19937 random(34);
-  for (uint32_t i = 0; i < 12; ++i) expect_four({(i & 1) != 0, (i & 2) != 0, i / 4 == 2, i / 4 != 0}, random);
 }
 
 // --- what there is not ---

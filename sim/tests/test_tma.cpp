@@ -179,45 +179,6 @@ TEST(Tma, IsWrittenInSeveralWays) {
   }
 }
 
-TEST(Tma, TakesAMapThatIsAParameter) {
-  Tensor<uint16_t> tensor = numbered();
-  Maps maps = stored(tiled(tensor, TensorType::u16));
-  Words out(threads * 2);
-  // The first parameter is the map itself, 128 bytes at a multiple of 64.
-  std::string text = kernel(loading(expect + load, wait + keep), 3);
-  const std::string written = ".param .u64 p0";
-  text.replace(text.find(written), written.size(), ".param .u64 pad, .param .align 64 .b8 p0[128]");
-  const std::string read = "ld.param.u64 %d1, [p0];";
-  text.replace(text.find(read), read.size(), "mov.b64 %d1, p0;\ncvta.param.u64 %d1, %d1;");
-  const ptx::Module module = ptx::parse(text);
-  const Program program = decode(module, module.kernels.at(0), [](const std::string&) -> uint64_t { return 0; });
-  std::vector<int32_t> at{0, 1};
-  Allocations allocations;
-  Reports reports;
-  std::vector<std::byte> parameters(program.parameter_bytes);
-  ASSERT_EQ(parameters.size(), 64u + 128 + 16);
-  const auto address = [&](const auto& array) {
-    const auto begin = reinterpret_cast<uint64_t>(&array[0]);
-    allocations.add(begin, array.size() * sizeof(array[0]), "cudaMalloc");
-    return begin;
-  };
-  const uint64_t pointers[] = {address(out), address(at)};
-  address(tensor);
-  std::memcpy(parameters.data() + 64, &maps[0], 128);
-  std::memcpy(parameters.data() + 192, pointers, 16);
-  Launch launch{.program = program,
-                .grid = {1, 1, 1},
-                .block = {threads, 1, 1},
-                .dynamic_shared_bytes = 0,
-                .parameters = parameters,
-                .allocations = allocations,
-                .reports = reports,
-                .options = {.threads = 1}};
-  sim::run(launch);
-  for (const Report& report : reports.all()) ADD_FAILURE() << report.message;
-  EXPECT_EQ(out[0], (width + 1) | (width + 2) << 16);
-}
-
 TEST(Tma, CountsRequestsBytesAndSectors) {
   Tensor<uint16_t> tensor = numbered();
   const Loaded result =

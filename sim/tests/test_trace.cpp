@@ -18,23 +18,6 @@ std::vector<TracedInstruction> traced(const Ran& ran, const Trace& trace, const 
   return found;
 }
 
-TEST(Trace, NeighbouringLanesLoadFourSectors) {
-  std::array<uint32_t, 32> array{};
-  Trace trace(0, 8);
-  const Ran ran = run(kernel(std::string(thread_address) + "ld.global.u32 %r2, [%d2];\n"), {.trace = &trace}, array);
-  const auto loads = traced(ran, trace, "ld.global");
-  ASSERT_EQ(loads.size(), 1u);
-  ASSERT_EQ(loads[0].requests.size(), 1u);
-  const TracedRequest& request = loads[0].requests[0];
-  EXPECT_FALSE(request.shared);
-  EXPECT_FALSE(request.stores_global);
-  EXPECT_EQ(request.global->mask, all_lanes);
-  EXPECT_EQ(request.global->bytes, 4u);
-  const auto begin = reinterpret_cast<uint64_t>(array.data());
-  for (uint32_t lane = 0; lane < 32; ++lane) EXPECT_EQ(request.global->address[lane], begin + 4 * lane);
-  EXPECT_EQ(trace.instructions().size(), 1u);  // parameters are no memory that lanes share
-}
-
 TEST(Trace, LanesThatDoNotTakePartAreLeftOut) {
   std::array<uint32_t, 32> array{};
   Trace trace(0, 8);
@@ -44,47 +27,6 @@ TEST(Trace, LanesThatDoNotTakePartAreLeftOut) {
   ASSERT_EQ(stores.size(), 1u);
   EXPECT_EQ(stores[0].requests.at(0).global->mask, 7u);
   EXPECT_TRUE(stores[0].requests.at(0).stores_global);
-}
-
-TEST(Trace, AColumnOf32WordsTakes32WavefrontsAndAHalfWarpOf64BitsOne) {
-  std::array<uint32_t, 32> array{};
-  Trace trace(0, 8);
-  const std::string body =
-      "mov.u32 %r1, %tid.x;\nmul.lo.u32 %r2, %r1, 128;\nst.shared.u32 [%r2], %r1;\n"
-      "bar.sync 0;\nmul.lo.u32 %r3, %r1, 8;\nst.shared.v2.u32 [%r3], {%r1, %r1};\n";
-  const Ran ran = run(kernel(body), {.dynamic_shared_bytes = 4096, .trace = &trace}, array);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
-  const auto stores = traced(ran, trace, "st.shared");
-  ASSERT_EQ(stores.size(), 2u);
-  const auto column = lane_groups(*stores[0].requests.at(0).shared, true);
-  ASSERT_EQ(column.size(), 1u);
-  EXPECT_EQ(column[0].wavefronts, 32u);
-  const auto halves = lane_groups(*stores[1].requests.at(0).shared, true);
-  ASSERT_EQ(halves.size(), 2u);
-  EXPECT_EQ(halves[0].last, 15u);
-  EXPECT_EQ(halves[1].first, 16u);
-  EXPECT_EQ(halves[0].wavefronts + halves[1].wavefronts, 2u);
-}
-
-TEST(Trace, ACopyHasTwoSides) {
-  alignas(16) std::array<uint32_t, 128> array{};
-  Trace trace(0, 8);
-  const std::string body =
-      "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %d2, %r1, 16;\nadd.s64 %d2, %d1, %d2;\n"
-      "mul.lo.u32 %r2, %r1, 16;\ncp.async.cg.shared.global [%r2], [%d2], 16;\ncp.async.wait_all;\n";
-  const Ran ran = run(kernel(body), {.dynamic_shared_bytes = 512, .trace = &trace}, array);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
-  const auto copies = traced(ran, trace, "cp.async.cg");
-  ASSERT_EQ(copies.size(), 1u);
-  ASSERT_EQ(copies[0].requests.size(), 1u);
-  const TracedRequest& request = copies[0].requests[0];
-  ASSERT_TRUE(request.global && request.shared);
-  EXPECT_TRUE(request.stores_shared);
-  EXPECT_FALSE(request.stores_global);
-  for (uint32_t lane = 0; lane < 32; ++lane) {
-    EXPECT_EQ(request.global->address[lane], reinterpret_cast<uint64_t>(array.data()) + 16 * lane);
-    EXPECT_EQ(request.shared->address[lane], 16 * lane);
-  }
 }
 
 TEST(Trace, KeepsTheFirstRequestsOfEachInstructionInTheirOrder) {
@@ -121,65 +63,6 @@ TEST(Trace, IsOfTheWarpThatIsAskedForInTheFirstBlock) {
   EXPECT_TRUE(none.instructions().empty());
 }
 
-// Lane 5 is in group 1 and second in it (PTX ISA, "Matrix Fragments for mma.m16n8k16").
-TEST(Trace, SaysWhichElementsALaneHolds) {
-  std::array<uint32_t, 32> array{};
-  Trace trace(0, 8);
-  const std::string body =
-      "mov.u32 %r1, %tid.x;\nmul.lo.u32 %r2, %r1, 16;\nst.shared.v4.u32 [%r2], {%r1, %r1, %r1, %r1};\nbar.sync 0;\n"
-      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%r2];\n"
-      "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r8, %r9}, [%r2];\n"
-      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r10, %r11}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, "
-      "{%r4, %r5};\n";
-  const Ran ran = run(kernel(body), {.dynamic_shared_bytes = 512, .trace = &trace}, array);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
-
-  const auto matrices = traced(ran, trace, "ldmatrix");
-  ASSERT_EQ(matrices.size(), 2u);
-  EXPECT_EQ(matrices[0].fragments.at("matrix"), "ldmatrix");
-  EXPECT_EQ(matrices[0].requests.at(0).shared->mask, all_lanes);
-  EXPECT_EQ(matrices[1].fragments.at("matrix"), "ldmatrix.trans");
-  EXPECT_EQ(matrices[1].requests.at(0).shared->mask, 0xffffu);
-  using Elements = std::vector<TracedFragment::Element>;
-  EXPECT_EQ(trace.fragments().at("ldmatrix").elements[5], (Elements{{1, 2}, {1, 3}}));
-  EXPECT_EQ(trace.fragments().at("ldmatrix.trans").elements[5], (Elements{{2, 1}, {3, 1}}));
-
-  const auto products = traced(ran, trace, "mma");
-  ASSERT_EQ(products.size(), 1u);
-  EXPECT_TRUE(products[0].requests.empty());
-  EXPECT_EQ(products[0].fragments,
-            (std::map<std::string, std::string>{
-                {"a", "mma.m16n8k16.a.16"}, {"b", "mma.m16n8k16.b.16"}, {"c", "mma.m16n8k16.c.16"}}));
-  const TracedFragment& a = trace.fragments().at("mma.m16n8k16.a.16");
-  EXPECT_EQ(a.rows, 16u);
-  EXPECT_EQ(a.cols, 16u);
-  EXPECT_EQ(a.elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}, {1, 10}, {1, 11}, {9, 10}, {9, 11}}));
-  EXPECT_EQ(trace.fragments().at("mma.m16n8k16.b.16").elements[5], (Elements{{2, 1}, {3, 1}, {10, 1}, {11, 1}}));
-  EXPECT_EQ(trace.fragments().at("mma.m16n8k16.c.16").elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}}));
-}
-
-// Of a sparse A, the stored half. PTX ISA, "Matrix Fragments for sparse mma.m16n8k32 with .f16 and .bf16 types".
-TEST(Trace, SaysWhichStoredElementsALaneHolds) {
-  using Elements = std::vector<TracedFragment::Element>;
-  std::array<uint32_t, 32> array{};
-  Trace trace(0, 8);
-  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmov.u32 %r2, 0x44444444;\n"
-                             "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%r4, %r5}, {%r1, %r1, %r1, %r1}, "
-                             "{%r1, %r1, %r1, %r1}, {%r1, %r1}, %r2, 1;\n"),
-                      {.trace = &trace}, array);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
-  const auto products = traced(ran, trace, "mma");
-  ASSERT_EQ(products.size(), 1u);
-  EXPECT_EQ(products[0].fragments,
-            (std::map<std::string, std::string>{
-                {"a", "mma.sp.m16n8k16.a.16"}, {"b", "mma.sp.m16n8k32.b.16"}, {"c", "mma.sp.m16n8k32.c.16"}}));
-  const TracedFragment& a = trace.fragments().at("mma.sp.m16n8k16.a.16");
-  EXPECT_EQ(a.cols, 16u);
-  EXPECT_EQ(a.elements[5], (Elements{{1, 2}, {1, 3}, {9, 2}, {9, 3}, {1, 10}, {1, 11}, {9, 10}, {9, 11}}));
-  EXPECT_EQ(trace.fragments().at("mma.sp.m16n8k32.b.16").elements[5],
-            (Elements{{2, 1}, {3, 1}, {10, 1}, {11, 1}, {18, 1}, {19, 1}, {26, 1}, {27, 1}}));
-}
-
 // PTX ISA, "Matrix Fragments for mma.m16n8k256": 32 neighbouring bits in each register.
 TEST(Trace, SaysWhichBitsALaneHolds) {
   std::array<uint32_t, 32> array{};
@@ -197,28 +80,6 @@ TEST(Trace, SaysWhichBitsALaneHolds) {
   }
   for (uint32_t i = 0; i < 64; ++i)
     EXPECT_EQ(b.elements[7][i], (TracedFragment::Element{96 + i % 32 + i / 32 * 128, 1}));
-}
-
-// PTX ISA, "Matrix Fragments for mma.m16n8k64": eight neighbouring integers of 4 bits in each register.
-TEST(Trace, SaysWhichIntegersALaneHolds) {
-  std::array<uint32_t, 32> array{};
-  Trace trace(0, 8);
-  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32 {%r2, %r3, %r4, %r5}, "
-                             "{%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};\n"
-                             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1, %g2}, {%g3}, {%g3}, {%g3, %g3};\n"),
-                      {.trace = &trace}, array);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
-  const TracedFragment &a = trace.fragments().at("mma.m16n8k64.a.4"), &b = trace.fragments().at("mma.m16n8k64.b.4");
-  EXPECT_EQ(a.cols, 64u);
-  EXPECT_EQ(b.rows, 64u);
-  ASSERT_EQ(a.elements[5].size(), 32u);
-  for (uint32_t i = 0; i < 32; ++i) {
-    EXPECT_EQ(a.elements[5][i], (TracedFragment::Element{i / 8 % 2 == 0 ? 1 : 9, 8 + i % 8 + i / 16 * 32}));
-  }
-  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(b.elements[5][i], (TracedFragment::Element{8 + i % 8 + i / 8 * 32, 1}));
-  EXPECT_EQ(trace.fragments().at("mma.m8n8k4.a.64").elements[5], (std::vector<TracedFragment::Element>{{1, 1}}));
-  EXPECT_EQ(trace.fragments().at("mma.m8n8k4.c.64").elements[5],
-            (std::vector<TracedFragment::Element>{{1, 2}, {1, 3}}));
 }
 
 // A tensor of 40×24 elements of 16 bits, in boxes of 16×8 of which every other row is moved.
@@ -297,48 +158,6 @@ TEST(Trace, WhatTmaStoresAndABulkCopy) {
   EXPECT_EQ(*copy.global, begin + 32);
   EXPECT_EQ(*copy.shared, 16u);
   EXPECT_EQ(copy.shared_bytes, 48u);
-}
-
-// A K-major with a 64-byte swizzle, of which warp 1 reads rows 16 to 31; B MN-major without one, two core matrices
-// apart.
-TEST(Trace, WhatWgmmaReads) {
-  Bytes shared(8192);
-  std::vector<uint32_t> in(4 * 128), out(4 * 128);
-  const uint64_t a = descriptor(1024, 16, 512, 64), b = descriptor(6144, 128, 256, 0);
-  WgmmaKernel wgmma{.shared_bytes = 8192, .in = 4, .out = 4};
-  wgmma.lines = fence_line + "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " + q_list(0, 4) + ", " +
-                std::to_string(a) + ", " + std::to_string(b) + ", %p9, 1, 1, 0, 1;\n" + commit_line + wait_line(0);
-  for (const uint32_t warp : {0u, 1u}) {
-    Trace trace(warp, 8);
-    const Ran ran =
-        run(wgmma.text(), {.block = {128, 1, 1}, .dynamic_shared_bytes = 8192, .trace = &trace}, shared, in, out);
-    ASSERT_TRUE(ran.reports.empty()) << ran.text();
-    const auto products = traced(ran, trace, "wgmma");
-    ASSERT_EQ(products.size(), 1u);  // neither the fence nor the wait
-    const auto& operands = products[0].requests.at(0).operands;
-    const TracedOperand &of_a = operands.at("a"), &of_b = operands.at("b");
-    EXPECT_EQ(of_a.descriptor, a);
-    EXPECT_EQ(of_a.start, 1024u);
-    EXPECT_EQ(of_a.stride, 512u);
-    EXPECT_EQ(of_a.swizzle, 64u);
-    EXPECT_TRUE(of_a.k_major);
-    EXPECT_EQ(of_a.first_line, 16 * warp);
-    EXPECT_EQ(of_a.lines, 16u);
-    // 32 of the 64 bytes of each row: which half, the swizzle says. Pairs of rows whose halves meet are one span.
-    const uint32_t first = 1024 + 1024 * warp;
-    std::vector<std::pair<uint32_t, uint32_t>> wanted;
-    for (uint32_t row = 0; row < 16; ++row) {
-      const uint32_t from = first + 64 * row + 32 * (row % 8 / 4);
-      if (!wanted.empty() && wanted.back().first + wanted.back().second == from)
-        wanted.back().second += 32;
-      else
-        wanted.emplace_back(from, 32);
-    }
-    EXPECT_EQ(of_a.spans, wanted);
-    EXPECT_FALSE(of_b.k_major);
-    EXPECT_EQ(of_b.lines, 8u);
-    EXPECT_EQ(of_b.spans, (std::vector<std::pair<uint32_t, uint32_t>>{{6144, 256}}));
-  }
 }
 
 TEST(Trace, WhichStoresAreUnderWayAtAProduct) {

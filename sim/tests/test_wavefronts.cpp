@@ -107,24 +107,6 @@ TEST(Sectors, AreThirtyTwoBytesEach) {
   EXPECT_EQ(sectors(lanes(4, [](uint32_t i) { return 4 * i + 4; })), 5u);  // misplaced by one element
 }
 
-// The index arithmetic of the course's kernels, as addresses in bytes.
-TEST(Wavefronts, FiguresWorkedOutByHand) {
-  // 32 × 32 tiles as they lie in memory, padded or not: a row of A is one element for a warp, a row of B 32 neighbours.
-  for (const uint32_t pitch : {32u, 33u}) {
-    const auto a = [=](uint32_t) { return 4 * (5 * pitch + 3); };
-    const auto b = [=](uint32_t i) { return 4 * (3 * pitch + i); };
-    EXPECT_EQ(wavefronts(lanes(4, a), false).count, 1u);
-    EXPECT_EQ(wavefronts(lanes(4, b), false).count, 1u);
-  }
-  // Stored transposed: neighbours go down a column.
-  EXPECT_EQ(wavefronts(lanes(4, [](uint32_t i) { return 4 * 32 * i; }), true).count, 32u);
-  EXPECT_EQ(wavefronts(lanes(4, [](uint32_t i) { return 4 * 33 * i; }), true).count, 1u);
-  // 8 × 8 a thread, 16 threads across, float4: the operand that half a warp shares, and the other one.
-  EXPECT_EQ(wavefronts(lanes(16, [](uint32_t i) { return 4 * 8 * (i / 16); }), false).count, 2u);
-  EXPECT_EQ(wavefronts(lanes(16, [](uint32_t i) { return 4 * 8 * (i % 16); }), false).count, 8u);
-  EXPECT_EQ(wavefronts(lanes(16, [](uint32_t i) { return 4 * 4 * (i % 16); }), false).count, 4u);
-}
-
 // A kernel's counts are those of its accesses: one row per warp, then one column.
 TEST(Counting, RequestsAndSectorsOfAKernel) {
   alignas(32) std::array<float, 32 * 32> data{};

@@ -1,144 +1,16 @@
-// wgmma: where operands lie, what the products are, against recordings of an H200 and against plain sums.
-#include <algorithm>
-#include <fstream>
-#include <map>
+// wgmma: what the products are, for every way to hold the operands, against plain sums. Where an H200 reads operands,
+// and the bits of its sums: recordings/wgmma_layouts and recordings/dot_products.
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <tuple>
 
 #include "core/wgmma/descriptor.h"
-#include "numerics.h"
+#include "machine.h"
 #include "sparse_row.h"
 #include "wgmma_kernel.h"
 
 namespace sim::testing::test_wgmma {
 namespace {
-
-// "0+2*8 128+2*8": eight offsets from 0 on, two apart, and eight from 128 on; or single ones.
-std::vector<uint32_t> offsets_of(const std::string& text) {
-  std::vector<uint32_t> offsets;
-  std::istringstream pieces(text);
-  for (std::string piece; pieces >> piece;) {
-    uint32_t first = 0, step = 0, count = 1;
-    char plus = 0, times = 0;
-    std::istringstream numbers(piece);
-    numbers >> first >> plus;
-    if (plus == '+') {
-      int signed_step = 0;
-      numbers >> signed_step >> times >> count;
-      step = static_cast<uint32_t>(signed_step);
-    }
-    for (uint32_t i = 0; i < count; ++i) offsets.push_back(first + i * step);
-  }
-  return offsets;
-}
-
-struct LayoutRecord {
-  std::string id, operand, major;
-  uint32_t swizzle, element_bytes, start, leading, stride, base, advance;
-};
-
-TEST(WgmmaDescriptor, LeadsWhereTheH200Read) {
-  std::ifstream file(WGMMA_LAYOUTS_RECORDING);
-  ASSERT_TRUE(file) << WGMMA_LAYOUTS_RECORDING;
-  std::map<std::string, LayoutRecord> records;
-  std::string line;
-  std::getline(file, line);
-  size_t rows = 0;
-  while (std::getline(file, line)) {
-    std::vector<std::string> f;
-    std::istringstream fields(line);
-    for (std::string field; std::getline(fields, field, ',');) f.push_back(field);
-    const auto number = [&](size_t i) { return static_cast<uint32_t>(std::stoul(f[i])); };
-    if (f[0] == "cfg") {
-      records[f[1]] = {f[1],      f[2],      f[3],      number(4),  element_bytes(f[5]),
-                       number(7), number(8), number(9), number(10), number(12)};
-      continue;
-    }
-    const LayoutRecord& record = records.at(f[1]);
-    const MatrixDescriptor at(descriptor(record.start + number(2) * record.advance, record.leading, record.stride,
-                                         record.swizzle, record.base));
-    const uint32_t row = number(3), size = record.element_bytes, per_chunk = 16 / size;
-    std::vector<uint32_t> wanted;
-    const std::vector<uint32_t> offsets = offsets_of(f[4]);
-    for (uint32_t k = 0; k < offsets.size(); ++k) {
-      const bool k_major = record.major == "K";
-      const uint32_t along = k_major ? k : row, across = k_major ? row : k;
-      wanted.push_back(at.address(k_major, across, along / per_chunk) + along % per_chunk * size);
-    }
-    ASSERT_EQ(wanted, offsets) << "configuration " << f[1] << " row " << row;
-    ++rows;
-  }
-  EXPECT_EQ(records.size(), 92u);
-  EXPECT_GT(rows, 4000u);
-}
-
-// --- recorded dot products ---
-
-// Eight dot products in each instruction, as rows of A that change from one to the next, times the eight columns of B.
-// A from registers, B K-major without a swizzle.
-TEST(Wgmma, DotProductsAsRecordedOnTheH200) {
-  std::map<Types, std::vector<const DotProduct*>> of_types;
-  for (const DotProduct& each : recorded_dot_products()) {
-    if (!each.wgmma.empty()) of_types[{each.factors, each.sum}].push_back(&each);
-  }
-  EXPECT_EQ(of_types.size(), 6u);
-  size_t compared = 0;
-  for (const auto& [types, products] : of_types) {
-    const uint32_t bytes = element_bytes(types.factors), sum_bytes = element_bytes(types.sum), k_count = 32 / bytes;
-    const MmaShape shape{16, 8, static_cast<uint8_t>(k_count)};
-    const Fragment a = fragment(shape, Role::a, static_cast<uint8_t>(bytes)),
-                   c = fragment(shape, Role::c, static_cast<uint8_t>(sum_bytes));
-    const uint32_t of_c = c.registers();
-    const auto row_of = [](size_t i) { return static_cast<uint32_t>((i % 8 * 9 + i / 8) % 64); };
-    const auto col_of = [](size_t i) { return static_cast<uint32_t>((i % 8 + i / 8) % 8); };
-    Bytes shared;
-    std::vector<uint32_t> in;
-    const auto blocks = static_cast<uint32_t>((products.size() + 7) / 8);
-    for (size_t first = 0; first < products.size(); first += 8) {
-      Bytes b(256);
-      std::vector<Registers> of_a(4, Registers(a)), sums(4, Registers(c));
-      for (size_t i = first; i < std::min(first + 8, products.size()); ++i) {
-        const uint32_t row = row_of(i), col = col_of(i);
-        for (uint32_t k = 0; k < k_count; ++k) {
-          of_a[row / 16].set(row % 16, k, products[i]->a[k]);
-          std::memcpy(&b[k * bytes / 16 * 128 + col * 16 + k * bytes % 16], &products[i]->b[k], bytes);
-        }
-        sums[row / 16].set(row % 16, col, products[i]->c);
-      }
-      shared.insert(shared.end(), b.begin(), b.end());
-      for (const auto* registers : {&sums, &of_a}) {
-        for (uint32_t i = 0; i < (registers == &sums ? of_c : 4); ++i) {
-          for (const Registers& each : *registers)
-            in.insert(in.end(), each.words.begin() + 32 * i, each.words.begin() + 32 * (i + 1));
-        }
-      }
-    }
-    std::vector<uint32_t> out(size_t{blocks} * of_c * 128);
-    const std::string opcode = "wgmma.mma_async.sync.aligned.m64n8k" + std::to_string(k_count) + "." + types.sum + "." +
-                               types.factors + "." + types.factors;
-    WgmmaKernel kernel{.shared_bytes = 256, .stride = 256, .in = of_c + 4, .out = of_c};
-    kernel.lines = fence_line + opcode + " " + q_list(0, of_c) + ", " + q_list(of_c, 4) + ", " +
-                   std::to_string(descriptor(0, 128, 256, 0)) + ", %p9, 1, 1" + (bytes == 2 ? ", 0" : "") + ";\n" +
-                   commit_line + wait_line(0);
-    const Ran ran = run(kernel.text(), {.grid = {blocks, 1, 1}, .block = {128, 1, 1}, .dynamic_shared_bytes = 256},
-                        shared, in, out);
-    ASSERT_TRUE(ran.reports.empty()) << ran.text();
-    for (size_t i = 0; i < products.size(); ++i) {
-      const uint32_t row = row_of(i), col = col_of(i);
-      std::vector<uint32_t> words;
-      for (uint32_t j = 0; j < of_c; ++j) {
-        const auto from = out.begin() + static_cast<int64_t>((i / 8 * of_c + j) * 128 + row / 16 * 32);
-        words.insert(words.end(), from, from + 32);
-      }
-      EXPECT_EQ(Registers(c).get(words.data(), row % 16, col), std::stoul(products[i]->wgmma, nullptr, 16))
-          << opcode << " " << products[i]->what << " " << i;
-      ++compared;
-    }
-  }
-  EXPECT_EQ(compared, 6356u);
-}
 
 // --- every way to hold the operands ---
 
@@ -152,6 +24,10 @@ uint32_t encoded(const std::string& type, int value) {
   if (type == "f16") return (size == 0 ? 0 : (exponent + 15) << 10 | (bits >> 13 & 0x3ff)) | sign << 15;
   if (type == "e5m2") return (size == 0 ? 0 : (exponent + 15) << 2 | (bits >> 21 & 3)) | sign << 7;
   return (size == 0 ? 0 : (exponent + 7) << 3 | (bits >> 20 & 7)) | sign << 7;
+}
+
+uint32_t element_bytes(const std::string& type) {
+  return type == "tf32" ? 4 : type == "f16" || type == "bf16" ? 2 : 1;
 }
 
 struct Case {
@@ -216,8 +92,11 @@ void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
     if (c.sum == "f32") return std::tuple(col / 8 * 4 + upper * 2 + col % 2, thread, 0u);
     return std::tuple(col / 8 * 2 + upper, thread, col % 2);
   };
-  const MmaShape shape{16, 8, static_cast<uint8_t>(stored)};
-  std::vector<Registers> of_a(4, Registers(fragment(shape, Role::a, static_cast<uint8_t>(bytes))));
+  const auto hold = [&](uint32_t row, uint32_t i, int value) {  // PTX ISA, "wgmma A fragment", behind the sums
+    const uint32_t per = 4 / bytes, reg = sum_registers + row % 16 / 8 + i / (4 * per) * 2;
+    const uint32_t thread = row / 16 * 32 + row % 8 * 4 + i / per % 4;
+    in[reg * 128 + thread] |= encoded(c.factors, value) << i % per * 8 * bytes;
+  };
   std::vector<uint32_t> metadata(128);
   for (uint32_t row = 0; row < 64; ++row) {
     std::vector<uint32_t> k_of(stored);
@@ -225,7 +104,7 @@ void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
     if (c.sparse) k_of = SparseRow{8 * bytes, k_count, 0}.draw(row % 16, false, &metadata[row / 16 * 32], random);
     for (uint32_t i = 0; i < stored; ++i) {
       const int value = a[row][k_of[i]] = small(random);
-      of_a[row / 16].set(row % 16, i, encoded(c.factors, value));
+      hold(row, i, value);
       if (!c.a_in_registers) put(place(layout_a, row, i), value);
     }
   }
@@ -241,12 +120,6 @@ void expect_product(const Case& c, uint64_t seed, std::mt19937& random) {
       int sum = 0;
       for (uint32_t k = 0; k < k_count; ++k) sum += a[row][k] * b[col][k];
       d[row][col] = (c.adds ? old : 0) + (c.negates ? -sum : sum);
-    }
-  }
-  for (uint32_t i = 0; i < 4; ++i) {
-    for (uint32_t warp = 0; warp < 4; ++warp) {
-      for (uint32_t lane = 0; lane < 32; ++lane)
-        in[(sum_registers + i) * 128 + warp * 32 + lane] = of_a[warp].words[i * 32 + lane];
     }
   }
   const std::string opcode = std::string("wgmma.mma_async") + (c.sparse ? ".sp" : "") + ".sync.aligned.m64n" +

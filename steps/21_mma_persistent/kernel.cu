@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(T::THREADS) gemm_kernel(Gemm<AB, Acc, AB> g, i
 
   const int a_row = threadIdx.x / T::A::CHUNKS, a_chunk = threadIdx.x % T::A::CHUNKS;
   const int b_row = threadIdx.x / T::B::CHUNKS, b_chunk = threadIdx.x % T::B::CHUNKS;
-  extern __shared__ __align__(128) char As[];  // STAGES times As and Bs
+  extern __shared__ __align__(256) char As[];  // STAGES times As and Bs; 256: XOR reaches bit 7
   char* const Bs = As + T::A::BYTES;
   char* const As_copy = As + T::A::offset(a_row, a_chunk);
   char* const Bs_copy = Bs + T::B::offset(b_row, b_chunk);

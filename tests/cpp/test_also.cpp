@@ -32,22 +32,11 @@ TEST(Also, ComesBehindTheKernelsOwnVariantsInTheOrderOfTheFilesNames) {
   EXPECT_EQ(all_variants()[3].published_names, std::vector<std::string>{"someone's"});
 }
 
-TEST(Also, KnowsTheFileThatItStandsIn) {
-  const Also here(first_file::variants);
-  EXPECT_EQ(Also::tables().count(__FILE__), 1u);
-  Also::tables().erase(__FILE__);
-}
-
 TEST(Also, ATableInFrontHasTheDefault) {
   const Also here(first_file::variants, Also::Place::IN_FRONT);
   EXPECT_EQ(all_variants().front().name, "right_tn");
   EXPECT_EQ(all_variants()[1].name, "default");
   Also::tables().erase(__FILE__);
-}
-
-TEST(Also, AddsATableOnceHoweverOftenItIsRead) {
-  all_variants();
-  EXPECT_EQ(all_variants().size(), 5u);
 }
 
 }  // namespace

@@ -46,11 +46,6 @@ TEST(BaselineTypes, OfBytesAreIntegersOrFP8) {
             "the libraries scale sums of integers by integers alone; use --baseline none");
 }
 
-TEST(BaselineTypes, GiveAlphaInTheTypeThatTheLibraryReads) {
-  EXPECT_EQ(*static_cast<const float*>(Scalar(0.3f, CUDA_R_32F).get()), 0.3f);
-  EXPECT_EQ(to_double(*static_cast<const __half*>(Scalar(-1.5f, CUDA_R_16F).get())), -1.5);
-}
-
 using Kinds = std::vector<BaselineKind>;
 constexpr BaselineKind CUBLAS = BaselineKind::cublas, CUBLASLT = BaselineKind::cublaslt,
                        F32_SUMS = BaselineKind::cublas_f32_sums, F16_SUMS = BaselineKind::cublas_f16_sums;
@@ -114,14 +109,6 @@ TEST(Baselines, WithFP16SumsAreForFP16MatricesSummedInFP32) {
   EXPECT_EQ(refusal([&] { baselines_for(BaselineChoice::cublas_f16_sums, f16, true); }),
             "variant right multiplies f16 with sums in f16: --baseline cublas_f16_sums is for f16 with sums in f32; "
             "use --baseline cublas");
-}
-
-TEST(Baselines, HaveNames) {
-  EXPECT_STREQ(name_of(F16_SUMS), "cublas_f16_sums");
-  EXPECT_STREQ(name_of(CUBLAS), "cublas");
-  EXPECT_STREQ(name_of(BaselineKind::cutlass), "cutlass");
-  EXPECT_STREQ(name_of(CUBLASLT), "cublaslt");
-  EXPECT_STREQ(name_of(F32_SUMS), "cublas_f32_sums");
 }
 
 TEST(Baselines, WithCutlassAreRefusedWhereItIsNotBuilt) {  // beside this executable there is no such module

@@ -34,24 +34,6 @@ std::pair<bool, std::string> checked(const std::string& lines) {
   return {fine, said};
 }
 
-TEST(Checks, CountsResultsAndRefusalsByVariant) {
-  const auto [fine, said] = checked(
-      R"({"arguments": ["--variant", "right", "--m", "5", "--n", "6", "--k", "7", "--ldc", "9", "--beta", "1"]})"
-      "\n"
-      R"({"arguments": ["--variant", "tiled", "--size", "8"]})"
-      "\n"
-      R"({"arguments": ["--variant", "tiled", "--size", "9"], "refused": "m to be a multiple of 4, not 9"})"
-      "\n"
-      R"({"arguments": ["--size", "0"], "refused": "'0' is not a whole number"})"
-      "\n");
-  EXPECT_TRUE(fine);
-  EXPECT_EQ(said,
-            "07_step right: 1 right, 0 refused, 0 failures\n"
-            "07_step tiled: 1 right, 1 refused, 0 failures\n"
-            "07_step (default): 0 right, 1 refused, 0 failures\n"
-            "07_step: 2 right, 2 refused, 0 failures\n");
-}
-
 TEST(Checks, NamesEachCaseThatFailsAsItCanBeRunByHand) {
   const auto [fine, said] = checked(R"({"arguments": ["--variant", "wrong", "--size", "4"]})"
                                     "\n"
@@ -92,14 +74,6 @@ TEST(Checks, StopsWhereNothingCanBeLaunchedAnyMore) {
   EXPECT_EQ(said.find("FAILED 07_step --size 4\n    "), 0u) << said;
   EXPECT_NE(said.find("cudaErrorLaunchFailure"), std::string::npos) << said;
   EXPECT_NE(said.find("1 cases were not run"), std::string::npos) << said;
-}
-
-TEST(Checks, RefusesAFileWithoutCases) {
-  EXPECT_NE(refusal([] { checked(""); }).find("there are no cases in "), std::string::npos);
-  EXPECT_NE(refusal([] { checked("{\"m\": 4}\n"); }).find("{\"m\":4} is no case; it needs \"arguments\""),
-            std::string::npos);
-  EXPECT_NE(refusal([] { checked("{\"arguments\": [4]}\n"); }).find("is no case"), std::string::npos);
-  EXPECT_NE(refusal([] { checked("{\n"); }).find(":1: not a JSON object"), std::string::npos);
 }
 
 }  // namespace

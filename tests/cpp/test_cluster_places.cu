@@ -39,19 +39,4 @@ TEST(ClusterPlaces, AreFoundOutByLaunches) {
   EXPECT_EQ(cluster_places(66, 2), in_order);
 }
 
-TEST(ClusterPlaces, LieOnTheDeviceAndAreFoundOutOnce) {
-  const int* const places = places_on_device(100, 66, 2, nullptr);
-  ASSERT_NE(places, nullptr);
-  Numbers found(66);
-  CUDA_CHECK(cudaMemcpy(found.data(), places, 66 * sizeof(int), cudaMemcpyDeviceToHost));
-  EXPECT_EQ(found, cluster_places(66, 2));
-  EXPECT_EQ(places_on_device(66, 66, 2, nullptr), places);
-  EXPECT_NE(places_on_device(66, 33, 2, nullptr), places);
-  EXPECT_NE(places_on_device(33, 33, 4, nullptr), places_on_device(33, 33, 2, nullptr)) << "of other clusters";
-}
-
-TEST(ClusterPlaces, FewerClustersThanFitStayAsTheyAreDealt) {
-  EXPECT_EQ(places_on_device(65, 66, 2, nullptr), nullptr);
-}
-
 }  // namespace

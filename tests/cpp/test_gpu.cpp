@@ -24,13 +24,6 @@ TEST(Peak, IsThatOfTheUnitsThatAVariantRunsOn) {
   EXPECT_EQ(h200.peak_tflops(right_variant<tf32_t, float, float>().on_tensor_cores()), 495);
 }
 
-TEST(Peak, IsFoundByTheNameThatTheDriverGives) {
-  const Variant bf16 = right_variant<__nv_bfloat16, float, float>().on_tensor_cores();
-  EXPECT_EQ(gpu("NVIDIA H100 80GB HBM3", 132).peak_tflops(bf16), 990);
-  EXPECT_EQ(gpu("NVIDIA GeForce RTX 4090", 128).peak_tflops(bf16), 165.2);
-  EXPECT_EQ(gpu("NVIDIA A100-SXM4-80GB", 108).peak_tflops(bf16), 312);
-}
-
 TEST(Peak, IsUnknownForAGpuOrATypeThatTheTableDoesNotHave) {
   EXPECT_EQ(gpu("Tesla P100", 56).peak_tflops(right_variant()), 0);
   EXPECT_EQ(gpu("NVIDIA H100 PCIe", 114).peak_tflops(right_variant()), 0) << "fewer multiprocessors than the H100 SXM";
@@ -43,33 +36,12 @@ Gpu of_capability(const char* name, int capability) {
   return made;
 }
 
-TEST(Architecture, IsToldAsTheGpusThatRunIt) {
-  EXPECT_EQ(needed_gpu("80"), "a GPU of compute capability 8.0 or newer");
-  EXPECT_EQ(needed_gpu("90a"), "a GPU of compute capability 9.0 and of no other (sm_90a)");
-}
-
-TEST(Architecture, RunsOnItsGpuAndOnNewerOnes) {
-  for (const int capability : {80, 86, 90, 100, 121})
-    EXPECT_NO_THROW(require_runs(of_capability("", capability), "80"));
-  for (const int capability : {90, 100}) EXPECT_NO_THROW(require_runs(of_capability("", capability), "90"));
-  EXPECT_NO_THROW(require_runs(of_capability("", 90), "90a"));
-}
-
 TEST(Architecture, IsRefusedOnAnOlderGpuWithWhatWouldWork) {
   EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA A100-SXM4-80GB", 80), "90"); }),
             "this step needs a GPU of compute capability 9.0 or newer, and NVIDIA A100-SXM4-80GB has 8.0; simulate "
             "another GPU");
   EXPECT_EQ(refusal([] { require_runs(of_capability("Tesla T4", 75), "80"); }),
             "this step needs a GPU of compute capability 8.0 or newer, and Tesla T4 has 7.5; simulate another GPU");
-}
-
-TEST(Architecture, WithAnAIsRefusedOnEveryOtherGpu) {
-  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA GeForce RTX 4090", 89), "90a"); }),
-            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA GeForce RTX 4090 has "
-            "8.9; simulate another GPU");
-  EXPECT_EQ(refusal([] { require_runs(of_capability("NVIDIA B200", 100), "90a"); }),
-            "this step needs a GPU of compute capability 9.0 and of no other (sm_90a), and NVIDIA B200 has 10.0; "
-            "simulate another GPU");
 }
 
 Variant taking(const char* name, int bytes) {

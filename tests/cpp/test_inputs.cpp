@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr int ROWS = 64;  // of A, and columns of B, in the sums below
+constexpr int ROWS = 16;  // of A, and columns of B, in the sums below
 
 struct Sums {
   double largest_absolute = 0;  // the most that the sum of |a||b| is
@@ -45,7 +45,7 @@ class ExactInputs : public testing::TestWithParam<Types> {};
 
 TEST_P(ExactInputs, StayExactInTheAccumulatorWithRoomForAlphaAndBeta) {
   const auto [acc, out] = GetParam();
-  for (int k : {1, 2, 7, 64, 1000, 4096, 16384}) {
+  for (int k : {1, 7, 64, 1000, 16384}) {
     const Recipe a = recipe_for(InputKind::exact, 3, acc, out, k), b = recipe_for(InputKind::exact, 4, acc, out, k);
     const Sums sums = sums_of(a, b, k);
     // Scaled by halves of at most 2: 4 * sum|a||b| halves, and C's own beside them.
@@ -56,7 +56,7 @@ TEST_P(ExactInputs, StayExactInTheAccumulatorWithRoomForAlphaAndBeta) {
 
 TEST_P(ExactInputs, GiveResultsThatShowEveryDigit) {
   const auto [acc, out] = GetParam();
-  for (int k : {1, 64, 4096, 16384}) {
+  for (int k : {1, 64, 16384}) {
     const Recipe recipe = recipe_for(InputKind::exact, 3, acc, out, k);
     const Sums sums = sums_of(recipe, recipe_for(InputKind::exact, 4, acc, out, k), k);
     EXPECT_LE(4 * std::sqrt(sums.mean_square), exact_integers_of(out)) << "k " << k;
@@ -83,20 +83,6 @@ TEST(ExactInput, IsANonzeroIntegerEverywhereInFloat32SoThatEveryLostProductShows
     EXPECT_NEAR(seen[8 + size], 20000 / 16, 200) << size;
     EXPECT_NEAR(seen[8 - size], 20000 / 16, 200) << -size;
   }
-}
-
-TEST(ExactInput, BecomesSmallerAndSparserAsSumsGrowLonger) {
-  EXPECT_EQ(recipe_for(InputKind::exact, 1, DType::f32, DType::f32, 65535).largest, 8);
-  EXPECT_EQ(recipe_for(InputKind::exact, 1, DType::f32, DType::f32, 65536).largest, 4);
-  EXPECT_EQ(recipe_for(InputKind::exact, 1, DType::f16, DType::f16, 256).density, 1.0);
-  EXPECT_LT(recipe_for(InputKind::exact, 1, DType::f16, DType::f16, 1024).density, 1.0);
-  const Recipe longest = recipe_for(InputKind::exact, 1, DType::f32, DType::f32, 2147483647);
-  EXPECT_LE(longest.density * longest.density * 2147483647.0, 0x1p21);
-}
-
-TEST(ExactScale, KeepsHalvesOfAtMostTwo) {
-  for (float kept : {0.0f, 1.0f, -1.0f, 0.5f, 1.5f, 2.0f, -2.0f}) EXPECT_EQ(exact_scale(kept, 9.0f), kept);
-  for (float replaced : {0.3f, 2.5f, -3.0f, 0.25f, 1e30f}) EXPECT_EQ(exact_scale(replaced, 9.0f), 9.0f);
 }
 
 TEST(NormalInput, HasMeanZeroDeviationOneAndNoZeros) {

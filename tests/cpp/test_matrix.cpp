@@ -23,33 +23,6 @@ class MatrixOf : public testing::Test {};
 using Types = testing::Types<float, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(MatrixOf, Types);
 
-TYPED_TEST(MatrixOf, HoldsTheElementsOfItsRecipeRowByRowAndNaNInThePadding) {
-  Matrix matrix(type_of<TypeParam>, 5, 7, 10);
-  ASSERT_EQ(matrix.bytes(), 5 * 10 * sizeof(TypeParam));
-  matrix.fill(normal(3));
-  const std::vector<double> values = matrix.to_host();
-  ASSERT_EQ(values.size(), 35u);
-  for (int row = 0; row < 5; ++row)
-    for (int col = 0; col < 10; ++col) {
-      const double value = to_double(stored<TypeParam>(matrix)[row * 10 + col]);
-      if (col < 7) {
-        const double drawn = element_of(normal(3), row * 7 + col);
-        EXPECT_EQ(value, to_double(from_double<TypeParam>(drawn)));
-        EXPECT_EQ(value, values[row * 7 + col]);
-        EXPECT_EQ(value, matrix.at(row, col));
-      } else {
-        EXPECT_TRUE(std::isnan(value)) << row << ", " << col;
-      }
-    }
-}
-
-TYPED_TEST(MatrixOf, IsNaNAllOverOncePoisoned) {
-  Matrix matrix(type_of<TypeParam>, 3, 3, 4);
-  matrix.fill(normal(1));
-  matrix.poison();
-  for (double value : matrix.to_host()) EXPECT_TRUE(std::isnan(value));
-}
-
 TYPED_TEST(MatrixOf, HasAFingerprintThatEveryElementChanges) {
   Matrix matrix(type_of<TypeParam>, 3, 3, 4);
   matrix.fill(normal(1));
@@ -63,42 +36,6 @@ TYPED_TEST(MatrixOf, HasAFingerprintThatEveryElementChanges) {
     stored<TypeParam>(matrix)[at] = kept;
   }
   EXPECT_EQ(fingerprint(matrix, Part::all), all);
-}
-
-TEST(Fingerprint, ChangesWhereTwoElementsChangePlaces) {
-  Matrix matrix(DType::f32, 2, 2, 2);
-  matrix.fill(normal(1));
-  const std::uint64_t before = fingerprint(matrix, Part::all);
-  std::swap(stored<float>(matrix)[0], stored<float>(matrix)[3]);
-  EXPECT_NE(fingerprint(matrix, Part::all), before);
-}
-
-TEST(Fingerprint, OfAPaddingThatThereIsNotIsAlwaysTheSame) {
-  Matrix matrix(DType::f32, 2, 2, 2);
-  matrix.fill(normal(1));
-  const std::uint64_t before = fingerprint(matrix, Part::padding);
-  matrix.poison();
-  EXPECT_EQ(fingerprint(matrix, Part::padding), before);
-}
-
-TEST(Matrices, AreTheSameAtEveryRunAndDifferFromEachOther) {
-  const Shape shape = narrow(4, 4, 4);
-  Matrices first(right_variant(), shape), second(right_variant(), shape);
-  first.draw(right_variant(), shape, InputKind::normal, 5);
-  second.draw(right_variant(), shape, InputKind::normal, 5);
-  EXPECT_EQ(first.a.to_host(), second.a.to_host());
-  EXPECT_EQ(first.b.to_host(), second.b.to_host());
-  EXPECT_NE(first.a.to_host(), first.b.to_host());
-}
-
-TEST(Matrices, StoreBAsTheLayoutSays) {
-  const Matrices nn(right_variant(), narrow(2, 3, 4)), tn(right_tn_variant(), narrow_tn(2, 3, 4));
-  EXPECT_EQ(nn.b.rows(), 4);
-  EXPECT_EQ(nn.b.cols(), 3);
-  EXPECT_EQ(tn.b.rows(), 3);
-  EXPECT_EQ(tn.b.cols(), 4);
-  EXPECT_EQ(nn.bytes(), sizeof(float) * (2 * 4 + 4 * 3 + 2 * 3));
-  EXPECT_EQ(nn.problem(narrow(2, 3, 4, 0.5f)).alpha, 0.5f);
 }
 
 }  // namespace

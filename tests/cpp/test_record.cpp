@@ -44,43 +44,6 @@ ordered_json some_record(bool compared, const Shape& shape = narrow(1024, 2048, 
   return records.front();
 }
 
-TEST(Record, HasTheKeysThatChartsRelyOnInOrder) {
-  EXPECT_EQ(keys_of(some_record(true)), (std::vector<std::string>{"step",
-                                                                  "variant",
-                                                                  "default",
-                                                                  "m",
-                                                                  "n",
-                                                                  "k",
-                                                                  "a",
-                                                                  "b",
-                                                                  "acc",
-                                                                  "c",
-                                                                  "layout",
-                                                                  "alpha",
-                                                                  "beta",
-                                                                  "ms",
-                                                                  "ms_p20",
-                                                                  "ms_p80",
-                                                                  "tflops",
-                                                                  "baseline",
-                                                                  "baseline_ms",
-                                                                  "baseline_tflops",
-                                                                  "ratio",
-                                                                  "ratio_p20",
-                                                                  "ratio_p80",
-                                                                  "error",
-                                                                  "worst_of_bound",
-                                                                  "options",
-                                                                  "gpu",
-                                                                  "driver",
-                                                                  "cuda",
-                                                                  "sm_mhz",
-                                                                  "power_w",
-                                                                  "temperature_c",
-                                                                  "commit",
-                                                                  "date"}));
-}
-
 /// The fields that records/schema.json asks of a kind of record and this one lacks.
 std::vector<std::string> lacking(const ordered_json& record, const std::string& kind) {
   std::vector<std::string> found;
@@ -137,14 +100,6 @@ TEST(Record, IsOneForEachBaselineWithTheSameFiguresOfTheKernel) {
   EXPECT_EQ(records[0]["ms"], records[1]["ms"]);
 }
 
-TEST(Record, NamesTheKernelThatABaselineChose) {
-  Timing timing = some_timing(true);
-  timing.against.push_back({"cutlass", {0.8, 0.8, 0.8}, {0.4, 0.4, 0.4}, "128x128x8, 2 stages"});
-  const auto records = timing_records("07_step", right_variant(), true, narrow(8, 8, 8), {}, timing, {}, some_gpu());
-  EXPECT_FALSE(records[0].contains("baseline_kernel"));
-  EXPECT_EQ(records[1]["baseline_kernel"], "128x128x8, 2 stages");
-}
-
 TEST(Record, HasTheBestLibraryCallAsABaselineOfItsOwn) {
   Timing timing = some_timing(true);
   timing.against.push_back({"cublaslt", {0.8, 0.8, 0.8}, {0.4, 0.39, 0.41}});
@@ -173,16 +128,6 @@ TEST(Record, NamesLeadingDimensionsOnlyWhereTheyAreWide) {
   EXPECT_EQ(wide["ldc"], 8);
 }
 
-TEST(Record, WritesAlphaAsItWasAsked) {
-  EXPECT_EQ(some_record(false, narrow(4, 4, 4, 0.1f, 0.3f))["alpha"].dump(), "0.1");
-}
-
-TEST(Record, KeepsTheSwizzleStride) {
-  const ordered_json record = timing_records("s", right_variant(), false, narrow(1, 1, 1), LaunchOptions{2048},
-                                             some_timing(false), {}, some_gpu())[0];
-  EXPECT_EQ(record["options"], (ordered_json{{"swizzle_stride", 2048}}));
-}
-
 TEST(LimitRecord, HasTheSpeedOfTheInstructionAndTheMachine) {
   const ordered_json record =
       limit_record("mma.sync.m16n8k16", DType::f16, DType::f32, 1e12, some_timing(false), some_gpu());
@@ -192,36 +137,6 @@ TEST(LimitRecord, HasTheSpeedOfTheInstructionAndTheMachine) {
   EXPECT_EQ(record["tflops"], 500);
   EXPECT_LT(record["tflops_p20"], record["tflops"]);
   EXPECT_GT(record["tflops_p80"], record["tflops"]);
-}
-
-TEST(VariantRecord, SaysWhatAVariantTakesAndCovers) {
-  const Variant variant = right_tn_variant<__half, float, float>()
-                              .tile(128, 64, 16)
-                              .aligned_ld(8, 8, 4)
-                              .shared_memory(65536)
-                              .covers("one")
-                              .covers("two")
-                              .note("words");
-  const ordered_json record = variant_record("18_step", variant, false);
-  EXPECT_EQ(record, (ordered_json{{"step", "18_step"},
-                                  {"variant", "right_tn"},
-                                  {"default", false},
-                                  {"a", "f16"},
-                                  {"acc", "f32"},
-                                  {"c", "f32"},
-                                  {"layout", "TN"},
-                                  {"multiple_m", 128},
-                                  {"multiple_n", 64},
-                                  {"multiple_k", 16},
-                                  {"multiple_lda", 8},
-                                  {"multiple_ldb", 8},
-                                  {"multiple_ldc", 4},
-                                  {"block", {128, 64, 16}},
-                                  {"most_blocks", {65535, 2147483647}},
-                                  {"takes_swizzle_stride", false},
-                                  {"shared_bytes", 65536},
-                                  {"covers", {"one", "two"}},
-                                  {"note", "words"}}));
 }
 
 TEST(Tflops, CountsTwoOperationsAProduct) {

@@ -37,19 +37,6 @@ TEST(RecordFile, ComesBackAsItWasWritten) {
   EXPECT_EQ(folder.count(), 1) << "a temporary file was left behind";
 }
 
-TEST(RecordFile, HasOneObjectALine) {
-  const ScratchFolder folder;
-  merge_records(folder / "r.jsonl", {record("x", 1, 0.1), record("y", 1, 0.2)});
-  const std::string text = read_text(folder / "r.jsonl");
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
-  EXPECT_EQ(text.substr(0, 33), R"({"step":"07","variant":"x","defau)");
-}
-
-TEST(RecordFile, ThatIsMissingHasNoRecords) {
-  const ScratchFolder folder;
-  EXPECT_TRUE(read_records(folder / "nothing.jsonl").empty());
-}
-
 TEST(Merge, PutsANewMeasurementInThePlaceOfTheOldOne) {
   const ScratchFolder folder;
   merge_records(folder / "r.jsonl", {record("x", 1, 0.1), record("y", 1, 0.2), record("x", 2, 0.3)});
@@ -90,25 +77,6 @@ TEST(Merge, KeepsMeasurementsApartThatDifferInOneRespect) {
   EXPECT_EQ(read_records(folder / "r.jsonl").size(), records.size());
 }
 
-TEST(Merge, TakesOneForOnePointZero) {
-  const ScratchFolder folder;
-  ordered_json typed_by_hand = record("x", 1, 0.1);
-  typed_by_hand["alpha"] = 1;
-  merge_records(folder / "r.jsonl", {typed_by_hand});
-  merge_records(folder / "r.jsonl", {record("x", 1, 0.2)});
-  EXPECT_EQ(read_records(folder / "r.jsonl").size(), 1u);
-}
-
-TEST(Merge, WritesToTheFileBehindALink) {
-  const ScratchFolder folder;
-  fs::create_directory(folder / "data");
-  write_text(folder / "data/r.jsonl", "");
-  fs::create_symlink(folder / "data/r.jsonl", folder / "link.jsonl");
-  merge_records(folder / "link.jsonl", {record("x", 1, 0.1)});
-  EXPECT_TRUE(fs::is_symlink(folder / "link.jsonl"));
-  EXPECT_EQ(read_records(folder / "data/r.jsonl").size(), 1u);
-}
-
 TEST(CorruptFile, IsRefusedByItsLineAndLeftAlone) {
   const ScratchFolder folder;
   const fs::path file = folder / "r.jsonl";
@@ -141,14 +109,6 @@ TEST(UnwritableFile, LeavesNothingHalfWritten) {
   EXPECT_EQ(refusal([&] { merge_records(folder / long_name, {record("x", 1, 0.1)}); }),
             "cannot write " + (folder / long_name).string() + "; choose another --json file");
   EXPECT_EQ(folder.count(), 0);
-}
-
-TEST(UnwritableFile, IsRefusedWhereItIsWriteProtected) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  const ScratchFolder folder;
-  write_text(folder / "r.jsonl", "");
-  fs::permissions(folder / "r.jsonl", fs::perms::owner_read);
-  EXPECT_NE(refusal([&] { require_writable(folder / "r.jsonl"); }).find("it is write-protected"), std::string::npos);
 }
 
 }  // namespace

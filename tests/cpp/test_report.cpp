@@ -74,30 +74,6 @@ TEST(ResultTable, ShowsEveryBaselineAndTheStrideWhereThereIsOne) {
   EXPECT_EQ(lines[4].find("cublas"), std::string::npos) << lines[4];
 }
 
-TEST(ResultTable, ShowsNoErrorOfWhatWasNotVerified) {
-  const Gpu gpu = h200();
-  std::ostringstream out;
-  ResultTable table(out, "16_step", gpu);
-  const Variant variant = right_variant().leaves_out("the copy of A");
-  table.add({&variant, narrow(1000, 1000, 1000)}, timing(0.1, 0.05), {});
-  const std::string line = lines_of(out.str()).back();
-  EXPECT_EQ(line.substr(line.size() - 3), "  -") << line;
-}
-
-TEST(ListOfVariants, SaysWhatEachTakesAndCovers) {
-  std::ostringstream out;
-  Variant first = right_variant().any_size(128, 128, 8);
-  Variant second = right_tn_variant<__half, float, float>().tile(128, 64, 16).in_bands().aligned_ld(8, 8, 4);
-  second.covers("someone's kernel").note("in other words");
-  print_variants(out, {"07_step", {}, {first, second}});
-  const std::string text = out.str();
-  for (const char* words : {"right               * f32 x f32 -> f32, f32 accumulator, NN; any m, n, k",
-                            "f16 x f16 -> f32, f32 accumulator, TN; m, n, k multiples of 128, 64, 16; lda, ldb, ldc "
-                            "multiples of 8, 8, 4; takes --swizzle-stride",
-                            "covers someone's kernel", "in other words"})
-    EXPECT_NE(text.find(words), std::string::npos) << words << " in:\n" << text;
-}
-
 TEST(ListOfVariants, SaysWhatDoesNotFitAndWhichIsTheDefaultThen) {
   Variant first = right_variant().shared_memory(196608), second = right_variant().shared_memory(98304);
   first.name = "large", second.name = "small";
@@ -114,21 +90,6 @@ TEST(ListOfVariants, SaysWhatDoesNotFitAndWhichIsTheDefaultThen) {
             std::string::npos)
       << listed();
   EXPECT_NE(listed().find("  small               * "), std::string::npos) << listed();
-}
-
-TEST(ListOfVariants, ShowsThoseThatLeaveOutWorkApart) {
-  std::ostringstream out;
-  Variant without = right_variant().leaves_out("the copy of A");
-  without.name = "no_copy_a";
-  Variant last = right_variant();
-  last.name = "last";
-  print_variants(out, {"16_step", {}, {right_variant(), without, last}});
-  const std::string text = out.str();
-  const std::size_t heading = text.find("bottlenecks: these leave out work on purpose; timed, never verified");
-  ASSERT_NE(heading, std::string::npos);
-  EXPECT_LT(text.find("last"), heading);
-  EXPECT_GT(text.find("no_copy_a"), heading);
-  EXPECT_NE(text.find("leaves out the copy of A"), std::string::npos);
 }
 
 TEST(Verdict, NamesVariantSizeAndPlace) {

@@ -89,20 +89,6 @@ TEST(Plan, TakesTheVariantForAnySizeWhereTheDefaultRefusesAndNoneWasAskedFor) {
       << "asked for by name it is refused";
 }
 
-TEST(Plan, TakesTheVariantForAnySizeForALeadingDimensionToo) {
-  Session s = session();
-  s.variants[0].aligned_ld(4, 4, 4);
-  s.options.shapes = {{128, 64, 8}};
-  s.options.leading = {9, 0, 0};
-  ASSERT_EQ(planned(s, false).size(), 1u);
-  EXPECT_EQ(planned(s, false)[0].variant->name, "second");
-  s.variants[1].aligned_ld(8, 8, 8);
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first needs lda to be a multiple of 4, not 9; the nearest that works is 8");
-  s.options.leading = {7, 0, 0};
-  EXPECT_EQ(refusal([&] { planned(s, false); }), "--lda 7 is narrower than the matrix's 8 columns; use at least 8");
-}
-
 // A default that takes 192 KB, one that takes 96, one for any size that takes 192 and one that takes 96.
 Session session_of_large_tiles() {
   Session s = session();
@@ -145,37 +131,6 @@ TEST(Plan, RefusesAVariantAskedForByNameThatTheGpuDoesNotHold) {
             "variant of its types and layout takes less");
   s.options.variants = {};
   EXPECT_NE(refusal([&] { planned(s, false); }), "(it was not refused)") << "nothing can stand in for it";
-}
-
-TEST(Plan, LeavesOutOfAllWhatTheGpuDoesNotHold) {
-  Session s = session_of_large_tiles();
-  EXPECT_EQ(too_large_here(s), "") << "only the default was asked for";
-  s.options.variants = {"all"};
-  s.options.shapes = {{128, 64, 8}};
-  EXPECT_EQ(planned(s, false).size(), 2u);
-  EXPECT_EQ(too_large_here(s), " first second");
-}
-
-TEST(Plan, PrefersTheVariantNamedAnySizeAndNoneThatLeavesOutWork) {
-  Session s = session();
-  Variant without = right_variant().any_size(32, 32, 1).leaves_out("the store of C"), named = right_variant();
-  without.name = "without", named.name = "any_size";
-  s.variants.insert(s.variants.begin() + 1, without);
-  s.variants.push_back(named.any_size(32, 32, 1));
-  s.options.shapes = {{1000, 1000, 1000}};
-  EXPECT_EQ(planned(s, false)[0].variant->name, "any_size");
-  s.variants.pop_back();
-  EXPECT_EQ(planned(s, false)[0].variant->name, "second");
-  s.variants.pop_back();
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first needs m to be a multiple of 128, not 1000; the nearest that works is 1024");
-}
-
-TEST(Plan, RefusesABaselineThatIsNotForTheVariant) {
-  Session s = session();
-  s.options.baseline = BaselineChoice::cublas_f32_sums;
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first sums in f32: --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
 }
 
 TEST(Plan, RefusesAnUnknownVariantAndNamesTheOthers) {
@@ -225,12 +180,6 @@ TEST(Plan, RefusesToSimulateWhatLeavesOutWork) {
   EXPECT_EQ(planned(s, true).size(), 2u);
 }
 
-TEST(Plan, SaysWhereAStepHasNoBottlenecks) {
-  Session s = session();
-  s.options.variants = {"bottlenecks"};
-  EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant of this step leaves out work on purpose");
-}
-
 TEST(Plan, RefusesBeforeAnythingRunsWhereOneOfManySizesDoesNotFit) {
   Session s = session();
   s.options.variants = {"all"};
@@ -249,17 +198,6 @@ TEST(Plan, TakesASmallSizeInTheSimulatorThatRunsEveryPartOfAKernel) {
   EXPECT_EQ(work[0].shape.k, 64);
   EXPECT_EQ(work[1].shape.m, 64);
   EXPECT_EQ(work[1].shape.k, 64);
-}
-
-TEST(Plan, TakesASimulatedSizeThatTheVariantAccepts) {
-  for (const Variant& variant :
-       {right_variant().tile(96, 160, 24), right_variant().tile(1, 1, 7), right_variant().any_size(128, 256, 16)}) {
-    const Shape shape = completed(simulated_size(variant), {}, variant);
-    EXPECT_EQ(refusal([&] { require_accepted(variant, shape); }), "(it was not refused)");
-    EXPECT_GE(shape.m, 2 * variant.block_m);
-    EXPECT_GE(shape.n, 2 * variant.block_n);
-    EXPECT_GE(shape.k, 3 * variant.block_k);
-  }
 }
 
 }  // namespace

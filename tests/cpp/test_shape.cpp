@@ -26,15 +26,6 @@ TEST(Accept, TakesMultiplesOfTheTile) {
   EXPECT_EQ(refused(right_variant().any_size(128, 128, 8), {1, 1, 1}), FINE);
 }
 
-TEST(Accept, NamesTheConstraintAndTheNearestSize) {
-  EXPECT_EQ(refused(tiled(), {130, 64, 8}),
-            "variant t8x8 needs m to be a multiple of 128, not 130; the nearest that works is 128");
-  EXPECT_EQ(refused(tiled(), {128, 97, 8}),
-            "variant t8x8 needs n to be a multiple of 64, not 97; the nearest that works is 128");
-  EXPECT_EQ(refused(tiled(), {128, 64, 20}),
-            "variant t8x8 needs k to be a multiple of 8, not 20; the nearest that works is 16");
-}
-
 TEST(Accept, NeverNamesZeroAsTheNearestSize) {
   EXPECT_EQ(refused(tiled(), {1, 64, 8}),
             "variant t8x8 needs m to be a multiple of 128, not 1; the nearest that works is 128");
@@ -60,25 +51,6 @@ TEST(Accept, RefusesTilesThatEndBeyond32Bits) {
   EXPECT_EQ(refused(variant, {1, 1, 2147483647}), FINE);
 }
 
-TEST(Accept, RefusesMoreRowsOfBlocksThanTheGridsSecondAxisHolds) {
-  const Variant variant = right_variant().any_size(32, 32, 1);
-  EXPECT_EQ(refused(variant, {65535 * 32, 1, 1}), FINE);
-  EXPECT_EQ(refused(variant, {65535 * 32 + 1, 1, 1}),
-            "variant right takes m up to 2097120, not 2097121: its rows of blocks lie along the grid's second axis, "
-            "which ends at 65535");
-  EXPECT_EQ(refused(variant, {1, 65535 * 32 + 1, 1}), FINE);
-  EXPECT_EQ(refused(Variant(variant).flat_grid(), {65535 * 32 + 1, 1, 1}), FINE);
-}
-
-TEST(Accept, RefusesMoreColumnsOfBlocksWhereTheseAreOnTheSecondAxis) {
-  const Variant variant = right_variant().any_size(32, 32, 1).columns_on_y();
-  EXPECT_EQ(refused(variant, {65535 * 32 + 1, 1, 1}), FINE);
-  EXPECT_EQ(refused(variant, {1, 65535 * 32, 1}), FINE);
-  EXPECT_EQ(refused(variant, {1, 65535 * 32 + 1, 1}),
-            "variant right takes n up to 2097120, not 2097121: its columns of blocks lie along the grid's second axis, "
-            "which ends at 65535");
-}
-
 TEST(Accept, LeavesRoomForTheSlicesThatAPipelineAsksForAhead) {
   const Variant variant = right_variant().any_size(128, 128, 32);
   EXPECT_EQ(refused(variant, {1, 1, 2147483360}), FINE);
@@ -87,46 +59,12 @@ TEST(Accept, LeavesRoomForTheSlicesThatAPipelineAsksForAhead) {
             "counted in 32 bits");
 }
 
-TEST(Accept, RefusesALeadingDimensionNarrowerThanItsMatrix) {
-  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {3, 0, 0}),
-            "--lda 3 is narrower than the matrix's 4 columns; use at least 4");
-  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {0, 2, 0}),
-            "--ldb 2 is narrower than the matrix's 3 columns; use at least 3");
-  EXPECT_EQ(refused(right_tn_variant(), {2, 3, 4}, {0, 3, 0}),
-            "--ldb 3 is narrower than the matrix's 4 columns; use at least 4");
-  EXPECT_EQ(refused(right_variant(), {2, 3, 4}, {0, 0, 1}),
-            "--ldc 1 is narrower than the matrix's 3 columns; use at least 3");
-}
-
-TEST(Accept, RefusesALeadingDimensionThatVectorsCannotUse) {
-  const Variant vectors = tiled().aligned_ld(4, 4, 4);
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {9, 0, 0}),
-            "variant t8x8 needs lda to be a multiple of 4, not 9; the nearest that works is 8");
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {0, 67, 0}),
-            "variant t8x8 needs ldb to be a multiple of 4, not 67; the nearest that works is 68");
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {0, 0, 66}),
-            "variant t8x8 needs ldc to be a multiple of 4, not 66; the nearest that works is 64");
-  EXPECT_EQ(refused(vectors, {128, 64, 8}, {12, 64, 68}), FINE);
-}
-
 TEST(Accept, NamesNoLeadingDimensionNarrowerThanTheMatrix) {
   const Variant vectors = right_variant().any_size(128, 128, 8).aligned_ld(8, 8, 8);
   EXPECT_EQ(refused(vectors, {5, 16, 98}, {98, 0, 0}),
             "variant right needs lda to be a multiple of 8, not 98; the nearest that works is 104");
   EXPECT_EQ(refused(vectors, {5, 1, 8}, {0, 1, 0}),
             "variant right needs ldb to be a multiple of 8, not 1; the nearest that works is 8");
-}
-
-TEST(Accept, FillsInTheLeadingDimensionsThatWereNotGiven) {
-  const Shape nn = completed({2, 3, 4}, {0, 10, 0}, right_variant());
-  EXPECT_EQ(nn.lda, 4);
-  EXPECT_EQ(nn.ldb, 10);
-  EXPECT_EQ(nn.ldc, 3);
-  EXPECT_EQ(completed({2, 3, 4}, {}, right_tn_variant()).ldb, 4);
-  const Shape padded = completed({127, 129, 136}, {}, right_variant().any_size(128, 128, 8).aligned_ld(8, 8, 4));
-  EXPECT_EQ(padded.lda, 136);
-  EXPECT_EQ(padded.ldb, 136);
-  EXPECT_EQ(padded.ldc, 132);
 }
 
 TEST(Accept, RefusesMatricesThat32BitIndicesCannotReach) {

@@ -34,20 +34,6 @@ TEST(TensorMap, RefusesRowsThatAreNoMultipleOfAChunk) {
             "a leading dimension of 56 is narrower than the matrix of 64 x 64");
 }
 
-TEST(TensorMap, CountsAChunkInTheElementsOfItsType) {
-  const auto* const bytes = reinterpret_cast<const std::int8_t*>(BASE);
-  EXPECT_EQ(refusal([=] { make_tensor_map(bytes, 64, 60, 72, 64, 64); }),
-            "TMA needs a leading dimension that is a multiple of 16 elements (16 bytes), not 72");
-  const auto* const words = reinterpret_cast<const int*>(BASE);
-  EXPECT_EQ(refusal([=] { make_tensor_map(words, 64, 60, 62, 64, 32); }),
-            "TMA needs a leading dimension that is a multiple of 4 elements (16 bytes), not 62");
-}
-
-TEST(TensorMap, RefusesAnEmptyMatrix) {
-  EXPECT_EQ(refusal([] { make_tensor_map(BASE, 0, 64, 64, 64, 64); }), "TMA takes no matrix of 0 x 64 elements");
-  EXPECT_EQ(refusal([] { make_tensor_map(BASE, 64, 0, 64, 64, 64); }), "TMA takes no matrix of 64 x 0 elements");
-}
-
 TEST(TensorMap, RefusesABoxWithASideOfMoreThan256) {
   EXPECT_EQ(box_refusal(257, 64), "TMA takes sides from 1 to 256, not a box of 257 x 64 elements");
   EXPECT_EQ(box_refusal(0, 64), "TMA takes sides from 1 to 256, not a box of 0 x 64 elements");

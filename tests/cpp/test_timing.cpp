@@ -30,26 +30,6 @@ TEST(Spread, InterpolatesBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(spread_of({1, 2}).median, 1.5);
 }
 
-TEST(Spread, OfOneFigureIsThatFigure) {
-  const Spread spread = spread_of({7});
-  EXPECT_EQ(spread.median, 7);
-  EXPECT_EQ(spread.p20, 7);
-  EXPECT_EQ(spread.p80, 7);
-}
-
-TEST(Spread, OfNothingIsZero) {
-  const Spread spread = spread_of({});
-  EXPECT_EQ(spread.median, 0);
-  EXPECT_EQ(spread.p20, 0);
-  EXPECT_EQ(spread.p80, 0);
-}
-
-TEST(Spread, IsNotMovedByOneOutlier) {
-  std::vector<double> figures(100, 1.0);
-  figures[50] = 1000;
-  EXPECT_EQ(spread_of(figures).p80, 1.0);
-}
-
 TimingPlan plan(double seconds, int sets = 1) {
   TimingPlan made;
   made.min_seconds = seconds;

@@ -17,18 +17,6 @@ TEST(Types, HaveTheSizeThatTheyAreStoredIn) {
         << name_of(type);
 }
 
-TEST(Types, HaveNamesOfTheirOwn) {
-  EXPECT_STREQ(name_of(type_of<float>), "f32");
-  EXPECT_STREQ(name_of(type_of<tf32_t>), "tf32");
-  EXPECT_STREQ(name_of(type_of<__half>), "f16");
-  EXPECT_STREQ(name_of(type_of<__nv_bfloat16>), "bf16");
-  EXPECT_STREQ(name_of(type_of<__nv_fp8_e4m3>), "e4m3");
-  EXPECT_STREQ(name_of(type_of<__nv_fp8_e5m2>), "e5m2");
-  EXPECT_STREQ(name_of(type_of<std::int8_t>), "s8");
-  EXPECT_STREQ(name_of(type_of<f22_t>), "f22");
-  EXPECT_STREQ(name_of(type_of<int>), "s32");
-}
-
 template <typename T>
 void expect_roundoff() {
   const double u = roundoff_of(type_of<T>);

@@ -1,11 +1,11 @@
 """./gemm bound: bounds by the simulator's counts and by machine code, beside the chapters' own and the records."""
 
 import os
+import re
 
 import pytest
 
 from base import build, registry
-from base.errors import UserError
 from base.paths import BUILD, SIMULATOR
 from records import REFERENCE_GPU
 from tools import bound, bound_counts, bound_limits, cli, measured
@@ -61,6 +61,14 @@ def test_what_is_counted_is_what_the_chapter_counts_by_hand(step):
     assert counted * bound_limits.per_instruction(step) == pytest.approx(by_hand, rel=0.015)
 
 
+@pytest.mark.parametrize("step", ON_CUDA_CORES, ids=lambda step: step.name)
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_a_chapter_has_the_count_that_its_step_toml_repeats(step, page):
+    text = (step.folder / page).read_text(encoding="utf-8")
+    by_hand = re.search(r"^## (?:By hand|手算)$(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+    assert re.search(rf"(?<![\d.]){step.by_hand['load_store_per_instruction']:g}(?![\d.]\d)", by_hand)
+
+
 def test_wavefronts_of_wide_loads():
     assert bound_counts.wavefronts([0] * 32, 4) == 1
     assert bound_counts.wavefronts([0] * 32, 16) == 2  # measured: one address takes two
@@ -77,37 +85,6 @@ def test_an_fma_that_fetches_two_operands_of_one_parity_collides():
         ("LDS", "R9, [R2]"),
     ]
     assert bound_counts.collisions(body) == 2
-
-
-def test_flop_of_machine_instructions():
-    wanted = {"FFMA": 64, "HFMA2.MMA": 128, "HMMA.16816.F32": 4096, "HMMA.1688.F32.TF32": 2048, "LDS.128": 0}
-    wanted["HGMMA.64x256x16.F32.BF16"] = 131072
-    assert {opcode: bound_counts.flop_of(opcode, "R1, R2, R3, R4") for opcode in wanted} == wanted
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["07", "--gpu", "nonsense"],
-            "--gpu nonsense: there is no such GPU; choose from h200, h100, rtx4090, a100, l20",
-        ),
-        (["07", "--gpu", "b200"], "--gpu b200: its clock or compute capability is not in sim/devices.json"),
-        (["23", "--gpu", "a100"], "23_wgmma needs compute capability 9.0 alone; NVIDIA A100 has 8.0"),
-        (["07", "--gpu", "sms=10"], "--gpu: it lacks clock_mhz and capability"),
-        (["07", "--gpu", "sms=ten,clock_mhz=1,capability=9.0"], "--gpu: sms=ten: that is no number for it"),
-        (["07", "--gpu", "sms=0,clock_mhz=1,capability=9.0"], "--gpu: sms=0: that is no number for it"),
-        (["07", "--gpu", "lanes=1"], "--gpu: there is no number 'lanes'"),
-        (["07", "--gpu", "sms=1,clock_mhz=1,capability=hopper"], "--gpu: capability=hopper: write it as 9.0"),
-        (["07", "--size", "0"], "--size 0: has to be between 1 and 65536"),
-        (["99"], "there is no step '99'"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(words, line):
-    with pytest.raises(UserError) as refused:
-        bound.plan(cli.parse(["bound", *words]))
-    assert str(refused.value).startswith(line)
-    assert "\n" not in str(refused.value)
 
 
 def test_a_gpu_by_its_numbers_has_the_bounds_that_follow_from_them(recorded):

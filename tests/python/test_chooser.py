@@ -3,13 +3,11 @@
 import re
 import statistics
 
-import pytest
-
 from base.paths import DATA, STEPS
 from lab import chooser
 from plots.figures import by_size
 from plots.sweep_charts import HGEMM125
-from records import BEST_LIBRARY, read
+from records import read
 
 SOURCE = (STEPS / chooser.STEP / "also" / "fastest.cu").read_text(encoding="utf-8")
 RECORDS = read(DATA / "h200" / f"{chooser.STEP}.jsonl")
@@ -38,46 +36,9 @@ def test_the_launcher_lists_the_same_ways_in_the_same_order_with_the_same_tiles(
             assert (found.bm, found.bn, found.split) == (way.bm, way.bn, way.split)
 
 
-def test_costs_that_made_the_times_are_found_again():
-    costs = {way.name: (0.5 + i / 10, 2.0 + i, 0.25, 1.5) for i, way in enumerate(chooser.WAYS)}
-    sizes = [(m, n, k) for m in (1024, 4096, 8192) for n in (1024, 3072) for k in (512, 1024, 8192)]
-    times = {size: {"large": chooser.estimate(costs, chooser.WAYS[2], size)} for size in sizes}
-    assert chooser.fitted(times)["large"] == pytest.approx(costs["large"])
-    assert chooser.fitted(times)["pairs"] == chooser.NEVER
-
-
 def test_the_choice_loses_little_against_the_fastest_kernel_of_each_size():
     assert set(HGEMM125.sizes) <= set(TIMES)
     losses = [found for size in HGEMM125.sizes if (found := loss(size)) is not None]
     assert len(losses) >= 120
     assert statistics.mean(losses) <= WORST_MEAN_LOSS
     assert max(losses) > 0, "a rule that is never wrong was not compared with other kernels"
-
-
-def test_one_kernel_for_all_sizes_would_lose_more(monkeypatch):
-    monkeypatch.setattr(chooser, "chosen", lambda costs, size: chooser.WAYS[2])
-    losses = [found for size in HGEMM125.sizes if (found := loss(size)) is not None]
-    assert statistics.mean(losses) > WORST_MEAN_LOSS
-
-
-def test_no_size_is_far_behind_the_best_library_call():
-    ratios = {
-        (r["m"], r["n"], r["k"]): r["ratio"]
-        for r in RECORDS
-        if r["default"] and r["beta"] == 0 and r["baseline"] == BEST_LIBRARY
-    }
-    assert set(chooser_sizes := [(n, n, n) for n in (1024, 2048, 4096, 8192, 16384)]) <= set(ratios), chooser_sizes
-    assert not {size: ratio for size, ratio in ratios.items() if ratio < LEAST_RATIO}
-
-
-def test_few_rows_are_fastest_with_exchanged_operands():
-    """16 and 64 rows: the tile that has as many is close to the best library call."""
-    ratios = {
-        (r["m"], r["n"], r["k"], r["variant"]): r["ratio"]
-        for r in RECORDS
-        if r["m"] in (16, 64) and r["baseline"] == BEST_LIBRARY
-    }
-    assert len({size for *size, _ in ratios for size in [tuple(size)]}) == 6
-    for (m, *_, variant), ratio in ratios.items():
-        if variant == f"rows_{m}":
-            assert ratio > 0.93

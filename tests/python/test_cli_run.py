@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from programs import program
 
 from base import build, gpu, process, registry
 from base.environment import Environment
@@ -94,9 +95,7 @@ def course(tmp_path, monkeypatch):
 
     def make(exit_codes=None, then=None):
         for one in course.ladder:
-            executable = steps / one.name
-            executable.write_text(step((exit_codes or {}).get(one.number, 0), (then or {}).get(one.number, "")))
-            executable.chmod(0o755)
+            program(steps / one.name, step((exit_codes or {}).get(one.number, 0), (then or {}).get(one.number, "")))
 
     course.make = make
     make()
@@ -136,13 +135,6 @@ def test_a_step_that_fails_does_not_stop_the_ladder_and_is_named(course, capsys)
     assert course.ladder[-1].name in said and len(course.drawn) == 1
 
 
-def test_a_refused_step_is_exit_code_2(course):
-    course.make({1: 2})
-    with pytest.raises(Failure) as failed:
-        start("01")
-    assert failed.value.code == 2
-
-
 def test_one_step_builds_and_runs_alone(course, capfd):
     start("3", "--size", "2048", "--variant", "all")
     assert course.built == [["steps/03_smem_tiling"]] and course.drawn == []
@@ -168,11 +160,6 @@ def test_what_is_no_measurement_is_not_recorded(course, options):
     assert not list(course.data.rglob("*.jsonl"))
 
 
-def test_a_file_of_one_s_own(course, tmp_path):
-    start("01", "--json", str(tmp_path / "mine.jsonl"))
-    assert (tmp_path / "mine.jsonl").exists() and not list(course.data.rglob("*.jsonl"))
-
-
 def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
     start("01", "--sim")
     assert "01_naive --sim" in capfd.readouterr().out
@@ -180,20 +167,6 @@ def test_the_simulator_writes_counts_only_where_asked(course, tmp_path, capfd):
     assert not list(course.data.rglob("*.jsonl"))
     start("01", "--sim", "--json", str(tmp_path / "counts.jsonl"))
     assert (tmp_path / "counts.jsonl").exists()
-
-
-def test_a_trace_is_of_one_step(course, capfd):
-    start("01", "--sim", "--trace", "t.json")
-    assert "01_naive --trace t.json --sim" in capfd.readouterr().out
-    with pytest.raises(UserError, match="name the step"):
-        start("--sim", "--trace", "t.json")
-
-
-def test_options_that_a_step_refuses_cost_the_building_of_one_step(course):
-    course.make({1: 2})
-    with pytest.raises(UserError):
-        start("--szie", "2048")
-    assert course.built == [["steps/01_naive"]] and not list(course.data.rglob("*.jsonl"))
 
 
 def test_without_a_gpu_the_ladder_is_simulated(course, monkeypatch, capfd):
@@ -219,19 +192,6 @@ def test_the_gpu_that_is_simulated(course, monkeypatch, capfd):
     said = capfd.readouterr().out
     assert "The simulated GPU: rtx4090" in said and "this GPU has 8.9" in said and "23_wgmma" in said
     assert "20_mma_warp_swizzle, m 64" in said and "23_wgmma, m 64" not in said
-    with pytest.raises(UserError, match="--device gtx480: there is no such GPU; choose from: a100, b200, gb10, h100"):
-        start("--sim", "--device", "gtx480")
-    with pytest.raises(UserError, match="add --sim"):
-        start("20", "--device", "rtx4090")
-
-
-def test_a_step_that_is_wrong_in_the_simulator_is_shown_in_full(course, monkeypatch, capfd):
-    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
-    course.make({2: 1})
-    with pytest.raises(Failure) as failed:
-        start()
-    assert failed.value.code == 1
-    assert capfd.readouterr().out.count("line by line") == 1
 
 
 def test_a_step_that_crashes_is_said(course, capfd):
@@ -260,32 +220,9 @@ def test_the_recorded_set_of_each_step():
         assert sizes == [(f"--size={1024 << i}",) for i in range(4 if step.number < 5 else 5)]
         assert any("--swizzle-stride=" in title for title in titles) == (step.number in (17, 19, 20, 21)), step.name
         assert any("--sweep=hgemm125" in title for title in titles) == (step.number in (21, 29))
-        assert any("--variant=pairs,wide,large," in title for title in titles) == (step.number == 29)
+        assert any("in_turn/plan.txt" in title for title in titles) == (step.number == 29)
         left_out = {task.file for task in tasks if "--variant=bottlenecks" in task.options}
         assert left_out == ({f"bottlenecks/{step.name}.jsonl"} if left_out or "without" in step.also else set())
-
-
-def test_many_variants_are_measured_a_few_at_a_time():
-    listed = [{"variant": f"v{i}", "default": i == 0, **({"leaves_out": "A"} if i == 3 else {})} for i in range(12)]
-    task = recorded_set.Task("variants", "steps/x", "x.jsonl", ("--size=1",), variants=".*")
-    pieces = recorded_set.pieces(task, listed)
-    assert [piece.options for piece in pieces] == [
-        ("--size=1", "--variant=v1,v2,v4,v5,v6,v7,v8,v9"),
-        ("--size=1", "--variant=v10,v11"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [("stages2", True), ("warp4x4_stages_3", True), ("mma4x4_warp4x4_stages5", True)]
-    + [(name, False) for name in ("tn", "tf32_stages_2", "tn_stages2", "static_stages_3", "swizzle", "stages")],
-)
-def test_the_variants_of_stages(name, is_one):
-    task = recorded_set.Task("strides", "steps/x", "x.jsonl", variants=recorded_set.STAGES)
-    listed = [{"variant": name, "default": False}]
-    assert [piece.options for piece in recorded_set.pieces(task, listed)] == (
-        [(f"--variant={name}",)] if is_one else []
-    )
 
 
 def test_recording_goes_on_where_it_stopped(course, capsys):
@@ -307,21 +244,6 @@ def test_what_a_run_had_measured_when_it_was_cut_off_is_kept(course):
     assert not (course.root / "build" / "recording").exists()
 
 
-def test_another_kernel_is_measured_again(course, capsys, monkeypatch):
-    recorded(course, "--steps", "1", "--only", "sizes")
-    monkeypatch.setattr(record, "_fingerprint", lambda program: "of a changed source")
-    recorded(course, "--steps", "1", "--only", "sizes")
-    assert capsys.readouterr().out.count("── 01_naive") == 8
-
-
-def test_a_run_that_fails_is_named_and_done_again(course):
-    course.make({1: 1})
-    with pytest.raises(Failure, match=r"01_naive --size=1024 \(exit code 1\)"):
-        recorded(course, "--steps", "1", "--only", "sizes")
-    course.make()
-    recorded(course, "--steps", "1", "--only", "sizes")
-
-
 def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 4))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
@@ -334,24 +256,6 @@ def test_several_gpus_share_the_runs(course, monkeypatch, capsys):
     sizes = [line for line in lines if "── " in line and "--variant" not in line and "--baseline=none" not in line]
     assert len(sizes) == 16 and len({line[:7] for line in sizes}) == 1, "of one ladder on one GPU: comparable"
     assert any("s of GPU time in" in line for line in lines)
-
-
-def test_the_defaults_of_one_ladder_are_all_measured_on_one_gpu(course, monkeypatch, capsys):
-    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 2))
-    course.make(then=dict.fromkeys(range(10, 15), "sleep 0.05"))
-    recorded(course, "--steps", "10-14", "--only", "sizes", "--only", "power", "--devices", "all")
-    begun = [line.split() for line in capsys.readouterr().out.splitlines() if "── " in line]
-    sizes = [(line[1], line[3]) for line in begun if "--baseline=none" not in line]
-    assert len(begun) == 5 * 5 + 5 and len(sizes) == 5 * 5
-    of_ladder = {step.name: step.ladder for step in course.ladder}
-    gpus = {ladder: {gpu for gpu, step in sizes if of_ladder[step] == ladder} for ladder in ("fp32", "fp16", "wmma")}
-    assert all(len(of) == 1 for of in gpus.values()) and gpus["fp32"] != gpus["fp16"]
-
-
-@pytest.mark.parametrize("devices", ["4", "0,x", "", "0,0", "-1"])
-def test_gpus_that_are_not_there_are_refused(course, devices):
-    with pytest.raises(UserError, match=f"--devices {devices}: "):
-        record.plan(cli.parse(["record", f"--devices={devices}"]))
 
 
 def test_timing_options_reach_every_step(capsys):
@@ -367,24 +271,6 @@ def test_timing_options_reach_every_step(capsys):
     assert all("--min-time=2.2 --rounds=1" in title for title in alone), "for longer than NVML's mean"
 
 
-@pytest.mark.parametrize(("capability", "programs"), [("90", ["main_loop"]), ("80", [])])
-def test_the_main_loops_are_recorded_where_there_is_wgmma(course, monkeypatch, capability, programs):
-    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA Test", 1, (capability,)))
-    tasks = record.plan(cli.parse(["record", "--only", "power"])).tasks
-    assert [task.title for task in tasks if task.program.startswith("lab/")] == programs
-
-
-def test_the_limits_are_recorded_without_a_step(course, capsys):
-    programs = ["lab/latency/latency", "lab/micro/mma_limit"]
-    for name in programs:
-        program = course.root / "build" / name
-        program.parent.mkdir(parents=True)
-        program.write_text(step())
-        program.chmod(0o755)
-    assert recorded(course, "--only", "limits") == [("latency", 1), ("limits", 1)]
-    assert course.built == [programs]
-
-
 def test_variants_are_those_that_the_executable_lists(course, capsys):
     recorded(course, "--steps", "17", "--only", "strides")
     said = capsys.readouterr().out
@@ -393,35 +279,12 @@ def test_variants_are_those_that_the_executable_lists(course, capsys):
     assert "--variant=w,stages2,stages3" in capsys.readouterr().out
 
 
-def test_strides_are_asked_of_variants_that_take_them():
-    listed = [{"variant": f"stages{i}", "default": False, "takes_swizzle_stride": i > 2} for i in (2, 3, 4)]
-    (task,) = (
-        t for t in recorded_set.tasks_of(registry.find("17", registry.steps())) if t.variants == recorded_set.STAGES
-    )
-    assert recorded_set.pieces(task, listed)[0].options[-1] == "--variant=stages3,stages4"
-
-
-def test_a_sweep_leaves_the_default_variants_own_sizes_alone(course):
-    assert recorded(course, "--steps", "9", "--only", "sweep") == []  # the made-up step measures 4096 alone
-
-
-def test_the_time_limit(course, capsys):
-    assert recorded(course, "--steps", "1", "--time-limit", "0") == []
-    assert "goes on from here" in capsys.readouterr().out
-
-
 def test_at_the_time_limit_a_run_is_ended_and_what_it_measured_is_kept(course, capsys):
     course.make(then={1: "exec sleep 30"})
     assert recorded(course, "--steps", "1", "--only", "sizes", "--time-limit", "1") == [("01_naive", 1)]
     assert "0 runs recorded" in capsys.readouterr().out
     course.make()
     assert recorded(course, "--steps", "1", "--only", "sizes") == [("01_naive", 4)]
-
-
-def test_the_list_of_what_is_done_is_beside_records_that_go_elsewhere(course, tmp_path):
-    elsewhere = str(tmp_path / "elsewhere")
-    recorded(course, "--steps", "1", "--only", "sizes", "--data", elsewhere)
-    assert (tmp_path / "elsewhere" / "recorded.json").exists() and not list(course.data.rglob("*.jsonl"))
 
 
 def test_recording_takes_a_gpu(course, monkeypatch):
@@ -449,16 +312,6 @@ def test_records_are_merged_by_what_they_measure(tmp_path):
     assert [(one["m"], one["tflops"]) for one in merged] == [(1024, 1.0), (2048, 3.0), (4096, 4.0), (1024, 5.0)]
     assert (target / "h200" / "02_coalesced.jsonl").exists()
     assert not list(target.rglob("*.part*"))
-
-
-def test_a_corrupt_record_stops_a_merge_before_anything_is_written(tmp_path):
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.mkdir()
-    (source / "01_naive.jsonl").write_text(line(1024, 1.0))
-    (source / "02_coalesced.jsonl").write_text(line(1024, 1.0) + "{broken\n")
-    with pytest.raises(UserError, match=r"02_coalesced.jsonl:2: corrupt record"):
-        files.merge(source, target)
-    assert not target.exists()
 
 
 def test_no_two_recorded_measurements_are_the_same():

@@ -25,10 +25,6 @@ def test_two_colours_have_the_contrast_that_they_have_on_a_light_page():
         assert turned == pytest.approx(light, rel=0.06), (one, other)
 
 
-def test_the_ground_is_dark_and_letters_are_light():
-    assert dark.luminance(dark.dark(style.PANEL)) < 0.02 < 0.7 < dark.luminance(dark.dark(style.INK))
-
-
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 def test_each_colour_of_a_picture_has_one_for_dark_pages(path):
     text = path.read_text(encoding="utf-8")

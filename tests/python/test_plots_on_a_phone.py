@@ -130,12 +130,3 @@ def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
     lines = layout.wrap(text, ems * layout.SMALL / 72, layout.SMALL)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "") and len(lines) > 1
     assert not [line for line in lines if line[0] in "，。；：、）”？%" or line[-1] in "（“"]
-
-
-def test_the_lines_of_a_text_are_about_equally_long():
-    lines = layout.wrap("The instruction's limit is lower than shared memory's bound in every step", 5, 12, bold=True)
-    assert lines == ["The instruction's limit is lower than", "shared memory's bound in every step"]
-
-
-def test_there_are_charts():
-    assert len(CHARTS) > 100

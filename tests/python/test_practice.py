@@ -2,7 +2,6 @@
 
 import os
 import re
-import tomllib
 from dataclasses import replace
 
 import pytest
@@ -11,9 +10,9 @@ from base import cuda
 from base.environment import Environment
 from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
-from base.paths import BUILD, ROOT, SIMULATOR
+from base.paths import BUILD, SIMULATOR
 from base.registry import steps
-from tools import practice_facts, practice_goals, practice_grade, practice_tasks
+from tools import practice_goals, practice_grade, practice_tasks
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
 from tools.text_table import columns
 
@@ -89,21 +88,6 @@ def test_the_step_before_is_graded_and_told_what_it_misses():
     }
 
 
-def test_a_kernel_that_takes_fewer_sizes_than_the_step_is_told_so():
-    verdict = graded(NAMED[25], NAMED[24].step)
-    assert verdict.line.startswith("It does not take 200×136×72: variant bf16 needs m to be")
-    assert [goal.reached for goal in verdict.goals] == [False, False, False, False]
-
-
-def test_stores_under_way_are_told_by_product_in_order():
-    store = {"kind": "cp.async.bulk", "requests": [{"order": 1, "copy": {"direction": "store"}}]}
-    first = {"kind": "wgmma", "requests": [{"order": order, "stores_under_way": n} for order, n in ((0, 0), (4, 2))]}
-    second = {"kind": "wgmma", "requests": [{"order": 3, "stores_under_way": 4}]}
-    trace = {"kernels": [{"instructions": [first, store]}, {"instructions": [second]}]}
-    assert practice_facts.stores_at_products(trace) == [0, 4, 2]
-    assert practice_facts.stores_at_products({"kernels": [{"instructions": [store]}]}) == []
-
-
 def test_a_tenth_is_to_spare_and_zero_is_zero():
     fewer, more = practice_goals.QUANTITIES["barriers"], practice_goals.QUANTITIES["k_ahead"]
     assert Goal(fewer, 110, None, 100).reached and not Goal(fewer, 111, None, 100).reached
@@ -147,13 +131,3 @@ def test_a_broken_task_is_one_line(tmp_path):
         practice_tasks.find(step, [step])
     with pytest.raises(UserError, match="'bariers' is no quantity"):
         practice_goals.quantity("bariers")
-
-
-@by_name
-def test_the_chinese_words_are_the_glossarys(task):
-    terms = tomllib.loads((ROOT / "docs" / "glossary.toml").read_text(encoding="utf-8"))["term"]
-    words = "\n".join([task.task[CHINESE], *task.hints[CHINESE]])
-    found = {
-        match[0]: term["zh"] for term in terms for word in term.get("not_zh", ()) if (match := re.search(word, words))
-    }
-    assert not found, f"the glossary has other words: {found}"

@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from programs import program
 from test_practice import NAMED, environment
 
-from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
 from base.paths import BUILD, SIMULATOR
 from tools import practice_grade, practice_run
@@ -147,21 +147,5 @@ def test_what_the_compiler_refuses_is_one_line(tmp_path, text, says):
 
 def test_a_launcher_that_does_not_end_is_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(practice_run, "MOST_SECONDS_IN_ALL", 0.2)
-    program = tmp_path / "03_smem_tiling"
-    program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
-    program.chmod(0o755)
-    outcome = practice_run.simulated(program, [], {})
+    outcome = practice_run.simulated(program(tmp_path / "03_smem_tiling", "exec sleep 60"), [], {})
     assert outcome.problem == "it did not end within 0.2 s" and outcome.record is None
-
-
-def test_a_program_that_crashes_is_told_so(tmp_path):
-    program = tmp_path / "03_smem_tiling"
-    program.write_text("#!/bin/sh\nkill -SEGV $$\n", encoding="utf-8")
-    program.chmod(0o755)
-    assert practice_run.simulated(program, [], {}).problem == "it was ended by signal 11"
-
-
-def test_a_build_directory_without_the_compilers_commands_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(practice_run, "BUILD", tmp_path)
-    with pytest.raises(UserError, match="does not say how 03_smem_tiling is compiled"):
-        practice_run.compiled(practised(tmp_path / "kernel.cu"), environment())

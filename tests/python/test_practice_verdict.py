@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from programs import program
 from test_practice import NAMED, environment, graded
 
 from base import gpu
@@ -47,15 +48,6 @@ def test_only_a_finished_task_is_noted(folder, monkeypatch, capsys):
     assert "done" in json.loads((folder / "progress.json").read_text(encoding="utf-8"))[TASK.step.name]
 
 
-def test_what_does_not_compile_is_said_last(folder, monkeypatch, capsys):
-    def refuse(*_):
-        raise practice_run.NotCompiled("kernel.cu(3): error: nothing", "many\nwords")
-
-    monkeypatch.setattr(practice_run, "compiled", refuse)
-    assert not practice._grade(TASK, environment(), ENGLISH)
-    assert capsys.readouterr().out == "  many\n  words\nIt does not compile: kernel.cu(3): error: nothing\n"
-
-
 @pytest.mark.parametrize(
     ("script", "done", "says"),
     [
@@ -66,16 +58,8 @@ def test_what_does_not_compile_is_said_last(folder, monkeypatch, capsys):
 )
 def test_a_gpu_has_its_say(folder, monkeypatch, capsys, script, done, says):
     monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA H200", 1, ("90",)))
-    program = folder / TASK.step.name / "program"
     record = json.dumps({"step": TASK.step.name, "variant": "mine", "tflops": 43.8})
-    program.write_text(f"#!/bin/sh\n{script.replace('{}', record)}\n", encoding="utf-8")
-    program.chmod(0o755)
-    verdict = practice._on_gpu(TASK, program, Verdict(True, "done"), environment(), ENGLISH)
+    executable = program(folder / TASK.step.name / "program", script.replace("{}", record))
+    verdict = practice._on_gpu(TASK, executable, Verdict(True, "done"), environment(), ENGLISH)
     assert verdict.done == done
     assert says in capsys.readouterr().out + verdict.line
-
-
-def test_a_gpu_that_cannot_run_the_step_is_not_asked(folder, monkeypatch):
-    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA GeForce RTX 4090", 1, ("89",)))
-    verdict = Verdict(True, "done")
-    assert practice._on_gpu(NAMED[23], folder / "absent", verdict, environment(), ENGLISH) is verdict

@@ -13,19 +13,16 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from programs import program
 
 from base import gpu, registry
-from base.errors import Failure, UserError
+from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
-from base.paths import DATA, ROOT
-from lab import validate
-from records import read
 from tools import cli, profile, profile_ncu, profile_page
 from tools.profile_words import REASONS, WORDS
 
 KEPT = Path(__file__).parent / "ncu"
 H200 = gpu.Gpu("NVIDIA H200", 1, ("90",))
-NO_GPU = gpu.NoGpu("no NVIDIA driver is installed")
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 # Columns that the kept pages do not have: made-up values.
 EXTRA = {
@@ -137,28 +134,6 @@ def machine(tmp_path, monkeypatch):
     return profiled
 
 
-def program(file: Path, text: str) -> None:
-    """Writes a program."""
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    file.chmod(0o755)
-
-
-def test_the_kept_pages_are_those_of_the_records():
-    """What they share with the records is the same, so that nobody changes a page to suit a test."""
-    counts = validate.with_ratios(validate.counted(profile_ncu.values(kept("20_mma_warp_swizzle.txt"))))
-    rows = validate.table(ROOT / "docs" / "validation-h200.csv")
-    rows = [r for r in rows if (r["step"], r["variant"], r["size"]) == ("20_mma_warp_swizzle", "swizzle", "512")]
-    shared = {r["counter"]: float(r["measured"]) for r in rows if r["counter"] in counts}
-    assert len(shared) >= 5 and shared == {name: counts[name] for name in shared}
-    figures = profile_ncu.values(kept("26_clusters_4096.txt"))
-    records = read(DATA / "h200" / "profile.jsonl")
-    # The launch is from before the clusters were ordered: it is recorded as `as_dealt`, which is that kernel.
-    records = [r for r in records if (r["step"], r["variant"], r["m"]) == ("26_clusters", "as_dealt", 4096)]
-    traffic = {r["metric"]: r["value"] for r in records if r["metric"] in figures}
-    assert len(traffic) >= 4 and traffic == {name: figures[name] for name in traffic}
-
-
 def test_the_h200_has_every_metric_that_is_asked_for(tmp_path):
     """In its list of names, or, for the source counters that the list leaves out, on a page that it printed."""
     program(tmp_path / "ncu", f"#!/bin/sh\ncat {KEPT / 'metrics_gh100.txt'}\n")
@@ -190,21 +165,6 @@ def test_the_page_of_a_launch_that_the_simulator_counts_too(machine, tmp_path):
     assert asked.count("--export") == 1 and "--clock-control none" in asked and "--fingerprint --verify off" in asked
 
 
-def test_the_largest_stalls_come_with_their_lines(machine):
-    found = machine("20_mma_warp_swizzle", "swizzle", with_columns(kept("20_mma_warp_swizzle.txt"), EXTRA), 512)
-    lines = profile_page.page(found, ENGLISH)
-    at = lines.index("Why warps wait: the three largest stall reasons")
-    first, second = (found.lines["long_scoreboard"][0].file.read_text(encoding="utf-8").splitlines())[:2]
-    assert [re.sub(r"  +", " | ", line.strip()) for line in lines[at + 1 : at + 7]] == [
-        "long scoreboard | 1.50 warps per issue, 38 % | data from global or local memory",
-        f"92 % | kernel.cu:1 | {first}",
-        f"8 % | kernel.cu:2 | {second}",
-        "barrier | 0.75 warps per issue, 19 % | other warps at a barrier",
-        f"100 % | kernel.cu:2 | {second}",
-        "wait | 0.50 warps per issue, 12 % | a latency that the compiler knows",
-    ]
-
-
 def test_an_inlined_instruction_is_counted_at_the_steps_own_line(tmp_path):
     kernel = tmp_path / "kernel.cu"
     for home, at in ((tmp_path, kernel), (Path("/course"), Path("/course/load.cuh"))):
@@ -230,12 +190,6 @@ def test_a_large_launch_is_compared_at_a_small_size(machine, tmp_path):
     assert "--size 512 --fingerprint" in (tmp_path / "asked").read_text()
 
 
-def test_a_size_that_cannot_be_compared_is_said_in_one_line(machine):
-    found = machine("26_clusters", "bf16", with_columns(kept("26_clusters_4096.txt"), EXTRA), 4096, "nothing\n")
-    assert found.not_compared.startswith("ncu saw no launch") and "\n" not in found.not_compared
-    assert "left out: ncu saw no launch" in "\n".join(profile_page.page(found, ENGLISH))
-
-
 def test_the_page_is_chinese_too(machine):
     found = machine("20_mma_warp_swizzle", "swizzle", with_columns(kept("20_mma_warp_swizzle.txt"), EXTRA), 512)
     english, chinese = (profile_page.page(found, spoken) for spoken in (ENGLISH, CHINESE))
@@ -253,73 +207,12 @@ def test_counters_that_may_not_be_read_are_one_line_of_what_to_do(machine):
         machine("20_mma_warp_swizzle", "swizzle", None, 512, launched=text)
 
 
-def test_why_ncu_failed_is_said_in_its_words(machine):
-    text = "==PROF== Connected\n==ERROR== The application returned an error code (1).\n==ERROR== more\n"
-    with pytest.raises(Failure, match=r"ncu failed: The application returned an error code \(1\)\.$"):
-        machine("20_mma_warp_swizzle", "swizzle", None, 512, launched=text)
-
-
-def test_no_launch_of_the_kernel_is_a_failure(machine):
-    with pytest.raises(Failure, match="ncu saw no launch"):
-        machine("20_mma_warp_swizzle", "swizzle", "==WARNING== No kernels were profiled.", 512)
-
-
 def test_a_size_that_the_variant_does_not_take_is_refused_in_the_steps_words(machine):
     with pytest.raises(UserError, match=r"^variant swizzle needs m to be a multiple of 128$"):
         machine("20_mma_warp_swizzle", "swizzle", "", 999)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "here", "says"),
-    [
-        (["07"], NO_GPU, "no NVIDIA driver is installed; ./gemm run 07 --sim"),
-        (["99"], H200, "there is no step '99'"),
-        ([], H200, "required: STEP"),
-        (["07", "--size", "0"], H200, "a size is a positive number"),
-        (["07", "--size", "big"], H200, "invalid int value"),
-        (["07", "--variant", "all"], H200, "name one variant"),
-        (["07", "--output", __file__], H200, "is no folder"),
-        (["07", "--sweep"], H200, "profile takes no '--sweep'"),
-        (
-            ["23"],
-            gpu.Gpu("NVIDIA A100", 1, ("80",)),
-            "needs compute capability 9.0 alone; this GPU has 8.0; ./gemm run",
-        ),
-        (["07"], H200, "there is no ncu (Nsight Compute)"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_what_cannot_be_profiled_is_refused_in_one_line(arguments, here, says, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(gpu, "detect", lambda: here)
-    monkeypatch.setattr(profile_ncu, "INSTALLED", ())
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for name in ("CUDA_PATH", "CUDA_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    assert cli.main(["profile", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("gemm: ") and err.count("\n") == 1 and says in err, err
-
-
-def test_an_address_is_no_number():
-    raw = '"ID","Process ID","Host Name","Block Size","a__metric.sum"\n"","","","","byte"\n'
-    assert profile_ncu.values(raw + '"0","412","127.0.0.1","(256, 1, 1)","1,024.5"\n') == {
-        "ID": 0.0, "Process ID": 412.0, "a__metric.sum": 1024.5,
-    }  # fmt: skip
-
-
-def test_more_launches_than_one_are_a_failure():
-    page = kept("20_mma_warp_swizzle.txt")
-    row = next(line for line in page.splitlines() if line.startswith('"1"'))
-    assert profile_ncu.values(page)["launch__registers_per_thread"] == 224
-    with pytest.raises(Failure, match="2 launches"):
-        profile_ncu.values(f"{page}{row}\n")
-
-
-def test_amounts_have_few_digits():
-    assert [profile_page.amount(count) for count in (0, 999, 131_392_000, 12_884_901_888)] == [
-        "0 B",
-        "999 B",
-        "131.4 MB",
-        "12.88 GB",
-    ]
-    assert validate.counted(profile_ncu.values(kept("20_mma_warp_swizzle.txt")))["shared_load_wavefronts"] == 49152
+def test_without_a_gpu_the_simulator_is_named(monkeypatch):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("no NVIDIA driver is installed"))
+    with pytest.raises(UserError, match=r"no NVIDIA driver is installed; \./gemm run 07 --sim"):
+        profile.plan(cli.parse(["profile", "07"]))

@@ -7,7 +7,7 @@ import pytest
 
 from base import registry
 from base.errors import UserError
-from base.paths import REGISTRY, ROOT, STEPS
+from base.paths import ROOT, STEPS
 
 LADDER = registry.steps()
 HEADINGS = {
@@ -161,36 +161,6 @@ def test_no_emphasis_is_shown_as_asterisks(page):
     assert not [text for text in texts if "**" in text]
 
 
-def our_sources() -> list[Path]:
-    """Every source but the registry itself and the tables of data beside the records."""
-    suffixes = {".py", ".cpp", ".h", ".cu", ".build", ".sh", ".toml", ".yml"}
-    return [
-        path
-        for path in sorted(ROOT.rglob("*"))
-        if path.is_file() and is_ours(path) and path != REGISTRY and (path.suffix in suffixes or path.name == "gemm")
-    ]
-
-
-def test_there_is_one_list_of_steps():
-    """Facts about single steps may stand elsewhere; a bare list of steps would be one more to keep."""
-    name = r"""["'](?:{})["']""".format("|".join(step.name for step in LADDER))
-    bare_list = re.compile(rf"{name}(?:\s*,\s*{name}){{3,}}")
-    suspects = [named(path) for path in our_sources() if bare_list.search(path.read_text(encoding="utf-8"))]
-    assert not suspects
-
-
-def test_what_is_said_of_a_step_is_said_of_one_that_exists():
-    names = {step.name for step in LADDER}
-    unknown = [
-        f"{named(path)}: {name}"
-        for path in our_sources()
-        if path.suffix == ".py" and path.parts[len(ROOT.parts)] in ("base", "records", "lab", "plots", "tools")
-        for name in re.findall(r"""["'](\d\d_[a-z][a-z0-9_]+)["']""", path.read_text(encoding="utf-8"))
-        if name not in names
-    ]
-    assert not unknown
-
-
 def test_a_step_is_found_by_number_and_by_name():
     last = LADDER[-1]
     for asked in (str(last.number), f"{last.number:02d}", last.name):
@@ -251,14 +221,6 @@ def test_an_order_is_refused(tmp_path):
         registry.steps(order)
     with pytest.raises(UserError, match="cannot be read"):
         registry.steps(tmp_path / "missing")
-
-
-def test_what_a_source_tells_ptxas_is_read_from_its_step(tmp_path):
-    args = 'cuda_args = ["-Xptxas", "-O1", "-G"]\nalso = ["x", "y"]\nalso_cuda_args = { y = [] }\n'
-    a, b = registry.steps(listed(tmp_path, _01_a=WHOLE + args + IDEA, _02_b=WHOLE + IDEA))
-    assert [a.ptxas_args(), a.ptxas_args("x"), a.ptxas_args("y"), b.ptxas_args()] == [["-O1"], ["-O1"], [], []]
-    assert a.sources == [tmp_path / "steps" / "01_a" / file for file in ("kernel.cu", "also/x.cu", "also/y.cu")]
-    assert registry.for_meson(a) == "y|\n01_a|80|fp32|f32|x y|-Xptxas -O1 -G"
 
 
 def test_every_source_of_a_step_is_built():

@@ -1,11 +1,11 @@
 """compute-sanitizer over the steps, with made-up programs in its and their places: what is run, and what not again."""
 
-import json
 import os
 import subprocess
 import sys
 
 import pytest
+from programs import program
 
 from base.paths import ROOT
 
@@ -42,9 +42,7 @@ def sanitize(tmp_path):
         (programs / "compute-sanitizer", SANITIZER.format(log=log)),
         (programs / "nvidia-smi", "#!/bin/sh\necho 9.0\n"),
     ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
+        program(path, text)
 
     def run(*arguments: str) -> tuple[int, list[str], list[str]]:
         log.write_text("", encoding="utf-8")
@@ -82,21 +80,6 @@ def test_each_variant_runs_under_each_tool_and_what_is_clean_is_not_run_again(sa
     assert said[0].startswith("4 runs of 1 steps, 0 clean already; 4 left, 1 at a time")
 
 
-def test_steps_and_tools_can_be_chosen(sanitize):
-    code, _, runs = sanitize("01_one", "--tool", "synccheck")
-    assert (code, len(runs)) == (1, 2)
-    assert all(run.startswith("--tool synccheck") for run in runs)
-    state = json.loads((sanitize.build / "sanitized.json").read_text(encoding="utf-8"))
-    assert state["01_one good synccheck"]["result"] == "clean"
-
-
-def test_a_step_for_sm_90_runs_under_every_tool(sanitize):
-    (sanitize.build / "steps" / "01_one").write_text(STEP.replace("ARCH", "90"), encoding="utf-8")
-    _, said, runs = sanitize("01")
-    assert said[0].startswith("8 runs of 1 steps"), said[0]
-    assert {run.split()[1] for run in runs} == {"memcheck", "racecheck", "initcheck", "synccheck"}
-
-
 def test_a_step_that_the_gpu_cannot_run_is_left_out(sanitize):
     (sanitize.build / "steps" / "02_two").write_text(STEP.replace("ARCH", "100a"), encoding="utf-8")
     _, said, runs = sanitize()
@@ -105,8 +88,3 @@ def test_a_step_that_the_gpu_cannot_run_is_left_out(sanitize):
         "4 runs of 1 steps, 0 clean already; 4 left, 4 at a time: about 6 s",
     ]
     assert len(runs) == 4
-
-
-def test_a_state_that_cannot_be_read_is_no_hindrance(sanitize):
-    (sanitize.build / "sanitized.json").write_text("{", encoding="utf-8")
-    assert len(sanitize("01", "--tool", "memcheck")[2]) == 2

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from base import registry
-from base.errors import UserError
-from tools import site
 from tools.site import navigation, pages
 
 LINK = re.compile(r"(?<!`)\]\(([^()\s]+)\)")
@@ -50,37 +48,10 @@ def test_each_language_has_each_page_and_the_navigation_knows_the_path(laid_out)
         assert steps == [f"steps/{step.name}/index.md" for step in registry.steps()]
 
 
-def test_no_page_keeps_what_only_github_needs(laid_out):
-    _, texts = laid_out
-    for place, text in texts.items():
-        prose = "".join(part for code, part in pages.split(text) if not code)
-        assert "<!--" not in prose and "<details>" not in prose, place
-        assert not re.search(r"\]\([^)]*\.zh-CN\.", prose), place
-
-
-@pytest.mark.parametrize(
-    ("source", "place"),
-    [
-        ("README.md", "en/index.md"),
-        ("README.zh-CN.md", "zh/index.md"),
-        ("steps/01_naive/data.zh-CN.md", "zh/steps/01_naive/data.md"),
-        ("docs/figures/waves.zh-CN.svg", "zh/docs/figures/waves.svg"),
-        ("common/device/half.h", "en/code/common/device/half.h.md"),
-    ],
-)
-def test_the_place_of_a_page(source, place):
-    assert pages.place(Path(source)) == place
-
-
 def test_the_changes_of_a_step_are_its_kernel_beside_the_one_before():
     lines = pages.change_page("01_naive", "02_coalesced").splitlines()
     new = [line[1:] for line in lines[lines.index("```diff") + 1 : -1] if line[:1] != "-"]
     assert new == (pages.ROOT / "steps/02_coalesced/kernel.cu").read_text().splitlines()
-
-
-def test_a_table_or_list_is_set_apart_from_the_paragraph_above_it_and_an_item_from_nothing():
-    assert pages._apart("a\n| b |\n|--|\n| c |") == "a\n\n| b |\n|--|\n| c |"
-    assert pages._apart("a\n- b\n  more\n- c") == "a\n\n- b\n  more\n- c"
 
 
 def test_a_term_shows_its_meaning_and_code_gets_anchors_by_line(laid_out):
@@ -89,10 +60,3 @@ def test_a_term_shows_its_meaning_and_code_gets_anchors_by_line(laid_out):
     assert pages._link("kernel.cu#L12", Path("steps/01_naive/README.md"), "en", set()).endswith(
         "kernel.cu.md#line-1-12"
     )
-
-
-@pytest.mark.parametrize("address", ["example.org", "ftp://example.org/", "https://"])
-def test_an_address_that_is_none_is_refused(monkeypatch, address):
-    monkeypatch.setenv(site.ADDRESS, address)
-    with pytest.raises(UserError, match="GEMM_SITE_URL"):
-        site.config()

@@ -125,19 +125,6 @@ def test_every_way_gives_each_gpu_its_part(layout, gpus, chunks):
         assert machine.sent == [split.bytes_sent(layout, element_bytes=1)] * gpus
 
 
-def test_the_page_s_bytes_and_flops_by_hand():
-    two = products.Split(16384, 16384, 16384, 2, 4)
-    assert two.flops() / two.gpus == 4_398_046_511_104
-    assert two.bytes_sent("row") == two.bytes_sent("column") == 256 << 20
-    four = products.Split(16384, 16384, 16384, 4, 4)
-    assert four.bytes_sent("row") == 384 << 20 and four.chunk_rows == 1024
-
-
-def test_the_share_that_is_hidden():
-    assert products.hidden(together=7.0, arithmetic=6.0, communication=4.0) == 0.75
-    assert products.hidden(together=10.0, arithmetic=6.0, communication=4.0) == 0.0
-
-
 @pytest.mark.parametrize("asked", [(48, 24, 36, 5, 1), (48, 24, 36, 2, 5), (48, 23, 36, 2, 1), (48, 24, 35, 2, 1)])
 def test_what_cannot_be_shared_out_is_refused(asked):
     with pytest.raises(ValueError, match="cannot be shared out over"):

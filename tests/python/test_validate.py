@@ -1,11 +1,12 @@
-"""The comparison with a GPU's counters, on output as ncu writes it."""
-
-from pathlib import Path
+"""What is read of a GPU's counters, on output as ncu writes it, and compared with the simulator's."""
 
 import pytest
+from programs import printing, program
 
-from lab import validate
-from lab.ncu import Failed, parse, run
+from lab import hit_rate, l2_traffic, validate
+from lab.ncu import Failed, parse
+from records import read
+from records.metrics import L2_HITS, L2_TRAFFIC
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 COPIES = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"
@@ -24,33 +25,6 @@ def output(*launches: str) -> str:
     return "\n".join(["==PROF== Connected", *head, *launches, "==PROF== Disconnected", ""])
 
 
-def program(folder: Path, name: str, text: str) -> Path:
-    """A program that prints this, whatever it is asked."""
-    file = folder / name
-    file.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n", encoding="utf-8")
-    file.chmod(0o755)
-    return file
-
-
-def test_numbers_are_read_with_their_thousands():
-    (found,) = parse(output(launch({LOADS: "17,301,504"})), validate.METRICS)
-    assert found[LOADS] == 17301504
-
-
-def test_what_the_gpu_counts_together_is_told_apart():
-    (found,) = parse(output(launch({LOADS: "3,072", COPIES: "1,024"})), validate.METRICS)
-    counts = validate.counted(found)
-    assert counts["global_load_requests"] == 2048
-    assert counts["cp_async_requests"] == 1024
-
-
-def test_a_counter_of_which_a_part_has_no_number_is_left_out():
-    (found,) = parse(output(launch({COPIES: "n/a"})), validate.METRICS)
-    counts = validate.counted(found)
-    assert not {"cp_async_requests", "global_load_requests"} & counts.keys()
-    assert "shared_load_wavefronts" in counts
-
-
 def test_conflicts_are_those_of_the_instrumentation_where_there_is_no_copy():
     sums = {"memory_l1_wavefronts_shared": "12", "memory_l1_wavefronts_shared_ideal": "8"}
     (without,) = parse(output(launch(sums)), validate.METRICS)
@@ -60,24 +34,12 @@ def test_conflicts_are_those_of_the_instrumentation_where_there_is_no_copy():
     assert validate.counted(with_copies)["shared_load_conflicts"] == 0
 
 
-def test_a_gpu_without_stmatrix_has_its_stores_counted():
-    stores, matrices = (validate.PASSES.format(kind) for kind in ("st", "stsm"))
-    assert validate.counted({stores: 3.0})["shared_store_wavefronts"] == 3
-    assert validate.counted({stores: 3.0, matrices: 2.0})["shared_store_wavefronts"] == 5
-    assert "shared_store_wavefronts" not in validate.counted({matrices: 2.0})
-
-
-def test_no_launch_is_a_failure():
-    with pytest.raises(Failed, match="no launch"):
-        parse("==PROF== Connected\n==WARNING== No kernels were profiled.\n", validate.METRICS)
-
-
 LINES = "01_naive naive, m 256 n 256 k 256: C 00000000000000ff\n01_naive naive, m 512 n 512 k 512: C 0123456789abcdef\n"
 
 
 def test_launches_belong_to_the_lines_that_the_step_printed(tmp_path):
     both = output(launch({LOADS: "4"}), launch({LOADS: "32"}))
-    ncu = program(tmp_path, "ncu", LINES + both)
+    ncu = printing(tmp_path / "ncu", LINES + both)
     printed = validate.profiled(tmp_path / "01_naive", ["naive_kernel"], [], str(ncu), validate.METRICS, 10)
     found = validate.measured(printed, "01_naive")
     assert found["naive", 256]["global_load_requests"] == 4
@@ -90,35 +52,11 @@ def test_a_launch_too_few_is_a_failure(tmp_path):
         validate.measured(LINES + output(launch()), "01_naive")
 
 
-def test_a_program_that_does_not_end_is_a_failure(tmp_path):
-    endless = tmp_path / "endless"
-    endless.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
-    endless.chmod(0o755)
-    with pytest.raises(Failed, match="took longer than"):
-        run([endless], 0.2)
-
-
 def test_only_counters_of_this_gpu_are_asked_for(tmp_path, capsys):
     known = LOADS.removesuffix(".sum")
-    ncu = program(tmp_path, "ncu", f"Device NVIDIA H200\n{known}      Counter    request   # of requests\n")
+    ncu = printing(tmp_path / "ncu", f"Device NVIDIA H200\n{known}      Counter    request   # of requests\n")
     assert validate.metrics_here(str(ncu), 10) == [LOADS]
     assert f"this GPU has no {COPIES}: what is made of it is left out" in capsys.readouterr().out
-
-
-def test_sectors_per_request_follow():
-    counts = validate.with_ratios({"global_load_sectors": 33.0, "global_load_requests": 2.0})
-    assert counts["global_load_sectors_per_request"] == 16.5
-
-
-def test_rows_that_are_nothing_on_both_sides_are_left_out_and_explanations_kept():
-    ours = {"global_load_requests": 4.0, "global_load_sectors": 8.0, "shared_load_conflicts": 0.0}
-    theirs = {"global_load_requests": 4.0, "global_load_sectors": 6.0, "shared_load_conflicts": 0.0}
-    explained = {("01_naive", "naive", "256", "global_load_sectors"): "ptxas vectorised the loads"}
-    rows = validate.compare("01_naive", ("naive", 256), ours, theirs, explained)
-    assert [(row["counter"], row["equal"], row["why"]) for row in rows] == [
-        ("global_load_requests", "yes", ""),
-        ("global_load_sectors", "no", "ptxas vectorised the loads"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +67,6 @@ def test_the_verdict_needs_equal_rows_and_reasons(capsys, different, why, code):
     rows = [{**row, "equal": "no" if i < different else "yes", "why": why if i < different else ""} for i in range(40)]
     assert validate.judge(rows) == code
     assert f"{40 - different} of 40 equal" in capsys.readouterr().out
-
-
-def test_the_table_is_written_and_its_reasons_read_again(tmp_path):
-    file = tmp_path / "validation-x.csv"
-    row = {**dict.fromkeys(validate.COLUMNS, "a"), "why": "because, of a comma"}
-    validate.write(file, [row])
-    reasons = validate.explanations(validate.table(file))
-    assert reasons["a", "a", "a", "a"] == "because, of a comma"
-    assert reasons["a", "a", "", "a"] == "because, of a comma"
 
 
 def test_a_reason_serves_for_every_size_and_bits_are_compared_as_text():
@@ -151,22 +80,18 @@ def test_a_reason_serves_for_every_size_and_bits_are_compared_as_text():
     ]
 
 
-@pytest.mark.parametrize("number", ["01", "14", "21"])
-def test_bits_are_compared_of_every_step(tmp_path, monkeypatch, number):
-    step = validate.registry.find(number, validate.registry.steps())
+def test_bits_are_compared(tmp_path, monkeypatch):
+    step = validate.registry.find("21", validate.registry.steps())
     monkeypatch.setattr(validate, "BUILD", tmp_path)
-    (tmp_path / "steps").mkdir()
     text = "\n".join(
         f"{step.name} v, m {size} n {size} k {size}: C {bits:016x}" for size, bits in ((256, 10), (512, 11))
     )
-    ncu = program(tmp_path, "ncu", text + "\n" + output(launch(), launch()))
+    ncu = printing(tmp_path / "ncu", text + "\n" + output(launch(), launch()))
     # The step itself, as run in the simulator: it prints its bits, and writes its counts where it is told.
     record = {"variant": "v", "counts": dict.fromkeys(validate.COUNTERS, 0)}
     records = "\n".join(validate.json.dumps({**record, "m": size}) for size in (256, 512))
-    script = f"#!/bin/sh\nfor last in \"$@\"; do :; done\ncat > \"$last\" <<'END'\n{records}\nEND\ncat <<'END'\n"
-    simulator = tmp_path / "steps" / step.name
-    simulator.write_text(script + text.removesuffix("b") + "c" + "\nEND\n", encoding="utf-8")
-    simulator.chmod(0o755)
+    script = f"for last in \"$@\"; do :; done\ncat > \"$last\" <<'END'\n{records}\nEND\ncat <<'END'\n"
+    program(tmp_path / "steps" / step.name, script + text.removesuffix("b") + "c" + "\nEND")
     asked = validate.argparse.Namespace(
         sizes=[256, 512], all_variants=False, output=None, saved=False, ncu=str(ncu), limit=10.0
     )
@@ -196,6 +121,37 @@ def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, 
     assert validate.main() == 2
     assert validate.table(file) == [old, new]
     assert "01_naive: no such counter" in capsys.readouterr().err
+
+
+def test_l2_traffic_has_a_record_per_launch_and_metric():
+    counts = ("12,884,901,888", "0", "218,069,500", "1.85", "1.85", "0", "1,224,448,768")
+    rows = (("ID", *L2_TRAFFIC), [""] * 8, ("0", *counts), ("0", *counts))
+    printed = "".join(f"25_store bf16, m {m} n {m} k {m}: C 00000000000000ff\n" for m in (64, 128))
+    printed += "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
+    found = l2_traffic.records(printed, "25_store")
+    assert [(r["variant"], r["m"], r["n"], r["k"]) for r in found] == [
+        ("bf16", m, m, m) for m in (64, 128) for _ in counts
+    ]
+    assert [(r["metric"], r["value"]) for r in found[:7]] == [
+        (metric, float(count.replace(",", ""))) for metric, count in zip(L2_TRAFFIC, counts, strict=True)
+    ]
+
+
+def test_hit_rates_belong_to_the_strides_in_the_order_asked(tmp_path, monkeypatch, capsys):
+    table = f'"ID","Kernel Name","{L2_HITS}"\n"","","%"\n"0","gemm_kernel","61.238"\n"1","gemm_kernel","70.5"\n'
+    lines = "".join(f"20_mma_warp_swizzle swizzle, m 64 n 64 k 64: C 00000000000000f{i}\n" for i in range(2))
+    words = ["hit_rate", "20", "--sizes", "64", "--gpu", "a100", "--data", str(tmp_path), "--strides", "512", "1024"]
+    monkeypatch.setattr("sys.argv", [*words, "--ncu", str(printing(tmp_path / "ncu", lines + table))])
+    assert hit_rate.main() == 0
+    found = read(tmp_path / "a100" / "profile.jsonl")
+    assert [(r["variant"], r["m"], r["swizzle_stride"], r["value"]) for r in found] == [
+        ("swizzle", 64, 512, 61.24),
+        ("swizzle", 64, 1024, 70.5),
+    ]
+    capsys.readouterr()
+    monkeypatch.setattr("sys.argv", [*words, "--ncu", str(tmp_path / "none")])
+    assert hit_rate.main() == 2
+    assert capsys.readouterr().err == f"hit_rate: {tmp_path}/none could not be started: No such file or directory\n"
 
 
 def test_the_recorded_table_is_what_the_simulator_counts_today():

@@ -1,9 +1,6 @@
 """./gemm run NN --sim --watch: what it tells of two runs."""
 
-import pytest
-
-from base.errors import UserError
-from tools import cli, run_plan, watch
+from tools import watch
 
 REPORT = """\
 03_smem_tiling tiled, m 64 n 64 k 64, in the simulator: right
@@ -45,9 +42,3 @@ def test_lines_are_matched_by_their_code():
         "-    44  As[tile_row][tile_col] = a_copy;   (256 1.00)",
         "+    45  As[tile_row][tile_col] = a_copy + 0;   (256 1.00)",
     ]
-
-
-@pytest.mark.parametrize("words", [["--sim", "--watch"], ["03", "--sim", "--watch", "--list"]])
-def test_what_cannot_be_watched(words):
-    with pytest.raises(UserError, match=r"--watch runs one step in the simulator: \./gemm run 07 --sim --watch"):
-        run_plan.choose(cli.parse(["run", *words]))

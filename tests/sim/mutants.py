@@ -22,39 +22,16 @@ from base.paths import ROOT, STEPS
 AT_A_TIME = 9  # mutants in one compilation: most of its time goes to headers, which they share
 EXPECTED = ROOT / "records" / "simulator"
 
-BARRIER, WAIT, INDEX, GUARD, PAD, SWAP, FRAGMENT, FENCE, PHASE, BYTES = (
-    "barrier removed",
-    "wait removed or early",
-    "index off by one",
-    "edge guard missing",
-    "pad removed",
-    "buffer not swapped",
-    "wrong fragment row",
-    "fence removed",
-    "wrong phase",
-    "wrong byte count",
-)
+BARRIER, WAIT, INDEX = "barrier removed", "wait removed or early", "index off by one"
+GUARD, PAD, SWAP = "edge guard missing", "pad removed", "buffer not swapped"
+FRAGMENT, FENCE, PHASE, BYTES = "wrong fragment row", "fence removed", "wrong phase", "wrong byte count"
 
 # What catches a mistake: a kind of report, the comparison with the reference, or the counts that were recorded.
-RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN = (
-    "race",
-    "unwaited copy",
-    "out of bounds",
-    "misaligned",
-    "uninitialised read",
-)
-PRODUCT, PROXY, PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED = (
-    "unwaited product",
-    "missing proxy fence",
-    "missing wgmma.fence",
-    "wrong parity",
-    "transaction count",
-    "exited block",
-)
-REPORTS = (
-    *(RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN),
-    *(PRODUCT, PROXY, PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED),
-)
+RACE, UNWAITED, OUTSIDE, MISALIGNED = "race", "unwaited copy", "out of bounds", "misaligned"
+UNWRITTEN, PRODUCT, PROXY = "uninitialised read", "unwaited product", "missing proxy fence"
+PRODUCT_FENCE, PARITY, TRANSACTIONS = "missing wgmma.fence", "wrong parity", "transaction count"
+EXITED = "exited block"
+REPORTS = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN, PRODUCT, PROXY, PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED)
 WRONG, COUNTS = "wrong result", "counts"
 
 RAGGED = ("--m", "70", "--n", "67", "--k", "69")
@@ -103,6 +80,7 @@ class Mutant:
         return code[:begin] + self.new + code[end:]
 
 
+# fmt: off
 MUTANTS = (
     Mutant("03_smem_tiling", BARRIER, "«__syncthreads();» As[tile_row][tile_col] = a_copy;", "", RACE),
     Mutant("03_smem_tiling", BARRIER, "= b_copy; «__syncthreads();»", "", RACE),
@@ -110,15 +88,7 @@ MUTANTS = (
     Mutant("08_conflict_free", BARRIER, "= b_copy; «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "store_slice(0); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "store_slice(write); «__syncthreads();»", "", RACE),
-    Mutant(
-        "09_double_buffer",
-        BARRIER,
-        "«__syncthreads();» store_slice();",
-        "",
-        RACE,
-        "one_buffer_unroll8",
-        source="also/one_buffer",
-    ),
+    Mutant("09_double_buffer", BARRIER, "«__syncthreads();» store_slice();", "", RACE, "one_buffer_unroll8", source="also/one_buffer"),
     Mutant("10_cp_async", BARRIER, "__syncthreads();", "", RACE),
     Mutant("11_warp_tiling", BARRIER, "«__syncthreads();» write = read;", "", RACE),
     Mutant("13_half_double_buffer", BARRIER, "«__syncthreads();» if (left > 0) read ^= 1;", "", RACE),
@@ -126,9 +96,7 @@ MUTANTS = (
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
     Mutant("10_cp_async", WAIT, "cp_async_commit();", "", UNWAITED),
     Mutant("11_warp_tiling", WAIT, "if (k == BK - 1) { «cp_async_wait<STAGES - 2>();»", "", UNWAITED),
-    Mutant(
-        "11_warp_tiling", WAIT, "«cp_async_wait<STAGES - 2>();» __syncthreads(); load_fragments(0, 0);", "", UNWAITED
-    ),
+    Mutant("11_warp_tiling", WAIT, "«cp_async_wait<STAGES - 2>();» __syncthreads(); load_fragments(0, 0);", "", UNWAITED),
     Mutant("13_half_double_buffer", WAIT, "store_a(read ^ 1); «cp_async_wait<0>();»", "", UNWAITED),
     Mutant("01_naive", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
     Mutant("02_coalesced", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
@@ -139,46 +107,10 @@ MUTANTS = (
     Mutant("01_naive", GUARD, "if (row >= g.m || col >= g.n) return;", "", OUTSIDE, arguments=RAGGED),
     Mutant("02_coalesced", GUARD, " || col >= static_cast<Index>(g.n)", "", OUTSIDE, arguments=RAGGED),
     Mutant("03_smem_tiling", GUARD, "b_k < g.k && ", "", OUTSIDE, "checked", RAGGED, "also/checked"),
-    Mutant(
-        "03_smem_tiling",
-        GUARD,
-        "if (row >= g.m || col >= g.n) return;",
-        "",
-        OUTSIDE,
-        "checked",
-        RAGGED,
-        "also/checked",
-    ),
-    Mutant(
-        "04_smem_padding",
-        GUARD,
-        "row < g.m && ",
-        "",
-        OUTSIDE,
-        "checked_lanes_down",
-        RAGGED,
-        "also/lanes_down",
-    ),
-    Mutant(
-        "11_warp_tiling",
-        GUARD,
-        "if (row < g.m && col < g.n)",
-        "if (col < g.n)",
-        OUTSIDE,
-        "any_size",
-        RAGGED,
-        "also/any_size",
-    ),
-    Mutant(
-        "11_warp_tiling",
-        GUARD,
-        "min(block_row + a_row + i * A_ROWS, g.m - 1)",
-        "(block_row + a_row + i * A_ROWS)",
-        OUTSIDE,
-        "any_size",
-        RAGGED,
-        "also/any_size",
-    ),
+    Mutant("03_smem_tiling", GUARD, "if (row >= g.m || col >= g.n) return;", "", OUTSIDE, "checked", RAGGED, "also/checked"),
+    Mutant("04_smem_padding", GUARD, "row < g.m && ", "", OUTSIDE, "checked_lanes_down", RAGGED, "also/lanes_down"),
+    Mutant("11_warp_tiling", GUARD, "if (row < g.m && col < g.n)", "if (col < g.n)", OUTSIDE, "any_size", RAGGED, "also/any_size"),
+    Mutant("11_warp_tiling", GUARD, "min(block_row + a_row + i * A_ROWS, g.m - 1)", "(block_row + a_row + i * A_ROWS)", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("04_smem_padding", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("05_vector_load", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("06_thread_tile_4x4", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
@@ -202,16 +134,8 @@ MUTANTS = (
     Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();", "", UNWAITED),
     Mutant("17_wmma_stages", WAIT, "cp_async_wait<T::STAGES - 2>();", "cp_async_wait<T::STAGES - 1>();", UNWAITED),
     Mutant("19_mma_stages", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
-    Mutant(
-        "20_mma_warp_swizzle",
-        WAIT,
-        "if (unit == T::UNITS - 1) { «cp_async_wait<STAGES - 2>();»",
-        "cp_async_wait<STAGES - 1>();",
-        UNWAITED,
-    ),
-    Mutant(
-        "21_mma_persistent", WAIT, "if (unit == T::UNITS - 1) { «cp_async_wait<STAGES - 2>();»", "", UNWAITED, "large"
-    ),
+    Mutant("20_mma_warp_swizzle", WAIT, "if (unit == T::UNITS - 1) { «cp_async_wait<STAGES - 2>();»", "cp_async_wait<STAGES - 1>();", UNWAITED),
+    Mutant("21_mma_persistent", WAIT, "if (unit == T::UNITS - 1) { «cp_async_wait<STAGES - 2>();»", "", UNWAITED, "large"),
     Mutant("14_wmma_naive", FRAGMENT, "a_frag, a, g.lda", "a_frag, a + g.lda, g.lda", OUTSIDE),
     Mutant("15_wmma_tiled", FRAGMENT, "As + (warp_row + i * MMA)", "As + (warp_row + i * MMA + 1)", WRONG),
     Mutant("17_wmma_stages", FRAGMENT, "As + i * MMA *", "As + i * (MMA + 1) *", WRONG),
@@ -221,38 +145,11 @@ MUTANTS = (
     Mutant("19_mma_stages", FRAGMENT, "lane / 16 * 8 + lane % 8,", "lane / 16 * 8 + (lane ^ 1) % 8,", WRONG, "tn"),
     Mutant("20_mma_warp_swizzle", FRAGMENT, "(warp_row + lane % 16,", "(warp_row + (lane ^ 8) % 16,", WRONG),
     Mutant("20_mma_warp_swizzle", INDEX, "((a_addr + stage) ^ k_bytes)", "(a_addr + stage + k_bytes)", WRONG),
-    Mutant(
-        "17_wmma_stages",
-        GUARD,
-        "min(block_row + a_row + i * A_STEP, g.m - 1)",
-        "(block_row + a_row + i * A_STEP)",
-        OUTSIDE,
-        "any_size",
-        RAGGED,
-        "also/any_size",
-    ),
+    Mutant("17_wmma_stages", GUARD, "min(block_row + a_row + i * A_STEP, g.m - 1)", "(block_row + a_row + i * A_STEP)", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("17_wmma_stages", GUARD, "k < g.k ? b_bytes : 0", "b_bytes", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("17_wmma_stages", GUARD, "EDGES = true", "EDGES = false", OUTSIDE, "any_size", RAGGED, "also/any_size"),
-    Mutant(
-        "21_mma_persistent",
-        GUARD,
-        "if (row >= g.m || col >= g.n) continue;",
-        "if (col >= g.n) continue;",
-        OUTSIDE,
-        "any_size",
-        RAGGED,
-        "also/any_size",
-    ),
-    Mutant(
-        "21_mma_persistent",
-        GUARD,
-        "min(copy_row + a_row + i * A::STEP, g.m - 1)",
-        "copy_row + a_row + i * A::STEP",
-        OUTSIDE,
-        "any_size",
-        RAGGED,
-        "also/any_size",
-    ),
+    Mutant("21_mma_persistent", GUARD, "if (row >= g.m || col >= g.n) continue;", "if (col >= g.n) continue;", OUTSIDE, "any_size", RAGGED, "also/any_size"),
+    Mutant("21_mma_persistent", GUARD, "min(copy_row + a_row + i * A::STEP, g.m - 1)", "copy_row + a_row + i * A::STEP", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("15_wmma_tiled", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
     Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
     Mutant("18_mma_naive", PAD, "PITCH = COLS + PAD", "PITCH = COLS", COUNTS, arguments=RECORDED),
@@ -263,15 +160,7 @@ MUTANTS = (
     Mutant("20_mma_warp_swizzle", SWAP, "write = read;", "", RACE, arguments=DEEP),
     Mutant("21_mma_persistent", SWAP, "write = read;", "", RACE, "large", DEEP),
     Mutant("21_mma_persistent", INDEX, "tile_to_copy += gridDim.x;", "", WRONG, "small", TILES),
-    Mutant(
-        "21_mma_persistent",
-        INDEX,
-        "if (k_left <= 0) next_tile();",
-        "if (k_left < 0) next_tile();",
-        UNWRITTEN,
-        "small",
-        TILES,
-    ),
+    Mutant("21_mma_persistent", INDEX, "if (k_left <= 0) next_tile();", "if (k_left < 0) next_tile();", UNWRITTEN, "small", TILES),
     Mutant("21_mma_persistent", INDEX, "load_frags(0, read);", "load_frags(0, 0);", WRONG, "small", TILES),
     Mutant("22_tma", WAIT, "wait_for(slice + 1);", "", UNWAITED, arguments=DEEP),
     Mutant("22_tma", BARRIER, "«__syncthreads();» wait_for(slice + 1);", "", RACE, arguments=DEEP),
@@ -280,57 +169,26 @@ MUTANTS = (
     Mutant("23_wgmma", WAIT, "wgmma_wait<0>();", "", PRODUCT, arguments=DEEP),
     Mutant("23_wgmma", WAIT, "wgmma_wait<1>();", "", UNWAITED, arguments=DEEP),
     Mutant("24_warp_specialised", PHASE, "slice / STAGES % 2 ^ 1", "slice / STAGES % 2", PARITY, arguments=DEEP),
-    Mutant(
-        "24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP
-    ),
+    Mutant("24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP),
     Mutant("25_overlapped_store", FENCE, "fence_for_async_reads();", "", PROXY),
     Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant("26_clusters", FENCE, "fence_for_async_reads();", "", PROXY),
     Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", RACE, arguments=DEEP),
     Mutant("26_clusters", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED),
-    Mutant(
-        "28_in_turns",
-        BARRIER,
-        "named_barrier_sync(TURN + warpgroup, CONSUMERS",
-        "(void)(1, CONSUMERS",
-        UNWAITED,
-        arguments=TURNS,
-    ),
+    Mutant("28_in_turns", BARRIER, "named_barrier_sync(TURN + warpgroup, CONSUMERS", "(void)(1, CONSUMERS", UNWAITED, arguments=TURNS),
     Mutant("28_in_turns", PHASE, "place.skip(taken);", "", UNWAITED, arguments=MORE_TURNS),
     Mutant("29_split_k", BARRIER, "named_barrier_sync(MEETING, CONSUMERS", "(void)(1, CONSUMERS", RACE, "two"),
     Mutant("29_split_k", INDEX, "left(piece, quad), rank ^ other)", "left(piece, quad), rank)", WRONG, "two"),
     Mutant("29_split_k", INDEX, "int other = 1; other < SPLIT;", "int other = 1; other < 2;", WRONG, "four"),
     Mutant("29_split_k", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED, "two"),
     Mutant("29_split_k", FENCE, "fence_for_async_reads();", "", PROXY, "stream_k", source="also/stream_k"),
-    Mutant(
-        "29_split_k", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "stream_k", RAGGED, "also/stream_k"
-    ),
+    Mutant("29_split_k", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "stream_k", RAGGED, "also/stream_k"),
     Mutant("29_split_k", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
     Mutant("29_split_k", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
-    Mutant(
-        "33_guarded",
-        WAIT,
-        "wgmma_commit(); «wgmma_wait<1>();»",
-        "",
-        UNWAITED,
-        arguments=DEEP,
-    ),
-    Mutant(
-        "33_guarded",
-        GUARD,
-        "«if (guard.digits_at(tile.x * BM, tile.y * BN) != DIGITS) continue;» int stage_before",
-        "",
-        PARITY,
-        arguments=DEEP,
-    ),
+    Mutant("33_guarded", WAIT, "wgmma_commit(); «wgmma_wait<1>();»", "", UNWAITED, arguments=DEEP),
+    Mutant("33_guarded", GUARD, "«if (guard.digits_at(tile.x * BM, tile.y * BN) != DIGITS) continue;» int stage_before", "", PARITY, arguments=DEEP),
     Mutant("33_guarded", INDEX, "2 * GUARD_DIGITS - 1 - DIGITS", "2 * GUARD_DIGITS - 2 - DIGITS", WRONG),
-    Mutant(
-        "33_guarded",
-        BYTES,
-        "barrier_arrive_expect(landed, STAGE_BYTES);",
-        "barrier_arrive_expect(landed, A_BYTES);",
-        TRANSACTIONS,
-    ),
+    Mutant("33_guarded", BYTES, "barrier_arrive_expect(landed, STAGE_BYTES);", "barrier_arrive_expect(landed, A_BYTES);", TRANSACTIONS),
     Mutant("30_tf32", FENCE, "wgmma_fence();", "", PRODUCT_FENCE),
     Mutant("30_tf32", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant("30_tf32", FRAGMENT, "pair_at(lane % 4 + 4, lane)", "pair_at(lane % 4, lane)", WRONG),
@@ -339,16 +197,9 @@ MUTANTS = (
     Mutant("30_tf32", BARRIER, "} } «cluster_sync();»", "", EXITED),
     Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
     Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
-    Mutant(
-        "31_eight_bits",
-        WAIT,
-        "Cs + piece * PIECE_BYTES",
-        "Cs + piece % 2 * PIECE_BYTES",
-        UNWAITED,
-        "promoted",
-        source="also/promoted",
-    ),
+    Mutant("31_eight_bits", WAIT, "Cs + piece * PIECE_BYTES", "Cs + piece % 2 * PIECE_BYTES", UNWAITED, "promoted", source="also/promoted"),
 )
+# fmt: on
 
 
 def only_variant(source: str, name: str) -> str:

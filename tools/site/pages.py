@@ -124,7 +124,8 @@ def page(source: Path, runs: explorable.Runs = explorable.NOTHING) -> tuple[str,
     text = _SWITCH.sub("", text, count=1)
     parts = [part if code else _prose(part, source, spoken, targets) for code, part in split(text)]
     text = "".join(parts) + runs.on(source) + _end(source, spoken)
-    return _head(source, unsearched=source.stem.startswith("data")) + text, targets
+    of_data = source.stem.startswith("data") or source.parent.name == "data"
+    return _head(source, unsearched=of_data) + text, targets
 
 
 def _head(source: Path | str, title: str = "", unsearched: bool = True) -> str:

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(THREADS, 1) one_change_kernel(Gemm<half> g, in
   const half* a = g.a + (block_row + a_row) * g.lda + a_chunk * CHUNK;
   const half* b = g.b + block_col + b_row * g.ldb + b_chunk * CHUNK;
 
-  extern __shared__ __align__(128) char As[];  // STAGES times As and Bs
+  extern __shared__ __align__(256) char As[];  // STAGES times As and Bs; 256: XOR reaches bit 7
   char* const Bs = As + T::A::BYTES;
   char* const As_copy = As + T::A::offset(a_row, a_chunk);
   char* const Bs_copy = Bs + T::B::offset(b_row, b_chunk);

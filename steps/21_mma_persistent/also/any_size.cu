@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(T::THREADS) any_size_kernel(Gemm<half> g, int 
 
   const int a_row = threadIdx.x / A::CHUNKS, a_chunk = threadIdx.x % A::CHUNKS;
   const int b_row = threadIdx.x / B::CHUNKS, b_chunk = threadIdx.x % B::CHUNKS;
-  extern __shared__ __align__(128) char As[];  // STAGES times As and Bs
+  extern __shared__ __align__(256) char As[];  // STAGES times As and Bs; 256: XOR reaches bit 7
   char* const Bs = As + A::BYTES;
   char* const As_copy = As + A::offset(a_row, a_chunk);
   char* const Bs_copy = Bs + B::offset(b_row, b_chunk);

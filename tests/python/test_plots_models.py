@@ -1,0 +1,141 @@
+"""What charts and tables work out from records, on made-up records whose answer is known. What they show of the course's own
+records is held by test_plots: every committed chart, table and picture is what is drawn today."""
+
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+
+import records
+from base.paths import ROOT
+from base.registry import Step
+from plots import energy, findings, gpu_tables, stream_k, style, tables
+from plots.course import Course
+
+COURSE = Course(ROOT, ROOT / "records")
+STEP = Step("19_mma_stages", "80", "mma", "f16")
+WATTS, PRODUCTS, PER_KB, PER_GHZ = 690.0, 3.4, 0.014, 490.0  # W; µJ per 128×256×64 and per KB; TFLOPS, without a wait
+
+
+def loop(tile, cluster, received, l2):
+    """A record of a main loop that is as fast as its energy allows."""
+    units = 1.5 if tile == "256x192" else 1
+    tflops = WATTS * energy.UNIT_MFLOP / (PRODUCTS + PER_KB * l2 / units)
+    options = {"tile": tile, "zeros": 0.0, "cluster": cluster, "received_kb": received, "l2_kb": l2, "dram_kb": 0}
+    return {
+        "limit": "wgmma.m64n256k16", "a": "bf16", "acc": "f32", "tflops": tflops, "options": options, "power_w": WATTS,
+        "sm_mhz": 1000 * tflops / PER_GHZ,
+    }  # fmt: skip
+
+
+PAIR = loop("256x192", 2, 56, 40)
+LOOPS = [*(loop("128x256", 1, kb, kb) for kb in (0, 16, 24, 32, 48)), loop("256x192", 1, 0, 0), PAIR]
+
+
+def test_the_fit_of_energy_finds_what_a_kilobyte_costs():
+    model = energy.fit(LOOPS)
+    assert model.products == pytest.approx(PRODUCTS) and model.per_kb == pytest.approx(PER_KB)
+    assert model.tflops(PAIR) == pytest.approx(PAIR["tflops"]), "predicted of a tile that was not fitted"
+    assert energy.fit(LOOPS[:1]) is None
+
+
+def test_a_loop_waits_where_it_does_less_per_cycle():
+    waits = {**LOOPS[4], "tflops": 370.0, "sm_mhz": 1500}
+    assert energy.waits(waits, [*LOOPS, waits]) and not energy.waits(PAIR, [*LOOPS, waits])
+
+
+@pytest.mark.parametrize("field", ["power_w", "options"])
+def test_a_loop_without_what_the_charts_need_is_refused(tmp_path, field):
+    broken = {key: value for key, value in LOOPS[0].items() if key != field}
+    file = tmp_path / "records" / "h200" / "main_loop.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(broken) + "\n", encoding="utf-8")
+    with pytest.raises(records.RecordError, match=rf"main_loop.jsonl:1: .*no field '{field}'"):
+        records.load(tmp_path / "records", tmp_path)
+
+
+def timed(tflops, spread=0.01, **others):
+    """A timing whose rounds spread by this share of its time to either side."""
+    ms = 1000 / tflops
+    return {"tflops": tflops, "ms": ms, "ms_p20": ms * (1 - spread), "ms_p80": ms * (1 + spread), **others}
+
+
+@pytest.mark.parametrize(
+    ("best", "spread", "says"),
+    [
+        (90, 0.01, "the default is the fastest, ×1.11 beside other"),
+        (101, 0.01, "none of its types and layout is faster beyond the spread"),
+        (110, 0.01, "other is 10 % faster than the default"),
+        (110, 0.10, "none of its types and layout is faster beyond the spread"),
+    ],
+)
+def test_a_title_calls_a_variant_faster_only_beyond_the_spread(best, spread, says):
+    rows = [timed(100, spread, variant="own", default=True), timed(best, spread, variant="other")]
+    assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: {says}"
+
+
+def test_stages_and_strides_matter_only_beyond_the_spread():
+    grid = {(2, 512): timed(100), (3, 512): timed(101), (3, 1024): timed(100)}
+    assert "matter less than the spread" in findings.stages(STEP, {"w": grid}, "en")
+    assert "more than 2 stages make w 20 % faster" in findings.stages(STEP, {"w": grid | {(3, 2048): timed(120)}}, "en")
+    large = {0: timed(200), 512: timed(100), 1024: timed(110)}
+    assert "at 8192³ the best stride is 10 % faster" in findings.strides(STEP, {8192: large}, "en")
+    assert "no stride differs" in findings.strides(STEP, {8192: {512: timed(100), 1024: timed(101)}}, "en")
+
+
+def test_stream_k_is_compared_with_the_default_of_its_own_pass():
+    """The default takes 10 and 12 ms, stream-K 8 in both passes: 1.25 and 1.5 times as fast, in the middle 1.375."""
+    size = {"m": 3072, "n": 3072, "k": 3072}
+    of = lambda number, variant, ms: {  # noqa: E731
+        **size, **timed(1000 / ms), "options": {"pass": number}, "variant": variant, "default": variant == "bf16",
+        "baseline": "none",
+    }  # fmt: skip
+    found = [of(1, "bf16", 10.0), of(1, "stream_k", 8.0), of(2, "bf16", 12.0), of(2, "stream_k", 8.0)]
+    assert stream_k.beside_default(found, (3072, 3072, 3072), "stream_k") == stream_k.Speeds(1.375, 1.25, 1.5)
+
+
+@pytest.mark.parametrize("name", ["", "-shares", "-power", "-latencies", "-loops"])
+def test_one_gpu_is_compared_with_nothing(name):
+    one = records.load(ROOT / "records", ROOT)
+    for kind in (one.timings, one.alone, one.latencies, one.main_loops):
+        kind.pop("h100", None)
+    with pytest.raises(style.Missing):
+        tables.table(COURSE, one, f"other-gpus{name}", "en")
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """python/examples/tensor_parallel.py, with something in place of PyTorch that only tells versions."""
+    versions = {"cuda.get_device_name.return_value": "NVIDIA H200", "cuda.nccl.version.return_value": (2, 28, 9)}
+    torch = MagicMock(__version__="2.11.0+cu130", **versions, **{"version.cuda": "13.0"})
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
+    monkeypatch.syspath_prepend(ROOT / "python" / "examples")
+    monkeypatch.setenv("GEMM_COMMIT", "0123abc")
+    yield importlib.import_module("tensor_parallel")
+    for name in ("tensor_parallel", "in_turn", "mailboxes"):  # they have kept what stands in for PyTorch
+        del sys.modules[name]
+
+
+def test_the_example_on_several_gpus_writes_what_its_table_reads(tmp_path, example, capsys):
+    """Ways of 6.5 ms, with 1 ms of communication of which 0.25 is not hidden; who stores directly has none of its own."""
+    (tmp_path / "h200").mkdir()
+    cases = [example.Case("row", way, "27", 4) for way in ("copied", "stored")]
+    rounds = {}
+    for case in cases:
+        rounds[case, "together"] = [6.3, 6.4, 6.5, 6.5, 6.625, 6.7]
+        rounds |= {(case, "arithmetic"): [6.25] * 6, (case.moves, "communication"): [1.0] * 6}
+        rounds[case.product, "one GPU"] = [12.5] * 6
+    ways = [SimpleNamespace(case=case, moves_apart=case.way != "stored") for case in cases]
+    shared = SimpleNamespace(split=example.products.Split(16384, 16384, 16384, 4, 1))
+    options = SimpleNamespace(json=tmp_path / "h200" / "several_gpus.jsonl", product=["27"])
+    example.in_turn.show(ways, rounds, shared, options)
+    assert "row-parallel copied in 4, 27" in capsys.readouterr().out
+    found = records.load(tmp_path, tmp_path)
+    assert [(r["gpus"], r["way"]) for r in gpu_tables.several(found, "h200", "row")] == [(4, "copied"), (4, "stored")]
+    rows = tables.table(COURSE, found, "several-gpus-row", "en").splitlines()
+    assert rows[-2].endswith("| 6.50 | 6.40–6.62 | 1353 | **1.92** | 6.25 | 1.00 | 0.25 | 75% |")
+    assert rows[-1].endswith("| – | 0.25 | – |")
