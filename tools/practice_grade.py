@@ -85,7 +85,9 @@ def graded(task: Task, executable: Path, source: Path, environment: Environment,
     missed = [goal.quantity.names[spoken] for goal in goals if not goal.reached]
     if missed:
         names = listed(spoken, missed)
-        return Verdict(False, say(spoken, "missed", missed=len(missed), all=len(goals), names=names), right_at, goals, also)
+        return Verdict(
+            False, say(spoken, "missed", missed=len(missed), all=len(goals), names=names), right_at, goals, also
+        )
     return Verdict(True, say(spoken, "done"), right_at, goals, also)
 
 

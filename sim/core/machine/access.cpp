@@ -156,12 +156,28 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   using What = Objection::What;
   switch (objection.what) {
     case What::never_written:
+      // CUB's merges read one element past the valid ones and drop it.
+      if (block.program.name.starts_with("_ZN3cub") || block.program.name.starts_with("_ZN6thrust")) {
+        return block.cluster.warn(Finding::uninitialised, here, nowhere, [&] {
+          return block.what_it_does(warp, objection.lane) + ": reads " + address +
+                 ", which nothing has written before; kernels of CUB and Thrust drop such values";
+        });
+      }
       return block.report(Finding::uninitialised, here, nowhere, [&] {
         return block.what_it_does(warp, objection.lane) + ": reads " + address +
                ", which nothing has written before: a barrier is missing, or the wait for the copy that writes it, or "
                "nobody does";
       });
     case What::copy_under_way:
+      // Its own warp needs no barrier, so that a wait is missing. Another one may have come before the wait, which a
+      // barrier behind the wait would prevent.
+      if (objection.other_agent != warp.agent) {
+        return block.report(Finding::race, here, objection.other_site, [&] {
+          return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
+                 block.where(objection.other_site) + " by " + other() +
+                 " is under way, with no barrier between its wait (cp.async.wait_group) and this access, or no wait";
+        });
+      }
       return block.report(Finding::unwaited, here, objection.other_site, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                block.where(objection.other_site) + " by " + other() +
