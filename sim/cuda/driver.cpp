@@ -129,7 +129,11 @@ CUresult launch(CUfunction function, dim3 grid, dim3 block, unsigned shared_byte
     const sim::Program* const program = kernel(function)->decoded();
     if (!program) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     for (const auto& [offset, size] : program->parameters) {
-      if (!buffer || offset + size > bytes) return CUDA_ERROR_INVALID_VALUE;
+      if (!buffer || offset + size > bytes) {
+        return refused(CUDA_ERROR_INVALID_VALUE, "cuLaunchKernel of " + kernel(function)->name +
+                                                     ": its parameters end at byte " + std::to_string(offset + size) +
+                                                     ", and " + std::to_string(buffer ? bytes : 0) + " are given");
+      }
       unpacked.push_back(const_cast<char*>(buffer) + offset);
     }
     parameters = unpacked.data();

@@ -169,9 +169,10 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
                "nobody does";
       });
     case What::copy_under_way:
-      // Its own warp needs no barrier, so that a wait is missing. Another one may have come before the wait, which a
-      // barrier behind the wait would prevent.
-      if (objection.other_agent != warp.agent) {
+      // A warp that has met the copying one in no barrier yet may have come before its wait; else the wait is missing.
+      if (objection.other_agent != warp.agent &&
+          !owner.shadow.clocks.has_seen(warp.agent, objection.other_agent, objection.other_lane,
+                                        owner.shadow.clocks.start() + 1)) {
         return block.report(Finding::race, here, objection.other_site, [&] {
           return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                  block.where(objection.other_site) + " by " + other() +
