@@ -36,7 +36,15 @@ def ensure() -> None:
         _make_room(TOOLS_GB)
         _make()
         stamp.write_text(wanted)
+    know_the_course()
     install(REQUIREMENTS, "Installing the Python tools into .venv", TOOLS_GB)
+
+
+def know_the_course() -> None:
+    """Lets the .venv's Python find base, records, lab, plots and tools wherever it is started, as `pip install -e` would."""
+    file = site_packages() / "course.pth"
+    if not file.is_file() or file.read_text(encoding="utf-8") != f"{ROOT}\n":
+        file.write_text(f"{ROOT}\n", encoding="utf-8")
 
 
 def ensure_cuda() -> None:

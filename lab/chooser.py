@@ -144,7 +144,9 @@ def plan(costs: Costs) -> str:
         chosen_names = list(dict.fromkeys([*near, *(name for _, name in estimates[:2]), ALWAYS]))
         random.Random(str(size)).shuffle(chosen_names)
         # Where the power limit decides, the clock takes longer to settle.
-        seconds = 0.4 if size[0] == size[1] == size[2] >= 8192 else 0.04 if least < 60 else 0.08 if least < 500 else 0.16
+        seconds = (
+            0.4 if size[0] == size[1] == size[2] >= 8192 else 0.04 if least < 60 else 0.08 if least < 500 else 0.16
+        )
         lines.append(f"{' '.join(map(str, size))} 0 {seconds} {ROUNDS_IN_TURN} {' '.join(chosen_names)}")
     return "\n".join([*lines, ""])
 

@@ -79,7 +79,9 @@ def _tasks(arguments: argparse.Namespace, chosen: list[registry.Step]) -> list[T
     given = {"min-time": arguments.min_time, "rounds": arguments.rounds}
     timing = tuple(f"--{name}={value}" for name, value in given.items() if value is not None)
     tasks = [task for step in chosen for task in recorded_set.tasks_of(step)]
-    tasks = [task if task.part in ("power", "choice") else replace(task, options=task.options + timing) for task in tasks]
+    tasks = [
+        task if task.part in ("power", "choice") else replace(task, options=task.options + timing) for task in tasks
+    ]
     if not arguments.steps or "limits" in (arguments.only or ()):
         tasks += recorded_set.micro_benchmarks()
     tasks = [task for task in tasks if arguments.only is None or task.part in arguments.only]

@@ -119,7 +119,8 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     marks = {name: value / full for name, (full, value) in published(course, step.name).items()}
     names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
     words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
-    colours = [style.BLUE, style.GREEN, style.GREY, style.PLUM]
+    others = iter((style.PLUM, style.AMBER))
+    colours = [style.SIZES.get(size) or next(others) for size in by_size]
     bars = {n: [(i, r.gain, r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
                 r.record["variant"] == n] for n in names}  # fmt: skip
     thick, between = 0.19, 0.14

@@ -22,7 +22,8 @@ FLOP = {"fp32": 64, "fp16": 128, "wmma": 4096, "mma": 4096, "hopper": 4096}
 TENSOR = ("wmma", "mma")  # in one chart, beside the limit of mma.sync
 HOPPER = "hopper"
 LOAD_STORE, ISSUE = style.PLUM, style.INK
-INSTRUCTION = style.INK  # of Hopper, whose issue slots are far from full
+INSTRUCTION = style.RED  # of Hopper, whose issue slots are far from full
+PER_CYCLE = "FLOP per cycle and SM", "每个 SM 每周期的 FLOP"  # where clocks differ
 _TICK = 0.46  # half the height of a bound's mark, in rows
 _WORDS = {
     LOAD_STORE: ("the load/store unit's bound", "LSU 的上界"),
@@ -58,16 +59,21 @@ def issue_bound(course: Course, records: Records, gpu: str, step: Step) -> float
     return peak * loop["fma"] / loop["instructions"] if peak and loop and loop.get("fma") else None
 
 
+def per_cycle(course: Course, gpu: str, tflops: float, mhz: float) -> float:
+    """FLOP per cycle and SM at a speed and a clock."""
+    return tflops * 1e6 / (course.gpu(gpu)["sms"] * mhz)
+
+
+def _in_cycles(course: Course, gpu: str, record: Record) -> Record:
+    """A timing whose speed is FLOP per cycle and SM, at the clock that it was read at."""
+    return {**record, "tflops": per_cycle(course, gpu, record["tflops"], record["sm_mhz"])}
+
+
 def bounds(course: Course, records: Records, name: str, language: str) -> Figure:
     """A ladder on CUDA cores: bars of speed, a mark for either bound, the limit of the FMA and the peak as lines."""
     steps = course.ladder(name)
     gpu = next(iter(records.gpus([s.name for s in steps])), None)
-    rows = []
-    for step in steps if gpu else ():
-        record = records.default_at(gpu, step.name, SIZE)
-        of = {LOAD_STORE: load_store_bound(course, gpu, step), ISSUE: issue_bound(course, records, gpu, step)}
-        if record and all(of.values()):
-            rows.append(Row(step, record, {colour: bound for colour, bound in of.items() if bound}))
+    rows = _between_bounds(course, records, gpu, steps) if gpu else []
     if gpu is None or not rows:
         raise Missing(f"no step of the {name} ladder has a timing at {SIZE}, a count by hand and an instruction mix")
     lines = panels.roofs(course, records, gpu, steps, language)
@@ -94,6 +100,38 @@ def bounds(course: Course, records: Records, name: str, language: str) -> Figure
     return _drawn(rows, lines, (title, note, foot), language)
 
 
+def _between_bounds(course: Course, records: Records, gpu: str, steps: Sequence[Step]) -> list[Row]:
+    """The steps that have a timing, a count by hand and an instruction mix, each with its two bounds."""
+    rows = []
+    for step in steps:
+        record = records.default_at(gpu, step.name, SIZE)
+        of = {LOAD_STORE: load_store_bound(course, gpu, step), ISSUE: issue_bound(course, records, gpu, step)}
+        if record and all(of.values()):
+            rows.append(Row(step, record, {colour: bound for colour, bound in of.items() if bound}))
+    return rows
+
+
+def up_to(course: Course, records: Records, step: Step, language: str) -> Figure:
+    """A step on CUDA cores and those before it: bars of speed, a mark for either bound."""
+    steps = [each for each in course.ladder(step.ladder) if each.number <= step.number]
+    gpu = next(iter(records.gpus([step.name])), None)
+    rows = _between_bounds(course, records, gpu, steps) if gpu else []
+    if gpu is None or not rows or rows[-1].step is not step:
+        raise Missing(f"{step.name} has no timing at {SIZE}, count by hand and instruction mix")
+    last = rows[-1]
+    unit = last.bounds[LOAD_STORE] <= last.bounds[ISSUE]
+    share = f"{last.record['tflops'] / min(last.bounds.values()):.0%}"
+    title = say(
+        language,
+        f"{step.short} reaches {share.replace('%', ' %')} of what {'the load/store unit' if unit else 'its issue slots'} "
+        "can do",
+        f"{step.short}：达到{'LSU ' if unit else '发射槽'}上界的 {share}",
+    )
+    note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound",
+               f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例")  # fmt: skip
+    return _drawn(rows, [], (title, note, ""), language, only=last)
+
+
 def hopper_bounds(course: Course, records: Records, language: str) -> Figure:
     """The ladder of TMA and wgmma: bars of speed, marks for shared memory's bound and the instruction's limit."""
     steps = course.ladder(HOPPER)
@@ -103,7 +141,9 @@ def hopper_bounds(course: Course, records: Records, language: str) -> Figure:
         record, bound = records.default_at(gpu, step.name, SIZE), load_store_bound(course, gpu, step)
         limit = records.limit(gpu, record["a"], record["acc"], step.instruction) if record else None
         if record and bound and limit:
-            rows.append(Row(step, record, {LOAD_STORE: bound, INSTRUCTION: limit["tflops"]}))
+            of = {LOAD_STORE: per_cycle(course, gpu, bound, course.gpu(gpu)["clock_mhz"])}
+            of[INSTRUCTION] = per_cycle(course, gpu, limit["tflops"], limit["sm_mhz"])
+            rows.append(Row(step, _in_cycles(course, gpu, record), of))
     if gpu is None or not rows:
         raise Missing(f"no step of the {HOPPER} ladder has a timing at {SIZE}, a count by hand and a measured limit")
     lower = [f"{row.step.number:02d}" for row in rows if row.bounds[LOAD_STORE] < row.bounds[INSTRUCTION]]
@@ -112,28 +152,32 @@ def hopper_bounds(course: Course, records: Records, language: str) -> Figure:
     if lower:
         title = say(language, f"Steps {', '.join(lower)}: shared memory is the lower bound; elsewhere the instruction",
                     f"步骤 {'、'.join(lower)} 的较低上界是共享内存，其余各步是指令")  # fmt: skip
-    note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower one",
-               f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低者的比例")  # fmt: skip
-    clock = _clock(course, gpu)
+    note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; each speed by its own clock; in brackets: share of the lower one",
+               f"{SIZE}³ · {records.gpu_name(gpu)}；各速度除以各自的频率；括号内：相对较低者的比例")  # fmt: skip
     foot = say(
         language,
-        f"shared memory at {clock}: the wavefronts that products read and TMA writes; the limit: at the power limit, random data",
-        f"共享内存（{clock}）：乘法读取和 TMA 写入的 wavefront；指令的上限：随机数据，处于功耗上限",
+        "shared memory: the wavefronts that products read and TMA writes; the limit: random data; clocks as NVML read them",
+        "共享内存：乘法读取和 TMA 写入的 wavefront；指令的上限：随机数据；频率为 NVML 的读数",
     )
-    peak = [line for line in panels.roofs(course, records, gpu, steps, language) if line.peak]
-    return _drawn(rows, peak, (title, note, foot), language, _WORDS_OF_HOPPER)
+    return _drawn(rows, [], (title, note, foot), language, _WORDS_OF_HOPPER, PER_CYCLE)
 
 
 def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
     """The ladders of WMMA and mma.sync: bars of speed, a mark for the load/store unit's bound, the limit of mma.sync."""
     steps = [step for name in TENSOR for step in course.ladder(name)]
     gpu = next(iter(records.gpus([s.name for s in steps])), None)
-    rows = []
+    rows: list[Row] = []
+    limit: list[panels.Reference] = []
     for step in steps if gpu else ():
         record, bound = records.default_at(gpu, step.name, SIZE), load_store_bound(course, gpu, step)
         if record and bound:
-            rows.append(Row(step, record, {LOAD_STORE: bound}))
-    limit = [r for r in panels.roofs(course, records, gpu, steps, language) if not r.peak] if gpu and rows else []
+            found = records.limit(gpu, record["a"], record["acc"], step.instruction)
+            if found:
+                of = {LOAD_STORE: per_cycle(course, gpu, bound, course.gpu(gpu)["clock_mhz"])}
+                rows.append(Row(step, _in_cycles(course, gpu, record), of))
+                limit = [panels.Reference(say(language, "mma.sync limit", "mma.sync 上限"),
+                                          per_cycle(course, gpu, found["tflops"], found["sm_mhz"]),
+                                          style.RED, panels.DASHED)]  # fmt: skip
     if gpu is None or not limit:
         raise Missing(f"no step on tensor cores has a timing at {SIZE} and a count by hand, or mma.sync no limit")
     tight = [f"{row.step.number:02d}" for row in rows if row.bounds[LOAD_STORE] < limit[0].tflops]
@@ -142,20 +186,15 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
         f"Steps {', '.join(tight)}: the load/store unit is the lower bound; elsewhere mma.sync",
         f"步骤 {'、'.join(tight)} 的较低上界是 LSU，其余各步是 mma.sync",
     )
-    note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound; mma.sync: measured",
-               f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例；mma.sync 为实测")  # fmt: skip
-    clock = _clock(course, gpu)
+    note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; each speed by its own clock; in brackets: share of the lower bound",
+               f"{SIZE}³ · {records.gpu_name(gpu)}；各速度除以各自的频率；括号内：相对较低上界的比例")  # fmt: skip
     foot = say(
         language,
-        f"the load/store unit at {clock}: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere",
-        f"LSU（{clock}）：共享内存的 wavefront；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入",
+        "the load/store unit: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere; mma.sync: "
+        "measured; clocks as NVML read them",
+        "LSU：共享内存的 wavefront；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入；mma.sync 为实测；频率为 NVML 的读数",
     )
-    return _drawn(rows, limit, (title, note, foot), language)
-
-
-def _clock(course: Course, gpu: str) -> str:
-    """The clock that the bounds are worked out for: `1.98 GHz`."""
-    return f"{course.gpu(gpu)['clock_mhz'] / 1000:g} GHz"
+    return _drawn(rows, limit, (title, note, foot), language, unit=PER_CYCLE)
 
 
 def _drawn(
@@ -164,11 +203,15 @@ def _drawn(
     texts: tuple[str, str, str],
     language: str,
     words: Mapping[str, tuple[str, str]] = _WORDS,
+    unit: tuple[str, str] = ("TFLOPS", "TFLOPS"),
+    only: Row | None = None,
 ) -> Figure:
-    """The bars with their marks, under a title and a note, over a foot."""
+    """The bars with their marks, under a title and a note, over a foot; `only` this one in the colour of a chapter's step."""
     right = 0.56  # for the bounds beyond the axis
     inches = layout.WIDTH - layout.NAMES - right
-    top = 1.12 * panels.axis_top(lines, [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)])
+    shown = [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)]
+    shown += [min(row.bounds.values()) for row in rows if only]
+    top = 1.12 * panels.axis_top(lines, shown)
     title, note, foot = texts
     marks = [("tick", colour, say(language, *words[colour])) for colour in words if colour in rows[0].bounds]
     legend = [("box", style.BLUE, say(language, "measured", "实测")), *marks]
@@ -176,7 +219,7 @@ def _drawn(
     drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], layout.NAMES, right)
     for place, row in enumerate(rows):
         speed = row.record["tflops"]
-        ax.barh(place, speed, 0.66, color=style.BLUE, zorder=2)
+        ax.barh(place, speed, 0.66, color=style.BLUE if only in (None, row) else style.GREY, zorder=2)
         slow, fast = panels.spread(row.record)
         if fast - slow > 0.004 * top:
             ax.plot([slow, fast], [place, place], color=style.INK, lw=1.2, marker="|", ms=4, zorder=3)
@@ -184,13 +227,14 @@ def _drawn(
         lowest = min([*row.bounds.values(), *(line.tflops for line in lines if not line.peak)])
         # A short bar's text stands behind the marks.
         beside = slow if inside else max([fast, *(bound for bound in row.bounds.values() if bound <= top)])
-        panels.bar_text(ax, beside, place, f"{style.number(speed)}  ({speed / lowest:.0%})", inside)
+        ink = "white" if only in (None, row) else style.INK
+        panels.bar_text(ax, beside, place, f"{style.number(speed)}  ({speed / lowest:.0%})", inside, ink)
         for colour, bound in row.bounds.items():
             _mark(ax, place, bound, colour, top)
     panels.vertical_references(ax, lines, top, inches)
     ax.set_xlim(0, top)
     panels.named_rows(ax, [row.step.short for row in rows])
-    ax.set_xlabel("TFLOPS")
+    ax.set_xlabel(say(language, *unit))
     return drawn
 
 

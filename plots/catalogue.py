@@ -23,6 +23,7 @@ from . import (
     roofline,
     shares_chart,
     step_charts,
+    stream_k_chart,
     sweep_charts,
     swizzle_charts,
 )
@@ -43,6 +44,7 @@ OF_THE_COURSE = {
     "speed-and-error": precision_charts.speed_over_error,
     "several-gpus": gpu_charts.several,
     "other-gpus": gpu_charts.beside,
+    "stream-k": stream_k_chart.beside_step_27,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,
@@ -56,6 +58,7 @@ OF_A_LADDER = {
 OF_A_STEP = {
     "sizes": step_charts.step_sizes,
     "variants": step_charts.variants,
+    "bounds": bounds_charts.up_to,
     "hgemm125": sweep_charts.hgemm125,
     "swizzle": swizzle_charts.over_stride,
     "stages": swizzle_charts.stages,

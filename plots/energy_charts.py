@@ -105,8 +105,8 @@ def limits(course: Course, records: Records, language: str) -> Figure:
             f"128×256 的主循环止于 {end} TFLOPS · {records.gpu_name(gpu)}"),
         say(
             language,
-            "lines: loops with a GEMM's copies out of L2 and nothing else; brackets: share of the best library call",
-            "竖线：只有从 L2 拷贝与乘法、没有其他工作的循环；括号内为相对最快的库调用的比例",
+            "lines: loops with a GEMM's copies out of L2 and nothing else; bars: single records, not in turn",
+            "竖线：只有从 L2 拷贝与乘法、没有其他工作的循环；横条是各自的记录，不是轮流计时",
         ),
     )  # fmt: skip
     inches, top = layout.WIDTH - layout.NAMES - 0.3, 1.04 * max(line.tflops for line in lines)
@@ -134,7 +134,8 @@ def _bars_at(
 ) -> list[tuple[str, Record, str]]:
     """The steps and the best library call at one size: name, timing and colour."""
     found = [(step.short, records.default_beside(gpu, step.name, size, BEST_LIBRARY)) for step in steps]
-    bars = [(name, record, style.BLUE) for name, record in found if record]
+    # Without their ratios: those are in turn, and the bars below one another are not.
+    bars = [(name, {**record, "ratio": None}, style.BLUE) for name, record in found if record]
     library = records.baseline_at(gpu, [step.name for step in steps], size, baseline=BEST_LIBRARY)
     return bars + ([(BASELINES[BEST_LIBRARY](language), {"tflops": library}, style.AMBER)] if library else [])
 
@@ -164,8 +165,9 @@ def per_kilobyte(course: Course, records: Records, language: str) -> Figure:
             f"来自 L2 的每 KB 耗能 {nano:.1f} nJ · {records.gpu_name(gpu)}"),
         say(
             language,
-            "watts ÷ TFLOPS of each loop that does not wait, beside it its TFLOPS; line: the fit to 128×256",
-            "不等待数据的各循环：瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合",
+            "watts ÷ TFLOPS of each loop that does not wait, beside it its TFLOPS; line: the fit to 128×256; the axis does not "
+            "start at 0",
+            "不等待数据的各循环：瓦数 ÷ TFLOPS，旁注 TFLOPS；直线：对 128×256 的拟合；纵轴不从 0 开始",
         ),
         [("box", colour, kind) for kind, (colour, _) in kinds.items()],
     )  # fmt: skip

@@ -37,19 +37,33 @@ def headline(course: Course, records: Records, gpu: str, step: Step) -> Record |
     return next((r for r in rows if r["m"] == r["n"] == r["k"] == SIZE and not r.get("options")), None)
 
 
-def shares(course: Course, records: Records, language: str) -> Figure:
-    """A bar per step, ladder by ladder: its share of the library in the same run."""
-    gpu = next(iter(records.gpus([s.name for s in course.steps])), None)
-    groups = []
+Group = tuple[str, list[tuple[Step, Record]]]  # a ladder's name, and its steps with what is shown of each
+
+
+def by_ladder(course: Course, records: Records) -> tuple[str, list[Group]]:
+    """The GPU, and what is shown of each step beside a library, ladder by ladder. Raises Missing where nothing is."""
+    gpu = next(iter(records.gpus([s.name for s in course.steps])), "")
+    groups: list[Group] = []
     for name in course.ladders if gpu else ():
         rows = [
             (s, r)
             for s in course.ladder(name)
-            if (r := headline(course, records, gpu or "", s)) and r.get("ratio") and r["ratio"] < _HIGHEST
+            if (r := headline(course, records, gpu, s)) and r.get("ratio") and r["ratio"] < _HIGHEST
         ]
         groups += [(name, rows)] if rows else []
-    if gpu is None or not groups:
+    if not groups:
         raise Missing(f"no step was timed beside a library at {SIZE}")
+    return gpu, groups
+
+
+def name_of(ladder: str) -> str:
+    """A ladder's name as it stands over its bars."""
+    return _SHORT.get(ladder, ladder.upper())
+
+
+def shares(course: Course, records: Records, language: str) -> Figure:
+    """A bar per step, ladder by ladder: its share of the library in the same run."""
+    gpu, groups = by_ladder(course, records)
     best = {name: max(r["ratio"] for _, r in rows) for name, rows in groups}
     first, last = groups[0][0], "hopper" if "hopper" in best else groups[-1][0]
     start, level = groups[0][1][0][1]["ratio"], abs(best[last] - 1) < NOISE
@@ -86,7 +100,7 @@ def shares(course: Course, records: Records, language: str) -> Figure:
             height = told[1] + _LINE
         told = (at, height)
         ax.text(at, height, f"{peak[1]['ratio']:.0%}", ha="center", fontsize=style.SMALL, zorder=4)
-        middle, words = (begin + x - 1) / 2, _SHORT.get(ladder, ladder.upper())
+        middle, words = (begin + x - 1) / 2, name_of(ladder)
         ax.text(middle, 1.24, words, ha="center", fontsize=style.SMALL, fontweight="bold", color=style.ink(colour))
         x += _GAP
     ax.axhline(1, color=style.INK, lw=1.2, zorder=3)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from records import BASELINES, COMPLETE, CUBLAS, Record, Records
 
-from . import findings, layout, panels, style
+from . import findings, layout, panels, style, turn_charts
 from .course import Course, Step
 from .layout import Panel, Texts
 from .style import Missing, say
@@ -32,10 +32,14 @@ def kind_in_words(record: Record, language: str) -> str:
 
 
 def step_sizes(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """TFLOPS over size for one step, the one before, the ladder's baseline, the limit and the peak; a panel per GPU."""
+    """TFLOPS over size for one step, the one before, the ladder's baseline, the limit and the peak; a panel per GPU.
+
+    Of a step that stays near the library its ratio to it, in turn."""
     gpus = [gpu for gpu in records.gpus([step.name]) if records.square_sizes(gpu, [step.name])]
     if not gpus:
         raise Missing(f"no timing of {step.name} at a square size")
+    if turn_charts.near(course, records, gpus[0], step):
+        return turn_charts.over_size(course, records, gpus, step, language)
     before = course.before(step)
     where = panels.on_gpus(records, gpus, language)
     sizes, yardstick = records.square_sizes(gpus[0], [step.name]), course.yardstick(step.ladder)

@@ -34,6 +34,7 @@ GREEN = C.strong  # results, FMAs, gains
 PLUM = THREAD.strong  # threads, and cublasLt
 BROWN = "#8a5a3c"  # CUTLASS
 GREY = "#a9b4c2"  # the step before, everything else
+SIZES = {4096: GREY, 8192: BLUE, 16384: GREEN}  # where sizes are told apart by colour
 _INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  # for text in a colour: darker
 
 READABLE = 4.5  # contrast of letters with what they stand on

@@ -66,8 +66,8 @@ def over_stride(course: Course, records: Records, step: Step, language: str) -> 
     height = 2.0
     drawn, axes = layout.page(texts, [Panel(height, title=name) for name, _ in shown], layout.SPEEDS, 0.8)
     strides = sorted({k for rows in [*timed.values(), *rates.values()] for k in rows})
-    palette = (style.GREY, style.BLUE, style.GREEN, style.PLUM, style.AMBER)
-    colours = {size: palette[i % len(palette)] for i, size in enumerate(sorted({*timed, *rates}))}
+    others = iter((style.PLUM, style.AMBER, style.BROWN, style.RED))
+    colours = {size: style.SIZES.get(size) or next(others) for size in sorted({*timed, *rates})}
     for ax, (_, values) in zip(axes, shown, strict=True):
         lines = panels.Lines(ax)
         every = [v for rows in values.values() for cell in rows.values() for v in cell]

@@ -19,6 +19,7 @@ from base.environment import Environment, ensure_build
 from base.errors import Failure, UserError
 from base.paths import BUILD, ROOT
 from base.progress import say
+from lab import events
 from tools import suites
 
 TESTS = "tests/python"
@@ -26,7 +27,7 @@ TESTS = "tests/python"
 # read by these, which are named here.
 PAGES = ("test_complete", "test_figures", "test_glossary", "test_plots", "test_practice", "test_profile")
 PAGES += ("test_bound", "test_registry", "test_site", "test_told", "test_validate")
-KERNELS = ("test_by_size", "test_instruction_mix", "test_kernel_rules", "test_mutants", "test_practice")
+KERNELS = ("test_chooser", "test_instruction_mix", "test_kernel_rules", "test_mutants", "test_practice")
 KERNELS += ("test_registry", "test_steps_cli")
 # By the beginning of a path.
 ALL_STEPS = re.compile(r"common/(?:device|harness)/|steps/meson\.build|tests/gpu/")
@@ -273,6 +274,8 @@ def jobs(what: Affected, environment: Environment) -> dict[str, list]:
         found[f"{step} broken on purpose"] = [python, "-m", "tests.sim.mutants", BUILD, "--only", step]
         if registry.find(step, registry.steps()).traces:
             found[f"{step} as traced"] = [python, "-m", "lab.traces", "--check", "--only", step]
+        if events.of_step(step):
+            found[f"{step}, its events"] = [python, "-m", "lab.events", "--check", "--only", step]
     if what.python:
         files = [f"{TESTS}/{name}.py" for name in sorted(what.python)]
         found[f"{len(files)} files of {TESTS}"] = [python, "-m", "pytest", "-q", "--tb=short", *files]

@@ -25,7 +25,7 @@ REFUSED = 2  # the exit code
 REPORT = "simulator: "  # how the simulator begins a line of a launch that was given up
 WARNING = "warning, "
 A_REPORT = re.compile(r"(?:warning, )?[a-z][a-z. ]* in \S.*: ")  # "race in gemm_kernel(…): …"
-HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda", "tensor_map")
+HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda", "tensor_map", "compiled_once")
 OUTPUTS = ("-MT", "-MF", "-MQ", "-o")  # options of a compiler's command with a value that is not wanted here
 ONLY_FOR_OBJECTS = ("-c", "-MD", "-O3")  # -O3 is of the host's code: the launcher is fast enough without
 

@@ -3,8 +3,6 @@
 //   const Also added(variants);
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "common/device/gemm.h"
@@ -23,28 +21,9 @@ class Also {
 
   /// `file` names the source that the object stands in. It orders the tables, because the objects of different sources
   /// are made in no order that C++ promises.
-  explicit Also(Table table, Place place = Place::BEHIND, const char* file = __builtin_FILE()) {
-    tables().emplace(file, Added{table, place});
-  }
-
-  /// The tables added so far, by the names of their files.
-  static std::multimap<std::string, Added>& tables() {
-    static std::multimap<std::string, Added> all;  // local, so that it is there before the first file's object is made
-    return all;
-  }
+  explicit Also(Table table, Place place = Place::BEHIND, const char* file = __builtin_FILE());
 };
 
 /// Every variant of the step: kernel.cu's and those of also/. The first is the default: kernel.cu's own, unless a file
 /// puts its table in front.
-inline std::vector<Variant> all_variants() {
-  std::vector<Variant> all;
-  const auto append = [&all](std::vector<Variant> some) {
-    for (Variant& variant : some) all.push_back(std::move(variant));
-  };
-  for (const auto& [file, added] : Also::tables())
-    if (added.place == Also::Place::IN_FRONT) append(added.table());
-  append(variants());
-  for (const auto& [file, added] : Also::tables())
-    if (added.place == Also::Place::BEHIND) append(added.table());
-  return all;
-}
+std::vector<Variant> all_variants();

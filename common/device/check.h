@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <stdexcept>
-#include <string>
 
 /// A CUDA call failed: what() names the call, the file and the line.
 struct CudaError : std::runtime_error {
@@ -16,10 +15,11 @@ struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Throws a CudaError.
+[[noreturn]] void cuda_failed(cudaError_t status, const char* call, const char* file, int line);
+
 inline void check_cuda(cudaError_t status, const char* call, const char* file, int line) {
-  if (status == cudaSuccess) return;
-  throw CudaError(std::string(file) + ":" + std::to_string(line) + ": " + call + ": " + cudaGetErrorString(status) +
-                  " (" + cudaGetErrorName(status) + ")");
+  if (status != cudaSuccess) cuda_failed(status, call, file, line);
 }
 
 // A macro, because only a macro can see the call's text, its file and its line in C++17.

@@ -4,11 +4,8 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "common/device/types.h"
@@ -57,26 +54,46 @@ struct LaunchOptions {
   BlockScales scales{};       // the problem's
 };
 
+/// Calls a launcher, whatever types its problem has. Not a std::function, whose header took a tenth of the time in
+/// which a small kernel compiles.
+struct AnyLauncher {
+  void (*launcher)();
+  void (*call)(const AnyLauncher& self, const Problem& problem, const LaunchOptions& options, cudaStream_t stream);
+  const void* state = nullptr;  // of a launcher that has one
+  bool alone = false;           // each launch as if told so
+
+  /// With the problem's scales among the options.
+  void operator()(const Problem& problem, LaunchOptions options, cudaStream_t stream) const;
+};
+
 /// One instantiation of a step's kernel: a name, types, the sizes it accepts, and how it is launched.
 ///
 /// Built from the step's launcher; the setters return the variant, so that a table reads as one expression:
 ///   Variant("t8x8", launch<8>).tile(128, 128, 8).covers("LeetCUDA sgemm_t_8x8_sliced_k_f32x4")
+///
+/// Every source of every step reads this header, so what is the same for all stands in common/harness/variant.cpp.
 class Variant {
  public:
   template <typename AB, typename Acc, typename Out>
   using Launcher = void (*)(const Gemm<AB, Acc, Out>&, const LaunchOptions&, cudaStream_t);
 
   template <typename AB, typename Acc, typename Out>
-  Variant(std::string variant_name, Launcher<AB, Acc, Out> launcher)
-      : name(std::move(variant_name)), ab(type_of<AB>), b(ab), acc(type_of<Acc>), out(type_of<Out>) {
-    launch = [launcher](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
-      LaunchOptions all = options;
-      all.scales = p.scales;
-      launcher({p.m, p.n, p.k, static_cast<const AB*>(p.a), p.lda, static_cast<const AB*>(p.b), p.ldb,
-                static_cast<Out*>(p.c), p.ldc, p.alpha, p.beta},
-               all, stream);
+  Variant(const char* variant_name, Launcher<AB, Acc, Out> launcher)
+      : Variant(variant_name, type_of<AB>, type_of<Acc>, type_of<Out>) {
+    launch.launcher = reinterpret_cast<void (*)()>(launcher);
+    launch.call = [](const AnyLauncher& self, const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
+      const auto typed = reinterpret_cast<Launcher<AB, Acc, Out>>(self.launcher);
+      typed({p.m, p.n, p.k, static_cast<const AB*>(p.a), p.lda, static_cast<const AB*>(p.b), p.ldb,
+             static_cast<Out*>(p.c), p.ldc, p.alpha, p.beta},
+            options, stream);
     };
   }
+  Variant();  // of nothing: std::vector, which is compiled once and whole, wants one
+  Variant(const Variant&);
+  Variant(Variant&&) noexcept;
+  Variant& operator=(const Variant&);
+  Variant& operator=(Variant&&) noexcept;
+  ~Variant();
 
   /// The block tile of a kernel without edge handling: m, n, k must be multiples of it.
   Variant& tile(int bm, int bn, int bk) {
@@ -132,11 +149,7 @@ class Variant {
   }
   /// Begins only when the kernel in front of it has ended: a call by itself, of a step that can begin before.
   Variant& alone() {
-    launch = [as_usual = std::move(launch)](const Problem& p, const LaunchOptions& options, cudaStream_t stream) {
-      LaunchOptions by_itself = options;
-      by_itself.alone = true;
-      as_usual(p, by_itself, stream);
-    };
+    launch.alone = true;
     return *this;
   }
   /// Multiplies A and B by the factors of BlockScales.
@@ -173,21 +186,12 @@ class Variant {
     return note("powers of two along k");
   }
   /// A published kernel that this variant covers, by the name in its source. May be called several times.
-  Variant& covers(std::string published) {
-    published_names.push_back(std::move(published));
-    return *this;
-  }
+  Variant& covers(const char* published);
   /// Leaves this part of the work out on purpose ("the copy of A"): timed and never verified, never
   /// recorded among the others, not one of `--variant all`.
-  Variant& leaves_out(std::string part) {
-    left_out = std::move(part);
-    return *this;
-  }
+  Variant& leaves_out(const char* part);
   /// What differs from the default variant, in a few words, for --list.
-  Variant& note(std::string words) {
-    remark = std::move(words);
-    return *this;
-  }
+  Variant& note(const char* words);
 
   static constexpr int MOST_ON_X = std::numeric_limits<int>::max(), MOST_ON_Y = 65535;  // blocks along an axis
 
@@ -204,8 +208,13 @@ class Variant {
   std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
   int shared_bytes = 0;
   std::vector<std::string> published_names;
-  std::function<void(const Problem&, const LaunchOptions&, cudaStream_t)> launch;
+  AnyLauncher launch{};
+
+ private:
+  Variant(const char* variant_name, DType ab, DType acc, DType out);
 };
+
+extern template class std::vector<Variant>;
 
 /// The table of variants that a step's kernel.cu defines. The first is the default: the step's idea at its best.
 std::vector<Variant> variants();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "common/device/also.h"
 #include "common/device/check.h"
@@ -134,7 +135,8 @@ int main(int argc, char** argv) {
   std::vector<int> sizes = {1024, 2048, 4096};
   std::vector<std::string> names;
   std::string file;
-  const std::string step = STEP, name = "errors_" + step;
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  const std::string step = name.substr(std::string("errors_").size());
   CLI::App app("The error of every variant of " + step + " on five kinds of data, relative to |A||B|.");
   app.add_option("--size", sizes, "m, n and k")->delimiter(',')->capture_default_str()->check(CLI::Range(1, 8192));
   app.add_option("--variant", names, "which variants; all of 16 and 32 bits where it is left out")->delimiter(',');

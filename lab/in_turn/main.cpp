@@ -1,5 +1,5 @@
-// Times the variants of a step in turn with each other, and beside them the libraries. A measurement of one variant after
-// the other finds the GPU warmer or colder; here all of a size share its state.
+// Times the variants of a step in turn with each other, and beside them the libraries. A measurement of one variant
+// after the other finds the GPU warmer or colder; here all of a size share its state.
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +15,7 @@
 
 namespace {
 
+constexpr const char* STEP = "29_split_k";
 constexpr std::uint64_t SEED = 1;
 
 /// A line of the plan: m n k beta seconds rounds, and the names of variants, `cublas` and `cublaslt` among them.

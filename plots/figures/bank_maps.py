@@ -15,7 +15,7 @@ from plots.figures.geometry import (
     warp_tiling,
 )
 from plots.figures.layout import Pair
-from plots.figures.palette import GRID, INK, MUTED, RED, A, B, C
+from plots.figures.palette import GRID, INK, MUTED, RED, THREAD, A, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words, say, title
 
@@ -23,6 +23,22 @@ BANK = 6.5  # a bank's width on the picture
 LANE = 6.5  # a lane's height
 PITCH = 304.0  # from one map to the next
 BROADCAST = "#cfd6df"
+NEITHER = "lane"  # as an operand: an access that belongs to no matrix
+TONES = {"A": A, "B": B, NEITHER: THREAD}
+FINDINGS = {  # what the maps of a step show
+    "04": (
+        "one more column takes the store of A from 32 wavefronts to 1",
+        "多一列，写 A 就从 32 个 wavefront 减到 1 个",
+    ),
+    "05": ("lanes in pairs read B in 2 wavefronts, not 4", "lane 成对时，读 B 用 2 个 wavefront，而不是 4 个"),
+    "06": ("of four accesses only the store of A has a conflict", "四种访问里只有写 A 有冲突"),
+    "07": (
+        "eight neighbouring columns per thread double the read of B",
+        "每个线程取相邻八列，读 B 的 wavefront 就加倍",
+    ),
+    "08": ("split 4 + 4, the read of B has no conflict", "拆成 4 + 4，读 B 就没有冲突"),
+    "11": ("both reads take 2 wavefronts and have no conflict", "两种读各用 2 个 wavefront，没有冲突"),
+}
 
 
 def pictures() -> Iterable[tuple[str, Draw]]:
@@ -35,7 +51,8 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 def draw(kernel: Kernel, language: str) -> Canvas:
     """Every kind of access of one step, two maps a row."""
-    heading = (f"{title(kernel.name)}: banks of shared memory", f"{title(kernel.name)}：共享内存的 bank")
+    english, chinese = FINDINGS[kernel.name[:2]]
+    heading = (f"{title(kernel.name)}: {english}", f"{title(kernel.name)}：{chinese}")
     note = (
         "the accesses of warp 0 (t: its thread, k = 0): a row is a lane, a column a bank",
         "warp 0 的访问（t 为线程号，k = 0）：一行是一个 lane，一列是一个 bank",
@@ -67,27 +84,27 @@ def pattern(english: str, chinese: str, operand: str, formula: str, source: str)
 def basics(language: str) -> Canvas:
     """What a bank conflict is: six patterns of 4-byte loads."""
     accesses = [
-        pattern("neighbouring words", "相邻的字", "A", "4·lane", "load_4_bytes(start + 4 * lane)"),
-        pattern("one word for all: broadcast", "所有 lane 同一个字：广播", "A", "0", "load_4_bytes(start)"),
-        pattern("every other word", "隔一个字", "A", "8·lane", "load_4_bytes(start + 8 * lane)"),
+        pattern("neighbouring words", "相邻的字", NEITHER, "4·lane", "load_4_bytes(start + 4 * lane)"),
+        pattern("one word for all: broadcast", "所有 lane 同一个字：广播", NEITHER, "0", "load_4_bytes(start)"),
+        pattern("every other word", "隔一个字", NEITHER, "8·lane", "load_4_bytes(start + 8 * lane)"),
         pattern(
             "down a column, 32 floats per row",
             "每行 32 个 float 的一列",
-            "A",
+            NEITHER,
             "128·lane",
             "load_4_bytes(start + 128 * lane)",
         ),
         pattern(
             "down a column, 33 floats per row",
             "每行 33 个 float 的一列",
-            "A",
+            NEITHER,
             "132·lane",
             "load_4_bytes(start + 132 * lane)",
         ),
         pattern(
             "two rows of 16 lanes, same words",
             "两排 16 个 lane，同样的字",
-            "A",
+            NEITHER,
             "4·(lane % 16)",
             "load_4_bytes(start + 4 * (lane % 16))",
         ),
@@ -103,33 +120,33 @@ def basics(language: str) -> Canvas:
 def rule(language: str) -> Canvas:
     """How 64- and 128-bit accesses are cut into groups of lanes, and when groups merge."""
     accesses = [
-        pattern("64 bits, neighbouring", "64 位，相邻", "A", "8·lane", "load_8_bytes(start + 8 * lane)"),
+        pattern("64 bits, neighbouring", "64 位，相邻", NEITHER, "8·lane", "load_8_bytes(start + 8 * lane)"),
         pattern(
             "64 bits, lanes in pairs: halves merge",
             "64 位，lane 成对：两半合并",
-            "A",
+            NEITHER,
             "8·(lane / 2)",
             "load_8_bytes(start + 8 * (lane / 2))",
         ),
-        pattern("128 bits, neighbouring", "128 位，相邻", "B", "16·lane", "load_16_bytes(start + 16 * lane)"),
+        pattern("128 bits, neighbouring", "128 位，相邻", NEITHER, "16·lane", "load_16_bytes(start + 16 * lane)"),
         pattern(
             "128 bits, lanes in pairs: quarters merge",
             "128 位，lane 成对：四分之一两两合并",
-            "B",
+            NEITHER,
             "16·(lane / 2)",
             "load_16_bytes(start + 16 * (lane / 2))",
         ),
         pattern(
             "128 bits, stride of 32 bytes",
             "128 位，步长 32 字节",
-            "B",
+            NEITHER,
             "32·lane",
             "load_16_bytes(start + 32 * lane)",
         ),
         pattern(
             "128 bits, the same eight twice: no merging",
             "128 位，同样八个重复：不合并",
-            "B",
+            NEITHER,
             "16·(lane % 8)",
             "load_16_bytes(start + 16 * (lane % 8))",
         ),
@@ -147,6 +164,7 @@ def legend(canvas: Canvas, y: float, language: str, drawn: set[str]) -> float:
     entries = (
         (A.strong, ("A, first pass", "A，第一趟")),
         (B.strong, ("B, first pass", "B，第一趟")),
+        (THREAD.strong, ("first pass", "第一趟")),
         (BROADCAST, ("same word as a lane above: broadcast", "与上方 lane 同一个字：广播")),
         (RED, ("another word in a taken bank: one more pass", "bank 已被另一个字占用：多一趟")),
     )
@@ -155,7 +173,7 @@ def legend(canvas: Canvas, y: float, language: str, drawn: set[str]) -> float:
 
 def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: str) -> float:
     """What is above a map: the access, its formula and bytes, its wavefronts. Returns the map's upper edge."""
-    tone = A if access.operand == "A" else B
+    tone = TONES[access.operand]
     served, what = access.access, access.what
     wide = PITCH - 20
     y = layout.paragraph(canvas, y, language, (what.english, what.chinese), 13.5, x, wide, 1.25, tone.ink, bold=True)
@@ -180,7 +198,7 @@ def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: s
 
 def access_map(canvas: Canvas, x: float, top: float, served: traces.Access, operand: str, language: str) -> set[str]:
     """One map, with the wavefronts of its groups of lanes on the right; the colours that it has."""
-    tone = A if operand == "A" else B
+    tone = TONES[operand]
     parts.grid(canvas, x, top, WARP, banks.BANKS, LANE, BANK)
     drawn: set[str] = set()
     for group in served.groups:

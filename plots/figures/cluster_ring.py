@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from plots.figures import layout, motion, specialised
+from plots.figures import layout, motion, rings, specialised
 from plots.figures.clusters import STEP, Pair, of_the_kernel, tones
 from plots.figures.palette import DARK, A, B, C
 from plots.figures.specialised import LEFT, RIGHT, ROW
@@ -39,15 +39,15 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 
 def turns(of: Pair) -> list[Slice]:
-    """The slices as the kernel's waits order them, the same ring in both blocks.
+    """The slices as the recorded waits order them, the same ring in both blocks.
 
     A block asks when its "empty" barrier has the arrivals of both blocks. Both halves of A land in both blocks, so that
     a stage is full when the later of the two has asked and its half has come.
     """
     found: list[Slice] = []
-    for number in range(SLICES):
+    for number, filled in enumerate(rings.filled(STEP)[:SLICES]):
         first = tuple(0.06 * number + LATE * block for block in range(of.cluster))
-        asked = first if number < of.stages else (found[number - of.stages].empty,) * of.cluster
+        asked = first if filled.freed_by is None else (found[filled.freed_by].empty,) * of.cluster
         landed = max(asked) + LATENCY
         products = []
         for block in range(of.cluster):
@@ -85,7 +85,8 @@ def ring(language: str) -> Canvas:
         y += HEADING
         specialised.empty_stages(canvas, y, of.stages)
         for number, each in enumerate(found):
-            _slice(canvas, number, each, block, of, y + number % of.stages * ROW, scale)
+            filled = rings.filled(STEP, block)[number]
+            _slice(canvas, number, each, block, filled.parity, y + filled.stage * ROW, scale)
         bands.append((y, y + of.stages * ROW - 8))
         y += of.stages * ROW
     motion.sweep(canvas, LEFT, RIGHT, bands)
@@ -107,7 +108,7 @@ def ring(language: str) -> Canvas:
     return canvas
 
 
-def _slice(canvas: Canvas, number: int, each: Slice, block: int, of: Pair, y: float, scale: float) -> None:
+def _slice(canvas: Canvas, number: int, each: Slice, block: int, parity: int, y: float, scale: float) -> None:
     """One slice in its stage of one block: what lands there, its products, the two barriers' phases."""
 
     def at(time: float) -> float:
@@ -120,4 +121,4 @@ def _slice(canvas: Canvas, number: int, each: Slice, block: int, of: Pair, y: fl
     specialised.consumers(canvas, y, number, [(at(start), at(end)) for start, end in each.products[block]])
     if each.read(block) < each.empty:
         canvas.rect(at(each.read(block)), y + 20, empty - at(each.read(block)) - 1, 32, B.pale)
-    specialised.phases(canvas, y, at(each.landed), empty, number // of.stages % 2)
+    specialised.phases(canvas, y, at(each.landed), empty, parity)

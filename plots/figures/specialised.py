@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from plots.figures import layout, motion
+from plots.figures import layout, motion, rings
 from plots.figures.palette import DARK, EDGE, GRID, INK, MUTED, A, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
 NAME = "24_warp_specialised"
-BM, BN, BK, STAGES = 128, 256, 64, 4
+BM, BN, BK = 128, 256, 64
 WARPGROUP, LAUNCHED, PRODUCER, CONSUMER = 128, 168, 40, 232  # threads; registers per thread
 REGISTERS = 65536  # of an SM
 
@@ -35,10 +35,10 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 
 def turns() -> list[Slice]:
-    """The slices as the kernel's waits order them: a copy behind "empty", products behind "full"."""
+    """The slices as the recorded waits order them: a copy behind "empty", products behind "full"."""
     found: list[Slice] = []
-    for number in range(SLICES):
-        asked = found[number - STAGES].empty if number >= STAGES else 0.08 * number
+    for number, filled in enumerate(rings.filled(NAME)[:SLICES]):
+        asked = 0.08 * number if filled.freed_by is None else found[filled.freed_by].empty
         landed = asked + LATENCY
         before = found[-1].products if found else ((0.0, 0.0), (0.0, landed + LAG))
         starts = [max(landed, end) for _, end in before]
@@ -60,10 +60,12 @@ def ring(language: str) -> Canvas:
         ),
     )
     top += 8
-    empty_stages(canvas, top, STAGES)
+    filled = rings.filled(NAME)
+    stages = 1 + max(each.stage for each in filled)
+    empty_stages(canvas, top, stages)
     for number, each in enumerate(turns()):
-        _slice(canvas, number, each, top + number % STAGES * ROW)
-    bottom = top + STAGES * ROW
+        _slice(canvas, number, each, filled[number].parity, top + filled[number].stage * ROW)
+    bottom = top + stages * ROW
     motion.sweep(canvas, LEFT, RIGHT, [(top - 2, bottom)])
     time_axis(canvas, bottom + 6, language)
     entries = (
@@ -109,7 +111,7 @@ def phases(canvas: Canvas, y: float, full: float, empty: float, parity: int) -> 
         canvas.text(empty, y + 11, f"empty {parity}", layout.SMALL, B.ink, "middle")
 
 
-def _slice(canvas: Canvas, number: int, each: Slice, y: float) -> None:
+def _slice(canvas: Canvas, number: int, each: Slice, parity: int, y: float) -> None:
     """One slice in its stage: its copy, both consumers' products, the two barriers' phases."""
 
     def at(time: float) -> float:
@@ -118,7 +120,7 @@ def _slice(canvas: Canvas, number: int, each: Slice, y: float) -> None:
     canvas.rect(at(each.asked) + 2, y + 21, at(each.landed) - at(each.asked) - 3, 30, A.middle, A.strong, radius=3)
     canvas.text((at(each.asked) + at(each.landed)) / 2, y + 41, str(number), 14, A.ink, "middle", bold=True)
     consumers(canvas, y, number, [(at(start), at(end)) for start, end in each.products])
-    phases(canvas, y, at(each.landed), at(each.empty), number // STAGES % 2)
+    phases(canvas, y, at(each.landed), at(each.empty), parity)
 
 
 def registers(language: str) -> Canvas:

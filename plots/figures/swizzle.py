@@ -112,7 +112,8 @@ def step_banks(language: str) -> Canvas:
 def matrix_banks(language: str) -> Canvas:
     """The rows that an ldmatrix.x4 reads: chunks 0 and 1 of sixteen rows."""
     padded = traces.shared("19_mma_stages", "ldmatrix_x4(a_frag")
-    return _sheet(language, "ldmatrix.x4: sixteen rows, two chunks", "ldmatrix.x4：十六行，两个 chunk", [
+    return _sheet(language, "An XOR with the right bits of the row spares ldmatrix.x4 every conflict",
+                  "XOR 用对行号位，ldmatrix.x4 就没有冲突", [
         *_plain_and_swizzled(),
         pattern("64-byte rows, as they lie", "每行 64 字节，原样存放", "A", "64·row + 16·chunk",
                 "ldmatrix_x4(matrices, start + 64 * row + 16 * chunk)"),
@@ -129,13 +130,14 @@ def copy_banks(language: str) -> Canvas:
     """What a warp's 16-byte copies write: whole rows, so that a permutation inside a row costs nothing."""
     swizzled = traces.shared("20_mma_warp_swizzle", "cp_async_16(to")
     padded = traces.shared("19_mma_stages", "cp_async_16(to")
-    return _sheet(language, "Copies of 16 bytes write whole rows", "16 字节的拷贝写满整行", [
-        SharedAccess(Words("128-byte rows, XOR: 4 rows of 8 chunks", "每行 128 字节，XOR：4 行 × 8 个 chunk"), "B",
+    return _sheet(language, "Copies of 16 bytes write whole rows, so an XOR within a row costs nothing",
+                  "16 字节的拷贝写满整行，行内的 XOR 不花代价", [
+        SharedAccess(Words("128-byte rows, XOR: 4 rows of 8 chunks", "每行 128 字节，XOR：4 行 × 8 个 chunk"), bank_maps.NEITHER,
                      "row = lane / 8, chunk = lane % 8", swizzled),
-        pattern("64-byte rows, XOR: 8 rows of 4 chunks", "每行 64 字节，XOR：8 行 × 4 个 chunk", "B",
+        pattern("64-byte rows, XOR: 8 rows of 4 chunks", "每行 64 字节，XOR：8 行 × 4 个 chunk", bank_maps.NEITHER,
                 "row = lane / 4, chunk = lane % 4", "store_16_bytes(start + 64 * row"),
-        pattern("64-byte rows, 16 bytes of padding", "每行 64 字节，填充 16 字节", "B",
+        pattern("64-byte rows, 16 bytes of padding", "每行 64 字节，填充 16 字节", bank_maps.NEITHER,
                 "80·(lane / 4) + 16·(lane % 4)", "store_16_bytes(start + 80 * row"),
-        SharedAccess(Words("128-byte rows, 16 bytes of padding", "每行 128 字节，填充 16 字节"), "B",
+        SharedAccess(Words("128-byte rows, 16 bytes of padding", "每行 128 字节，填充 16 字节"), bank_maps.NEITHER,
                      "144·(lane / 8) + 16·(lane % 8)", padded),
     ])  # fmt: skip

@@ -12,7 +12,7 @@ __all__ = ["LANGUAGES", "Words", "is_wide", "say", "title", "wrap"]
 # punctuation holds it to its neighbour, or it begins a word (指令, 之比, 橙色).
 _BREAK = re.compile(
     r"(?<=\s)(?<![Ss]tep )(?=[^\s%])(?!TFLOPS)"
-    r"|(?<=[⺀-￯])(?<![（「《指之橙])(?=[^\s，。；：、）」》”！？])"
+    r"|(?<=[⺀-￯])(?<![（「《指之橙调])(?=[^\s，。；：、）」》”！？])"
     r"|(?<=[^\s⺀-￯(（“])(?=[⺀-￯])(?![，。；：、）」》！？])"
 )
 

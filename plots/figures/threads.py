@@ -20,12 +20,27 @@ def pictures() -> Iterable[tuple[str, Draw]]:
         yield f"{kernel.name}-threads", lambda language, kernel=kernel: draw(kernel, language)
 
 
+FINDINGS = {  # what the map of a step shows
+    "01": ("a warp reads one float from each of 32 rows of A", "一个 warp 从 A 的 32 行里各读一个 float"),
+    "02": ("a warp reads 32 neighbouring floats of B", "一个 warp 读 B 的 32 个相邻 float"),
+    "03": ("a thread copies one float of each tile", "一个线程拷贝两个分块的各一个 float"),
+    "04": ("a thread computes two rows of C, 16 apart", "一个线程计算 C 的两行，相距 16 行"),
+    "05": ("a thread copies 16 bytes of each tile at once", "一个线程一次拷贝两个分块的各 16 字节"),
+    "06": ("a thread takes 4 of A by 4 of B", "一个线程用 A 的 4 个 float 乘 B 的 4 个"),
+    "07": ("a thread takes 8 of A by 8 of B", "一个线程用 A 的 8 个 float 乘 B 的 8 个"),
+    "08": ("8×8 results in four 4×4", "一个线程的 8×8 个结果分成四组 4×4"),
+    "10": ("a thread's results lie in groups of four columns", "一个线程的结果按四列一组分布"),
+    "11": ("a warp fills 64×64 of C", "一个 warp 的结果占满 64×64 的正方形"),
+}
+
+
 def draw(kernel: Kernel, language: str) -> Canvas:
     """The map of one step: A's tile left of C's, B's above it, what a thread does in the corner, sectors below."""
     warps = kernel.threads // WARP
+    english, chinese = FINDINGS[kernel.name[:2]]
     canvas, top = layout.page(
         language,
-        (f"{title(kernel.name)}: which thread takes what", f"{title(kernel.name)}：线程与数据的对应"),
+        (f"{title(kernel.name)}: {english}", f"{title(kernel.name)}：{chinese}"),
         (
             f"one block: {kernel.bm}×{kernel.bn} of C, {kernel.threads} threads = {warps} warps",
             f"一个线程块：C 的 {kernel.bm}×{kernel.bn}，{kernel.threads} 个线程 = {warps} 个 warp",

@@ -17,6 +17,12 @@ TRACK = 40.0  # a track's height
 
 # Lengths in arbitrary units: a copy's way from global memory, a store, a slice's FMAs.
 COPY, PUT, MULTIPLY = 26.0, 6.0, 30.0
+FINDINGS = {  # what the time line of a step shows
+    "08": ("while a slice is copied, nothing is multiplied", "拷贝切片时，什么也没有在算"),
+    "09": ("the next slice loads while this one is multiplied", "算这一片时，下一片正在加载"),
+    "10": ("copies run two slices ahead of the FMAs", "拷贝比 FMA 超前两片"),
+    "11": ("the FMAs run on across the barrier", "FMA 跨过屏障也不停"),
+}
 PIECES = 6  # of a slice, where its fragments are loaded one k ahead
 
 
@@ -221,14 +227,18 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
     """One time line, or several one above the other on the same scale."""
     alone = len(lines) == 1
     if alone:
-        heading = f"{name}: one block over time", f"{name}：一个线程块的时间线"
-        note = lines[0].says.english, lines[0].says.chinese
+        english, chinese = FINDINGS[lines[0].name[:2]]
+        heading = f"{name}: {english}", f"{name}：{chinese}"
+        note = f"one block over time: {lines[0].says.english}", f"一个线程块的时间线：{lines[0].says.chinese}"
     else:
         heading = (
-            "From one buffer to a pipeline: one block over time",
-            "从单缓冲到流水线：一个线程块的时间线",
+            "From one buffer to a pipeline, the FMAs wait less and less",
+            "从单缓冲到流水线，FMA 等得越来越少",
         )
-        note = "the same work with the same lengths of copy and of computation", "同样的工作，拷贝与计算的长度相同"
+        note = (
+            "one block over time; the same work, with the same lengths of copy and of computation",
+            "一个线程块的时间线；同样的工作，拷贝与计算的长度相同",
+        )
     canvas, y = layout.page(language, heading, note)
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
     bands = []
@@ -246,6 +256,8 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
         (PALE_RED, ("the multipliers wait", "乘法单元在等")),
         (f"line:{DARK}", ("__syncthreads()", "__syncthreads()")),
     )
+    if any(line.name.startswith("09") for line in lines):
+        entries += ((STORE, ("stores, with the number of the buffer", "写入，数字是缓冲的编号")),)
     y = layout.legend(canvas, y + 16, language, entries)
     words = (
         "schematic; lengths are not to scale, other blocks of the SM left out",

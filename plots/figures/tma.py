@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from plots.figures import layout, parts
+from plots.figures import layout, parts, rings
 from plots.figures.layout import INNER, MARGIN
 from plots.figures.palette import BOX, DARK, INK, MUTED, A, B, C
 from plots.figures.svg import Canvas, Draw
@@ -104,7 +104,8 @@ def _barrier(canvas: Canvas, top: float, language: str) -> float:
     )
     parts.card(canvas, MARGIN, top, INNER, high, say(language, *heading))
     first, expect, wait, last, end = 146.0, 204.0, 416.0, 516.0, 606.0
-    lands = [(278.0, A_BYTES, "A", A), *((348.0 + 56 * i, B_BYTES, "B", B) for i in range(BN // ROW))]
+    a, *b = rings.filled("22_tma")[0].landed
+    lands = [(278.0, a, "A", A), *((348.0 + 56 * i, each, "B", B) for i, each in enumerate(b))]
     y = top + 42
     canvas.text(first - 8, y + 16, say(language, "arrivals missing", "还差的到达"), 13, INK, "end")
     for left, right, value in ((first, expect, 1), (expect, last, 0), (last, end, 1)):

@@ -35,6 +35,12 @@ memory, and reports races, missing waits and wrong accesses with their lines.
   --counts           a table of what each kernel did, after the run
   --json FILE        counts and findings, by kernel and source line
   --trace FILE       what the first requests of a warp touch
+  --trace-events FILE  who arrives, copies and waits in a cluster, in order
+  --events-cluster N   in which cluster (0)
+  --events-first N     the first event that is kept (0)
+  --events-most N      how many are kept (65536)
+  --events-accesses    with each access to memory, its lanes and registers
+  --events-clocks      with the vector clock of each warp that learns something
   --device NAME      the GPU that is simulated, e.g. a100 or rtx4090 (h200)
   --seed N           another order of blocks, warps and copies (0: in order)
   --seeds N          runs it N times, with the seeds 0 to N-1
@@ -134,8 +140,15 @@ Options parse(const std::vector<std::string>& words) {
                                                       {"--reports", "PTXSIM_REPORTS"},
                                                       {"--memory", "PTXSIM_MEMORY"},
                                                       {"--threads", "PTXSIM_THREADS"},
+                                                      {"--events-cluster", "PTXSIM_EVENTS_CLUSTER"},
+                                                      {"--events-first", "PTXSIM_EVENTS_FIRST"},
+                                                      {"--events-most", "PTXSIM_EVENTS_MOST"},
                                                       {"--max-seconds", "PTXSIM_MAX_SECONDS"}};
-  const std::map<std::string, const char*> texts = {{"--trace", "PTXSIM_TRACE"}, {"--device", "PTXSIM_DEVICE"}};
+  const std::map<std::string, const char*> texts = {
+      {"--trace", "PTXSIM_TRACE"}, {"--trace-events", "PTXSIM_EVENTS"}, {"--device", "PTXSIM_DEVICE"}};
+  const std::map<std::string, const char*> flags = {{"--counts", "PTXSIM_COUNTS"},
+                                                    {"--events-accesses", "PTXSIM_EVENTS_ACCESSES"},
+                                                    {"--events-clocks", "PTXSIM_EVENTS_CLOCKS"}};
   Options options;
   size_t i = 0;
   for (; i < words.size() && words[i].starts_with("-"); ++i) {
@@ -160,8 +173,8 @@ Options parse(const std::vector<std::string>& words) {
     } else if (option == "--version") {
       std::puts("ptxsim " PTXSIM_VERSION);
       std::exit(0);
-    } else if (option == "--counts") {
-      setenv("PTXSIM_COUNTS", "1", 1);
+    } else if (const auto flag = flags.find(option); flag != flags.end()) {
+      setenv(flag->second, "1", 1);
     } else if (option == "--no-checks") {
       setenv("PTXSIM_WATCH", "0", 1);
     } else if (option == "--json") {

@@ -67,7 +67,7 @@ std::string write_whole(const std::string& file, const std::string& text) {
   return failed ? failed.message() : "writing it failed";
 }
 
-std::string trace_file, launches_file, json_file;  // that the environment names
+std::string trace_file, events_file, launches_file, json_file;  // that the environment names
 
 Settings from_environment() {
   refuse_old_names();
@@ -93,6 +93,12 @@ Settings from_environment() {
       std::min<uint64_t>(setting("PTXSIM_THREADS", std::max(1u, std::thread::hardware_concurrency())), 1024));
   constexpr uint64_t most_warps = Device::threads_per_block / warp_size, most_requests = 1 << 20;
   made.traced_warp = static_cast<uint32_t>(std::min(setting("PTXSIM_TRACE_WARP", 0, 0), most_warps - 1));
+  Events::Asked& events = made.events;
+  events.cluster = setting("PTXSIM_EVENTS_CLUSTER", 0, 0);
+  events.first = setting("PTXSIM_EVENTS_FIRST", 0, 0);
+  events.most = std::min<uint64_t>(setting("PTXSIM_EVENTS_MOST", events.most), 1 << 24);
+  events.accesses = setting("PTXSIM_EVENTS_ACCESSES", 0, 0) != 0;
+  events.clocks = setting("PTXSIM_EVENTS_CLOCKS", 0, 0) != 0;
   made.traced_requests =
       static_cast<uint32_t>(std::min(setting("PTXSIM_TRACE_REQUESTS", made.traced_requests), most_requests));
   return made;
@@ -109,6 +115,18 @@ void trace_as_asked(Simulator& simulator) {
   }
   trace_file = std::filesystem::absolute(file);  // the program may go to another folder
   simulator.trace(true);
+}
+
+/// Records events where the environment names a file for them; ends the process where that cannot be written.
+void record_events_as_asked(Simulator& simulator) {
+  const char* const file = std::getenv("PTXSIM_EVENTS");
+  if (!file) return;
+  if (const std::string why = why_not_writable(file); !why.empty()) {
+    std::fprintf(stderr, "simulator: no events can be written to PTXSIM_EVENTS=%s: %s\n", file, why.c_str());
+    std::_Exit(2);
+  }
+  events_file = std::filesystem::absolute(file);
+  simulator.record_events();
 }
 
 /// Writes down the launches where the environment names a file for them.
@@ -141,6 +159,7 @@ Simulator& Simulator::instance() {
       json_file = std::filesystem::absolute(file);
     }
     trace_as_asked(*made);
+    record_events_as_asked(*made);
     record_as_asked(*made);
     return made;
   }();
@@ -151,6 +170,7 @@ void write_what_was_asked_for() {
   Simulator& simulator = Simulator::instance();
   if (!json_file.empty()) write(json_file, "counts were", simulator.summary(false) + "\n");
   if (!trace_file.empty()) write(trace_file, "trace was", simulator.trace_json());
+  if (!events_file.empty()) write(events_file, "events were", simulator.events_text());
   if (!launches_file.empty()) write(launches_file, "launches were", simulator.recorded());
 }
 

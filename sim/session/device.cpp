@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "session/devices_json.h"  // made by Meson of devices.json
@@ -12,13 +13,15 @@ std::string Device::spoken_capability() const { return std::to_string(major()) +
 
 Device device(const std::string& key) {
   constexpr uint64_t most_memory = uint64_t{2} << 30;  // as much as a test should need: it is the host's
-  const auto table = nlohmann::json::parse(DEVICES_JSON);
+  const auto table = nlohmann::ordered_json::parse(DEVICES_JSON);
   const auto& gpus = table.at("gpus");
   if (!gpus.contains(key) || !gpus.at(key).contains("capability")) {
-    std::string known;
+    std::set<std::string> names;
     for (const auto& [name, gpu] : gpus.items()) {
-      if (gpu.contains("capability")) known += (known.empty() ? "" : ", ") + name;
+      if (gpu.contains("capability")) names.insert(name);
     }
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
     throw std::invalid_argument("there is no device '" + key + "'; choose from: " + known);
   }
   const auto& gpu = gpus.at(key);

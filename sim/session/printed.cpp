@@ -103,7 +103,7 @@ std::string Simulator::all_mistakes() const {
 }
 
 std::string Simulator::counts_table() {
-  const auto seen = nlohmann::json::parse(summary(false));
+  const auto seen = nlohmann::ordered_json::parse(summary(false));
   std::string text;
   for (const auto& kernel : seen.at("kernels")) {
     const auto& counts = kernel.at("counts");

@@ -33,7 +33,7 @@ Recorder::Memory& Recorder::known(const Allocations::Range& range) {
   if (found != memory_.end() && found->second.bytes.size() == bytes) return found->second;
   sizes_.push_back(bytes);
   Memory& made = memory_[range.begin];
-  made = {sizes_.size() - 1, std::vector<std::byte>(bytes, std::byte{0})};
+  made = {sizes_.size() - 1, std::vector<std::byte>(bytes, std::byte{0xff})};  // as whoever does it again begins
   return made;
 }
 

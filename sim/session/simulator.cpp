@@ -138,11 +138,22 @@ Simulator::Simulator(Settings settings)
       multiprocessors(settings.multiprocessors != 0 ? settings.multiprocessors : device.multiprocessors),
       traced_warp_(settings.traced_warp),
       traced_requests_(settings.traced_requests),
+      asked_events_(settings.events),
       most_mistakes_(settings.most_mistakes) {}
 
 void Simulator::trace(bool on) {
   const std::scoped_lock lock(mutex_);
   traces_ = on ? std::make_unique<Traces>(traced_warp_, traced_requests_) : nullptr;
+}
+
+void Simulator::record_events() {
+  const std::scoped_lock lock(mutex_);
+  event_logs_ = std::make_unique<EventLogs>(asked_events_);
+}
+
+std::string Simulator::events_text() {
+  const std::scoped_lock lock(mutex_);
+  return (event_logs_ ? *event_logs_ : EventLogs({})).text();
 }
 
 void Simulator::record() {
@@ -311,6 +322,9 @@ LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
   if (!launch) return refused;
   const std::unique_ptr<Trace> trace = traces_ ? traces_->begin(launch->program) : nullptr;
   launch->trace = trace.get();
+  const std::unique_ptr<Events> events =
+      event_logs_ ? event_logs_->begin(*launch, kernel.module->text(kernel.name)) : nullptr;
+  launch->events = events.get();
   if (recorder_) recorder_->before(*launch, kernel.module->text(kernel.name));
   const auto begun = std::chrono::steady_clock::now();
   under_way_ = launch.get();
@@ -318,6 +332,7 @@ LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
   under_way_ = nullptr;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (trace) traces_->add(*launch, *trace);
+  if (events) event_logs_->add(*launch, *events);
   if (recorder_) recorder_->after(*launch);
   return end(kernel, *launch, std::move(tallies), seconds);
 }

@@ -19,6 +19,7 @@
 #include "core/machine/launch.h"
 #include "core/ptx/syntax.h"
 #include "session/device.h"
+#include "session/events.h"
 #include "session/fatbin.h"
 #include "session/recorder.h"
 #include "session/traces.h"
@@ -110,6 +111,7 @@ struct Settings {
   Options options;
   size_t most_mistakes = 10;                      ///< that are printed
   uint32_t traced_warp = 0, traced_requests = 8;  ///< see Traces
+  Events::Asked events;                           ///< which ones, where they are asked for
 };
 
 class Simulator {
@@ -164,6 +166,11 @@ class Simulator {
   /// The JSON of gemmSimTraceText.
   std::string trace_json();
 
+  /// Records the events of the first launch of each kernel from now on.
+  void record_events();
+  /// What was recorded, as JSON.
+  std::string events_text();
+
   /// Writes down what each launch from now on is given.
   void record();
   /// The JSON of what was written down, and the summary.
@@ -186,6 +193,8 @@ class Simulator {
   std::map<const Kernel*, LaunchTotals> totals_;
   const uint32_t traced_warp_, traced_requests_;
   std::unique_ptr<Traces> traces_;
+  const Events::Asked asked_events_;
+  std::unique_ptr<EventLogs> event_logs_;
   std::unique_ptr<Recorder> recorder_;
   const size_t most_mistakes_;
   size_t told_ = 0, told_mistakes_ = 0;

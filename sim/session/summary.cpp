@@ -7,7 +7,7 @@
 namespace sim {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// The counts of a kernel, or of one line of it.
 struct Counts {
@@ -114,6 +114,16 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
           {"lines", by_line}};
 }
 
+json unordered_json(const Unordered& unordered) {
+  const auto side = [](const Unordered::Side& of) {
+    return json{{"agent", of.agent}, {"name", of.name}, {"stamp", of.stamp}};
+  };
+  return {{"cluster", unordered.cluster},
+          {"first", side(unordered.first)},
+          {"second", side(unordered.second)},
+          {"seen", unordered.seen}};
+}
+
 }  // namespace
 
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location) {
@@ -134,6 +144,7 @@ std::string Simulator::summary(bool asked) {
                              {"message", report.message},
                              {"times", report.times},
                              {"lines", json::array({report.lines.own_here, report.lines.own_there})}});
+      if (report.unordered) result[key].back()["unordered"] = unordered_json(*report.unordered);
     }
   };
   list("reports", reports.all());

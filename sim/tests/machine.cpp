@@ -56,7 +56,8 @@ Ran run_on(const std::string& text, const LaunchShape& setup, const std::vector<
                             .threads = 1,
                             .seed = setup.seed},
                 .cluster = setup.cluster,
-                .trace = setup.trace};
+                .trace = setup.trace,
+                .events = setup.events};
   ran.tallies = sim::run(launch);
   ran.reports = reports.all();
   ran.warnings = reports.warnings();

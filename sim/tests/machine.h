@@ -51,6 +51,7 @@ struct LaunchShape {
   uint64_t seed = 0;
   Dim3 cluster{};
   Trace* trace = nullptr;
+  Events* events = nullptr;
 };
 
 // Where an array of a test lies.

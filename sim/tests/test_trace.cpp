@@ -182,5 +182,73 @@ TEST(Trace, WhichStoresAreUnderWayAtAProduct) {
   EXPECT_EQ(under_way, (std::vector<uint32_t>{0, 1, 0}));
 }
 
+// --- events ---
+
+// Warp 0 fills a slot of shared memory and arrives, warp 1 waits.
+constexpr const char* ring =
+    "ld.param.u64 %d1, [p0];\n.shared .align 8 .b64 full;\n.shared .align 4 .b32 slot;\nmov.u32 %r1, %tid.x;\n"
+    "setp.eq.u32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared::cta.b64 [full], 1;\nbar.sync 0;\n"
+    "setp.lt.u32 %p2, %r1, 32;\n@%p2 bra fill;\n"
+    "again: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra again;\n"
+    "ld.shared.u32 %r2, [slot];\nbra end;\n"
+    "fill: @%p1 st.shared.u32 [slot], %r1;\n@%p1 mbarrier.arrive.shared::cta.b64 %d5, [full];\nend: ret;\n";
+
+std::string told(const std::vector<Event>& events) {
+  std::string text;
+  for (const Event& each : events) {
+    text += name(each.kind);
+    if (each.agent != Event::nobody) text += " " + std::to_string(each.agent);
+    if (each.cause != Event::none) text += " by " + std::to_string(each.cause);
+    text += "; ";
+  }
+  return text;
+}
+
+TEST(Events, AnArrivalEndsAWait) {
+  std::array<uint32_t, 1> none{};
+  Events events({});
+  const Ran ran = run(kernel(ring), {.block = {64, 1, 1}, .events = &events}, none);
+  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  EXPECT_EQ(told(events.kept()),
+            "mbarrier_init 0; barrier_arrive 0; barrier_arrive 1; barrier_complete by 2; mbarrier_wait 1; "
+            "mbarrier_arrive 0; mbarrier_complete by 5; exit 0; mbarrier_pass 1 by 6; exit 1; ");
+}
+
+TEST(Events, WithoutAnArrivalItIsADeadlock) {
+  std::array<uint32_t, 1> none{};
+  Events events({.without = 5});
+  const Ran ran = run(kernel(ring), {.block = {64, 1, 1}, .events = &events}, none);
+  EXPECT_TRUE(ran.given_up);
+  EXPECT_EQ(told(events.kept()),
+            "mbarrier_init 0; barrier_arrive 0; barrier_arrive 1; barrier_complete by 2; mbarrier_wait 1; left_out 0; "
+            "exit 0; ");
+}
+
+TEST(Events, OfAnAccessTheLanesAndRegisters) {
+  std::array<uint32_t, 32> array{};
+  array[5] = 7;
+  Events events({.accesses = true});
+  events.named.assign(64, {});
+  const std::string body = std::string(thread_address) + "ld.global.u32 %r2, [%d2];\n";
+  const Ran ran = run(kernel(body), {.events = &events}, array);
+  ASSERT_EQ(told(events.kept()), "access 0; exit 0; ");
+  const Event::Access& access = *events.kept()[0].access;
+  EXPECT_EQ(access.lanes.address[5], reinterpret_cast<uint64_t>(&array[5]));
+  EXPECT_FALSE(access.shared);
+}
+
+TEST(Events, ARaceTellsTheClocksOfBothSides) {
+  std::array<uint32_t, 1> none{};
+  const std::string body =
+      ".shared .align 4 .b32 word;\nmov.u32 %r1, %tid.x;\nand.b32 %r2, %r1, 31;\nsetp.eq.u32 %p1, %r2, 0;\n"
+      "bar.sync 0;\n@%p1 st.shared.u32 [word], %r1;\n";
+  const Ran ran = run(kernel(body), {.block = {64, 1, 1}}, none);
+  ASSERT_EQ(ran.count(Finding::race), 1) << ran.text();
+  const Unordered unordered = *ran.reports.front().unordered;
+  EXPECT_EQ(unordered.first.agent, 1u);  // which ends the barrier, and goes on
+  EXPECT_EQ(unordered.second.agent, 0u);
+  EXPECT_LT(unordered.seen.at(1), unordered.first.stamp);  // the second does not know of the first
+}
+
 }  // namespace
 }  // namespace sim::testing::test_trace

@@ -26,9 +26,7 @@ uint32_t encoded(const std::string& type, int value) {
   return (size == 0 ? 0 : (exponent + 7) << 3 | (bits >> 20 & 7)) | sign << 7;
 }
 
-uint32_t element_bytes(const std::string& type) {
-  return type == "tf32" ? 4 : type == "f16" || type == "bf16" ? 2 : 1;
-}
+uint32_t element_bytes(const std::string& type) { return type == "tf32" ? 4 : type == "f16" || type == "bf16" ? 2 : 1; }
 
 struct Case {
   std::string factors, sum;

@@ -78,6 +78,8 @@ Json Front::answer(const Json& request) {
     if (what == "launch") return launch(request);
     if (what == "run") return run(request);
     if (what == "summary") return summary(request);
+    if (what == "events") return events(request);
+    if (what == "trace") return trace(request);
     if (what == "hash") {
       const uint64_t address = request.at("address");
       return {{"hash", hexadecimal(hash_of(reinterpret_cast<const std::byte*>(address), request.at("bytes")))}};
@@ -243,6 +245,58 @@ Json Front::run(const Json& request) {
 }
 
 Json Front::summary(const Json&) { return Json::parse(simulator().summary()); }
+
+/// Runs one cluster of the launch to its end, or until it waits for others that do not run.
+Json Front::one_cluster(uint64_t number) {
+  constexpr uint32_t most_polls = 1u << 12;
+  Launch& launch = *under_way().launch;
+  if (number >= launch.clusters()) throw Refusal("the grid has no such cluster");
+  Cluster cluster(launch);
+  cluster.start(number);
+  uint32_t polls = 0;
+  for (auto now = Cluster::Progress::running; now != Cluster::Progress::done && polls < most_polls;) {
+    now = cluster.round();
+    polls = now == Cluster::Progress::polling ? polls + 1 : 0;
+  }
+  cluster.count_reports();
+  Json reports = Json::array();
+  for (const Report& report : simulator_->reports.all())
+    reports.push_back({{"kind", name(report.kind)}, {"message", report.message}});
+  return {{"waits_for_others", polls == most_polls}, {"reports", reports}};
+}
+
+/// The events of one cluster, which runs alone; with that the launch is over.
+Json Front::events(const Json& request) {
+  Under& under = under_way();
+  Events::Asked asked{.cluster = request.value("cluster", uint64_t{0}),
+                      .first = request.value("first", uint64_t{0}),
+                      .most = request.value("most", uint64_t{1} << 16),
+                      .clocks = request.value("clocks", false),
+                      .accesses = request.value("accesses", false),
+                      .without = {}};
+  if (request.contains("without") && !request["without"].is_null()) asked.without = request["without"];
+  Events events(asked);
+  if (asked.accesses)
+    events.named = named_registers(*under.kernel->program, under.kernel->module->text(under.kernel->name));
+  under.launch->events = &events;
+  Json made = one_cluster(asked.cluster);
+  made.update(events_json(*under.launch, events));
+  made["format"] = 2;
+  under_way_.reset();
+  return made;
+}
+
+/// What the first requests of a warp of the first block touch, which runs alone; with that the launch is over.
+Json Front::trace(const Json& request) {
+  Under& under = under_way();
+  Trace trace(std::min(request.value("warp", 0u), under.launch->warps() - 1), request.value("requests", 8u));
+  under.launch->trace = &trace;
+  one_cluster(0);
+  Traces traces(trace.warp, 0);
+  traces.add(*under.launch, trace);
+  under_way_.reset();
+  return Json::parse(traces.text());
+}
 
 // --- stepping ---
 

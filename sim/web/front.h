@@ -45,6 +45,9 @@ class Front {
   Json launch(const Json& request);
   Json run(const Json& request);
   Json summary(const Json& request);
+  Json events(const Json& request);
+  Json trace(const Json& request);
+  Json one_cluster(uint64_t number);
   Json inspect(const Json& request);
   Json step(const Json& request);
   Json back(const Json& request);

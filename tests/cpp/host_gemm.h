@@ -2,7 +2,9 @@
 // they can stand where a kernel would.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <utility>
 
 #include "common/device/gemm.h"
 #include "common/harness/dispatch.h"
@@ -42,16 +44,27 @@ Variant right_tn_variant() {
   return Variant("right_tn", host_gemm<AB, Acc, Out, true>).tn();
 }
 
+/// A launcher that remembers something, such as a lambda that calls another one; kept until the program ends.
+template <typename Function>
+AnyLauncher launching(Function function) {
+  static std::deque<Function> kept;  // whose elements stay where they are
+  const auto call = [](const AnyLauncher& self, const Problem& p, const LaunchOptions& o, cudaStream_t s) {
+    (*static_cast<const Function*>(self.state))(p, o, s);
+  };
+  return {nullptr, call, &kept.emplace_back(std::move(function))};
+}
+
 /// What a wrong kernel does beside, or after, the right computation. It may write anywhere in the problem.
 using Mistake = std::function<void(const Problem&)>;
 
 /// A variant that computes what is right, then makes a mistake.
 inline Variant wrong_variant(Variant variant, const Mistake& mistake) {
   variant.name = "wrong";
-  variant.launch = [right = variant.launch, mistake](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
-    right(p, o, s);
-    mistake(p);
-  };
+  variant.launch =
+      launching([right = variant.launch, mistake](const Problem& p, const LaunchOptions& o, cudaStream_t s) {
+        right(p, o, s);
+        mistake(p);
+      });
   return variant;
 }
 

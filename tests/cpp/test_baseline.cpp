@@ -26,16 +26,6 @@ TEST(BaselineTypes, AreTheVariantsOwn) {
   expect_types(right_variant<tf32_t, float, float>(), CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
 }
 
-TEST(BaselineTypes, HaveSumsInFloatWhereTheseAreAskedFor) {
-  expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F,
-               BaselineKind::cublas_f32_sums);
-  expect_types(right_variant<__half, float, __half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F,
-               BaselineKind::cublas_f16_sums);
-  expect_types(right_variant<__nv_bfloat16, float, __nv_bfloat16>(), CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F,
-               CUBLAS_COMPUTE_32F);
-  expect_types(right_variant<__half>(), CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, BaselineKind::cublaslt);
-}
-
 TEST(BaselineTypes, OfBytesAreIntegersOrFP8) {
   expect_types(right_variant<std::int8_t, int, int>(), CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I);
   const Variant mixed = right_variant<__nv_fp8_e5m2, float, __nv_bfloat16>().b_of(DType::e4m3);
@@ -81,12 +71,6 @@ TEST(Baselines, OfTensorCoresAreBothLibrariesAndForADefaultWithFP16SumsFP32SumsT
   EXPECT_EQ(standard(f16, false), (Kinds{CUBLAS, CUBLASLT}));
   const Variant f32_sums = right_variant<__half, float, __half>().on_tensor_cores();
   EXPECT_EQ(standard(f32_sums, true), (Kinds{CUBLAS, CUBLASLT}));
-}
-
-TEST(Baselines, AreRefusedToVariantsThatSumInFP32Anyway) {
-  const Variant variant = right_variant<__half, float, __half>().on_tensor_cores();
-  EXPECT_EQ(refusal([&] { baselines_for(BaselineChoice::cublas_f32_sums, variant, true); }),
-            "variant right sums in f32: --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
 }
 
 TEST(Baselines, AreAllThatMultiplyTheSameMatrices) {

@@ -65,7 +65,8 @@ TEST(Checks, StopsWhereNothingCanBeLaunchedAnyMore) {
                                      R"({"arguments": ["--size", "8"]})"
                                      "\n");
   Variant broken = right_variant();
-  broken.launch = [](const Problem&, const LaunchOptions&, cudaStream_t) { CUDA_CHECK(cudaErrorLaunchFailure); };
+  broken.launch =
+      launching([](const Problem&, const LaunchOptions&, cudaStream_t) { CUDA_CHECK(cudaErrorLaunchFailure); });
   Session session{"07_step", {}, {broken}};
   session.options.check = (folder / "cases.jsonl").string();
   testing::internal::CaptureStdout();

@@ -61,27 +61,4 @@ TEST(SharedMemory, IsHeldWhereABlockMayHaveAsMuch) {
             "variant large takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376");
 }
 
-TEST(StandIn, IsTheFirstThatDoesTheSameWorkInLessSharedMemory) {
-  Gpu gpu_here = gpu("NVIDIA A100", 108);
-  std::vector<Variant> all = {taking("large", 212992),
-                              right_variant<__half, float, __half>(),
-                              right_tn_variant<__half>(),
-                              taking("without", 0).leaves_out("the store"),
-                              taking("any_size", 0).any_size(1, 1, 1),
-                              taking("middle", 147456),
-                              taking("small", 98304)};
-  all[4].multiple_m = all[4].multiple_n = all[4].multiple_k = 1;
-  const auto named = [&](const Variant& variant) {
-    const Variant* const found = stand_in(gpu_here, all, variant);
-    return found == nullptr ? "" : found->name;
-  };
-  gpu_here.shared_bytes = 166912;
-  EXPECT_EQ(named(all[0]), "middle");
-  gpu_here.shared_bytes = 101376;
-  EXPECT_EQ(named(all[0]), "small");
-  gpu_here.shared_bytes = 49152;
-  EXPECT_EQ(named(all[0]), "");
-  EXPECT_EQ(named(all[4]), "any_size");
-}
-
 }  // namespace

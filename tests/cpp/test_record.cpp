@@ -12,12 +12,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::vector<std::string> keys_of(const ordered_json& record) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : record.items()) keys.push_back(key);
-  return keys;
-}
-
 Gpu some_gpu() {
   Gpu gpu{};
   gpu.name = "NVIDIA H200";
@@ -126,17 +120,6 @@ TEST(Record, NamesLeadingDimensionsOnlyWhereTheyAreWide) {
   EXPECT_EQ(wide["lda"], 7);
   EXPECT_FALSE(wide.contains("ldb"));
   EXPECT_EQ(wide["ldc"], 8);
-}
-
-TEST(LimitRecord, HasTheSpeedOfTheInstructionAndTheMachine) {
-  const ordered_json record =
-      limit_record("mma.sync.m16n8k16", DType::f16, DType::f32, 1e12, some_timing(false), some_gpu());
-  EXPECT_EQ(keys_of(record),
-            (std::vector<std::string>{"limit", "a", "acc", "tflops", "tflops_p20", "tflops_p80", "gpu", "driver",
-                                      "cuda", "sm_mhz", "power_w", "temperature_c", "commit", "date"}));
-  EXPECT_EQ(record["tflops"], 500);
-  EXPECT_LT(record["tflops_p20"], record["tflops"]);
-  EXPECT_GT(record["tflops_p80"], record["tflops"]);
 }
 
 TEST(Tflops, CountsTwoOperationsAProduct) {

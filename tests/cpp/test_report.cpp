@@ -112,19 +112,4 @@ TEST(Verdict, NamesVariantSizeAndPlace) {
   EXPECT_NE(out.str().find("k 5 swizzle stride 64: 2 wrong"), std::string::npos) << out.str();
 }
 
-TEST(Corners, ShowTheUpperLeftOfEachMatrix) {
-  const Shape shape = narrow(2, 20, 3);
-  Matrices matrices(right_variant(), shape);
-  matrices.draw(right_variant(), shape, InputKind::exact, 1);
-  matrices.c.fill(Matrices::recipe(right_variant(), shape, InputKind::exact, 1, 2));
-  std::ostringstream out;
-  print_corners(out, matrices);
-  const std::vector<std::string> lines = lines_of(out.str());
-  ASSERT_EQ(lines.size(), 3u + 2 + 3 + 2);
-  EXPECT_EQ(lines[0], "A, 2 x 3");
-  EXPECT_EQ(lines[3], "B, 3 x 20");
-  EXPECT_EQ(lines[4].substr(lines[4].size() - 3), "…") << "columns left out are marked";
-  EXPECT_EQ(lines[7], "C, 2 x 20");
-}
-
 }  // namespace

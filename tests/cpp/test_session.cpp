@@ -41,37 +41,6 @@ TEST(Plan, TakesEveryVariantOnEverySize) {
   EXPECT_EQ(work[3].shape.beta, 0.5f);
 }
 
-TEST(Plan, TakesEverySwizzleStrideOnEverySize) {
-  Session s = session();
-  s.variants[0].in_bands();
-  s.options.shapes = {{128, 64, 8}, {256, 64, 16}};
-  EXPECT_EQ(planned(s, false)[1].launch.swizzle_stride, 0) << "the step's own";
-  s.options.swizzle_strides = {512, 1024, 2048};
-  const std::vector<Work> work = planned(s, false);
-  ASSERT_EQ(work.size(), 6u);
-  EXPECT_EQ(work[2].shape.m, 128);
-  EXPECT_EQ(work[2].launch.swizzle_stride, 2048);
-  EXPECT_EQ(work[3].shape.m, 256);
-  EXPECT_EQ(work[3].launch.swizzle_stride, 512);
-}
-
-TEST(Plan, RefusesASwizzleStrideToVariantsThatTakeNone) {
-  Session s = session();
-  s.options.swizzle_strides = {512};
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first takes no --swizzle-stride: its blocks do not walk C in bands; no variant of this step does");
-  s.variants[1].in_bands();
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first takes no --swizzle-stride: its blocks do not walk C in bands; those that do: second");
-  s.options.shapes = {{100, 100, 100}};
-  EXPECT_EQ(refusal([&] { planned(s, false); }).substr(0, 41), "variant first takes no --swizzle-stride: ")
-      << "the one that takes any size is no way round";
-  s.options.variants = {"all"};
-  EXPECT_EQ(refusal([&] { planned(s, false); }).substr(0, 13), "variant first");
-  s.options.variants = {"second"};
-  EXPECT_EQ(planned(s, false).size(), 1u);
-}
-
 TEST(Plan, TakesTheVariantForAnySizeWhereTheDefaultRefusesAndNoneWasAskedFor) {
   Session s = session();
   s.options.shapes = {{128, 64, 8}, {1000, 1000, 1000}};
@@ -117,20 +86,6 @@ TEST(Plan, TakesTheStandInWhereTheGpuDoesNotHoldTheDefault) {
   s.gpu.shared_bytes = 232448;
   EXPECT_EQ(planned(s, false)[0].variant->name, "first");
   EXPECT_EQ(planned(s, false)[0].instead_of, "");
-}
-
-TEST(Plan, RefusesAVariantAskedForByNameThatTheGpuDoesNotHold) {
-  Session s = session_of_large_tiles();
-  s.options.variants = {"first"};
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376; "
-            "stand_in fits");
-  s.variants.erase(s.variants.begin() + 2);
-  EXPECT_EQ(refusal([&] { planned(s, false); }),
-            "variant first takes 196608 bytes of shared memory per block, and NVIDIA GeForce RTX 4090 has 101376; no "
-            "variant of its types and layout takes less");
-  s.options.variants = {};
-  EXPECT_NE(refusal([&] { planned(s, false); }), "(it was not refused)") << "nothing can stand in for it";
 }
 
 TEST(Plan, RefusesAnUnknownVariantAndNamesTheOthers) {
@@ -186,18 +141,6 @@ TEST(Plan, RefusesBeforeAnythingRunsWhereOneOfManySizesDoesNotFit) {
   s.options.shapes = {{128, 64, 8}, {128, 64, 9}};
   EXPECT_EQ(refusal([&] { planned(s, false); }),
             "variant first needs k to be a multiple of 8, not 9; the nearest that works is 8");
-}
-
-TEST(Plan, TakesASmallSizeInTheSimulatorThatRunsEveryPartOfAKernel) {
-  Session s = session();
-  s.options.variants = {"all"};
-  const std::vector<Work> work = planned(s, true);
-  ASSERT_EQ(work.size(), 2u);
-  EXPECT_EQ(work[0].shape.m, 256);
-  EXPECT_EQ(work[0].shape.n, 128);
-  EXPECT_EQ(work[0].shape.k, 64);
-  EXPECT_EQ(work[1].shape.m, 64);
-  EXPECT_EQ(work[1].shape.k, 64);
 }
 
 }  // namespace

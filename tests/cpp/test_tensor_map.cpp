@@ -34,12 +34,6 @@ TEST(TensorMap, RefusesRowsThatAreNoMultipleOfAChunk) {
             "a leading dimension of 56 is narrower than the matrix of 64 x 64");
 }
 
-TEST(TensorMap, RefusesABoxWithASideOfMoreThan256) {
-  EXPECT_EQ(box_refusal(257, 64), "TMA takes sides from 1 to 256, not a box of 257 x 64 elements");
-  EXPECT_EQ(box_refusal(0, 64), "TMA takes sides from 1 to 256, not a box of 0 x 64 elements");
-  EXPECT_EQ(box_refusal(256, 64), "");
-}
-
 TEST(TensorMap, RefusesABoxThatIsWiderThanTheSwizzle) {
   EXPECT_EQ(box_refusal(64, 72),
             "the swizzle's pattern is 128 bytes wide, less than a row of a box of 64 x 72 elements");

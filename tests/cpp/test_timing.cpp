@@ -37,13 +37,6 @@ TimingPlan plan(double seconds, int sets = 1) {
   return made;
 }
 
-TEST(Batching, TakesLongCallsOneByOneUntilTheTimeIsUp) {
-  const Batching batching = batching_for(plan(0.1), 3.0);
-  EXPECT_EQ(batching.calls, 1);
-  EXPECT_EQ(batching.batches, 34);
-  EXPECT_FALSE(batching.graph);
-}
-
 TEST(Batching, GroupsShortCallsIntoAMillisecondAndReplaysThemFromAGraph) {
   const Batching batching = batching_for(plan(0.1), 0.01);
   EXPECT_EQ(batching.calls, 100);

@@ -1,10 +1,12 @@
-// Element types: names, sizes, roundoffs, and conversions that round once.
+// Element types: sizes, roundoffs, conversions that round once; and random inputs. That exact inputs are exact, and
+// show a lost product, every step's run and the mutants show.
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "common/harness/dispatch.h"
+#include "common/harness/inputs.h"
 
 namespace {
 
@@ -28,6 +30,10 @@ void expect_roundoff() {
   EXPECT_EQ(rounded(last), last);
   EXPECT_EQ(rounded(last - 1), last - 1);
   EXPECT_EQ(rounded(last + 1), last) << "the first integer that is not representable";
+  const double half_a_step = least_rounding_of(type_of<T>), largest = largest_of(type_of<T>);
+  EXPECT_EQ(rounded(2 * half_a_step), 2 * half_a_step) << "the smallest number";
+  EXPECT_EQ(rounded(half_a_step), 0) << "half way: to even";
+  EXPECT_EQ(rounded(largest), largest);
 }
 
 TEST(Types, HaveTheRoundoffOfTheirFormat) {
@@ -49,28 +55,28 @@ TEST(Types, IntegersAreTheNearestWithinTheirRange) {
   EXPECT_EQ(from_double<int>(-3e9), -2147483647 - 1);
 }
 
-template <typename T>
-void expect_ends() {
-  const auto rounded = [](double value) { return to_double(from_double<T>(value)); };
-  const double half_a_step = least_rounding_of(type_of<T>), largest = largest_of(type_of<T>);
-  EXPECT_EQ(rounded(2 * half_a_step), 2 * half_a_step) << "the smallest number";
-  EXPECT_EQ(rounded(half_a_step), 0) << "half way: to even";
-  EXPECT_EQ(rounded(1.5 * half_a_step), 2 * half_a_step);
-  EXPECT_EQ(rounded(largest), largest);
-  EXPECT_EQ(rounded(largest * (1 + roundoff_of(type_of<T>))), INFINITY);
-}
-
-TEST(Types, EndWhereTheirFormatDoes) {
-  expect_ends<float>();
-  expect_ends<__half>();
-  expect_ends<__nv_bfloat16>();
-}
-
 TEST(Types, AreRoundedOnceFromDouble) {
   // Through float this would round twice: first down to a half-way case, then to even.
   const double value = 1 + 0x1p-11 + 0x1p-30;
   EXPECT_EQ(to_double(from_double<__half>(value)), 1 + 0x1p-10);
   EXPECT_EQ(to_double(from_double<__nv_bfloat16>(1 + 0x1p-8 + 0x1p-30)), 1 + 0x1p-7);
+}
+
+TEST(NormalInput, HasMeanZeroDeviationOneAndNoZeros) {
+  const Recipe recipe = recipe_for(InputKind::normal, 1, DType::f32, DType::f32, 4096);
+  constexpr int COUNT = 100000;
+  double sum = 0, square = 0;
+  int beyond_two = 0;
+  for (int i = 0; i < COUNT; ++i) {
+    const double value = element_of(recipe, i);
+    ASSERT_NE(value, 0.0);
+    sum += value;
+    square += value * value;
+    beyond_two += std::fabs(value) > 2;
+  }
+  EXPECT_NEAR(sum / COUNT, 0.0, 0.015);
+  EXPECT_NEAR(square / COUNT, 1.0, 0.02);
+  EXPECT_NEAR(static_cast<double>(beyond_two) / COUNT, 0.0455, 0.005);
 }
 
 }  // namespace

@@ -84,21 +84,6 @@ TEST(Sample, CrossesEveryBlockTileOf32By32) {
     }
 }
 
-TEST(Off, ChecksNothing) {
-  const Variant wrong = wrong_variant(right_variant(), [](const Problem& p) { c_of(p, 0, 0) = NOT_A_NUMBER; });
-  EXPECT_TRUE(verified(wrong, narrow(8, 8, 8), VerifyMode::off).passed);
-  EXPECT_TRUE(checked(wrong, narrow(8, 8, 8), InputKind::normal, VerifyMode::off).passed);
-}
-
-TEST(VerificationBytes, CountMatricesAndReferences) {
-  const Variant half = right_variant<__half, float, float>();
-  const Shape shape = narrow(100, 200, 300);
-  const std::size_t matrices = 2 * (100 * 300 + 300 * 200) + 4 * 2 * 100 * 200;
-  EXPECT_EQ(verification_bytes(half, shape, VerifyMode::off), matrices);
-  EXPECT_EQ(verification_bytes(half, shape, VerifyMode::full), matrices + 2 * 2 * 8 * 100 * 200);
-  EXPECT_LT(verification_bytes(half, shape, VerifyMode::sample), verification_bytes(half, shape, VerifyMode::full));
-}
-
 TEST(VerificationBytes, DoNotOverflowAtTheLargestMatrices) {
   const Shape shape = narrow(46340, 46340, 46340);
   const std::size_t elements = std::size_t{46340} * 46340;

@@ -24,10 +24,12 @@ Variant as_variant(const CutlassKernel& kernel) {
   Variant variant(kernel.name, never);
   variant.ab = kernel.ab, variant.acc = kernel.acc, variant.out = kernel.out;
   variant.b_transposed = kernel.b_transposed;
-  variant.launch = [&kernel](const Problem& problem, const LaunchOptions&, cudaStream_t stream) {
-    if (const char* refusal = kernel.launch(problem, kernel.swizzle, stream))
+  const auto call = [](const AnyLauncher& self, const Problem& problem, const LaunchOptions&, cudaStream_t stream) {
+    const auto& asked = *static_cast<const CutlassKernel*>(self.state);
+    if (const char* refusal = asked.launch(problem, asked.swizzle, stream))
       throw CudaError(std::string("CUTLASS: ") + refusal);
   };
+  variant.launch = {nullptr, call, &kernel};
   return variant;
 }
 

@@ -33,7 +33,6 @@ USUAL_PLACES = (
     Path("/usr/local/cuda/compute-sanitizer/compute-sanitizer"),
 )
 FOUND_SOMETHING = 99  # an exit code of no step
-GUESSED_SECONDS = 6.0  # of a run, until one has been timed
 LONGEST_SECONDS = 900
 CLEAN = "clean"
 
@@ -66,13 +65,6 @@ class State:
         """Has this executable come out clean?"""
         one = self.known.get(run.name, {})
         return one.get("executable") == run.digest and one.get("result") == CLEAN
-
-    def seconds(self, run: Run) -> float:
-        """How long the run took last time, or as long as others of its step, or a guess."""
-        if run.name in self.known:
-            return self.known[run.name]["seconds"]
-        of_step = [one["seconds"] for name, one in self.known.items() if name.startswith(run.step.name + " ")]
-        return sum(of_step) / len(of_step) if of_step else GUESSED_SECONDS
 
     def put(self, run: Run, result: str, seconds: float) -> None:
         """Writes down what came of a run."""
@@ -134,15 +126,9 @@ def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
     return result, time.monotonic() - start
 
 
-def duration(seconds: float) -> str:
-    """In words: 40 s, 12 min."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
 def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int) -> list[str]:
-    """Runs what is left, so many at a time, says what came of each and how long the rest will take."""
+    """Runs what is left, so many at a time, and says what came of each."""
     failed = []
-    waiting = {run.name: state.seconds(run) for run in left}
     with ThreadPoolExecutor(jobs) as pool:
         started = {pool.submit(sanitized, run, program, slices): run for run in left}
         try:
@@ -150,9 +136,7 @@ def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int)
                 run = started[future]
                 result, seconds = future.result()
                 state.put(run, result, seconds)
-                del waiting[run.name]
-                rest = f"about {duration(sum(waiting.values()) / jobs)} left" if waiting else "the last"
-                print(f"[{at}/{len(left)}] {run.name}: {result} ({seconds:.1f} s), {rest}", flush=True)
+                print(f"[{at}/{len(left)}] {run.name}: {result} ({seconds:.1f} s)", flush=True)
                 if result != CLEAN:
                     failed.append(run.name)
         except KeyboardInterrupt:
@@ -185,12 +169,8 @@ def main() -> int:
     every = [run for step in steps for run in runs_of(step, asked.tool)]
     state = State(asked.build / "sanitized.json")
     left = [run for run in every if asked.again or not state.is_clean(run)]
-    estimate = duration(sum(state.seconds(run) for run in left) / asked.jobs)
-    print(
-        f"{len(every)} runs of {len(steps)} steps, {len(every) - len(left)} clean already; "
-        f"{len(left)} left, {asked.jobs} at a time: about {estimate}",
-        flush=True,
-    )
+    done = len(every) - len(left)
+    print(f"{len(every)} runs of {len(steps)} steps, {done} clean already; {asked.jobs} at a time", flush=True)
     failed = run_all(left, state, asked.jobs, program, asked.slices)
     print(f"{len(every) - len(failed)} clean, {len(failed)} failed")
     for name in failed:

@@ -1,6 +1,12 @@
-"""Programs in place of compiled ones and of other people's, for the tests of what starts them."""
+"""Programs in place of compiled ones and of other people's, for the tests of what starts them; and projects of a part of ours."""
 
+import subprocess
+import sys
 from pathlib import Path
+
+from base.paths import ROOT
+
+TOOLS = Path(sys.executable).parent  # Meson among them
 
 
 def program(file: Path, text: str) -> Path:
@@ -14,3 +20,13 @@ def program(file: Path, text: str) -> Path:
 def printing(file: Path, text: str) -> Path:
     """A program that prints this, whatever it is asked."""
     return program(file, f"cat <<'END'\n{text}\nEND")
+
+
+def configured(folder: Path, text: str, *options: str, path: Path = TOOLS, **environment: str) -> str:
+    """What Meson says of a project with this text and the course's options."""
+    (folder / "meson.build").write_text(f"project('part', version: '1')\n{text}", encoding="utf-8")
+    (folder / "meson.options").write_text((ROOT / "meson.options").read_text(encoding="utf-8"), encoding="utf-8")
+    command = [TOOLS / "meson", "setup", *options, folder / "build", folder]
+    variables = {"PATH": f"{path}:{TOOLS}:/usr/bin:/bin", **environment}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    return done.stdout + done.stderr

@@ -1,14 +1,11 @@
 """Which architectures meson.build compiles for, and what becomes of a step that the GPU here cannot run."""
 
 import re
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from programs import program
+from programs import configured, program
 
 from base import gpu, registry
 from base.errors import UserError
@@ -20,16 +17,11 @@ from tools import cli, run_plan
 DETECTION = re.compile(r"^ptx_arch = .*?^(?=summary)", re.MULTILINE | re.DOTALL)
 
 
-def configured(folder: Path, message: str, smi: str = "exit 9", options: tuple[str, ...] = ()) -> str:
-    """What a project of that part of meson.build alone says, with a made-up nvidia-smi."""
+def detected(folder: Path, message: str, smi: str = "exit 9", options: tuple[str, ...] = ()) -> str:
+    """What that part of meson.build says, with a made-up nvidia-smi."""
     detection = DETECTION.search((ROOT / "meson.build").read_text(encoding="utf-8"))[0]
-    project = f"project('archs', version: '1')\n{detection}message({message})\n"
-    (folder / "meson.build").write_text(project, encoding="utf-8")
-    shutil.copy(ROOT / "meson.options", folder)
-    path = f"{program(folder / 'bin' / 'nvidia-smi', smi).parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
-    command = [Path(sys.executable).parent / "meson", "setup", *options, folder / "build", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})
-    return done.stdout + done.stderr
+    path = program(folder / "bin" / "nvidia-smi", smi).parent
+    return configured(folder, f"{detection}message({message})\n", *options, path=path)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +33,7 @@ def configured(folder: Path, message: str, smi: str = "exit 9", options: tuple[s
     ],
 )
 def test_only_what_a_driver_calls_a_version_is_an_architecture(smi, archs, tmp_path):
-    said = configured(tmp_path, "'archs <' + archs + '>'", smi)
+    said = detected(tmp_path, "'archs <' + archs + '>'", smi)
     assert f"Message: archs <{archs}>\n" in said, said
 
 
@@ -54,7 +46,7 @@ def test_only_what_a_driver_calls_a_version_is_an_architecture(smi, archs, tmp_p
 )
 def test_a_source_is_compiled_for_its_least_architecture_and_what_can_run_it(archs, codes, tmp_path):
     message = " + ".join(f"'{least}: ' + ' '.join(gencode['{least}']) + ';'" for least in codes)
-    said = configured(tmp_path, message, options=(f"-Darchs={archs}",))
+    said = detected(tmp_path, message, options=(f"-Darchs={archs}",))
     for least, wanted in codes.items():
         flags = re.search(rf"\b{least}: (.*?);", said)[1]
         assert re.findall(r"code=(\w+)", flags) == wanted.split(), said
@@ -100,11 +92,6 @@ def test_a_ladder_of_which_the_gpu_can_run_nothing_is_refused_with_what_would_wo
         run_plan.choose(cli.parse(["run", "--ladder", "hopper"]))
     assert str(refused.value) == f"{TOLD[0]}; with --sim they run in the simulator"
     assert run_plan.choose(cli.parse(["run", "--ladder", "hopper", "--sim"])).steps == LADDER[1:]
-
-
-def test_a_step_that_is_asked_for_says_itself_what_it_needs(on_gpu):
-    on_gpu("86")
-    assert run_plan.choose(cli.parse(["run", "23"])).steps == [ALONE]
 
 
 def test_the_recorded_set_leaves_out_what_the_gpu_cannot_run(on_gpu, tmp_path, monkeypatch, capsys):

@@ -77,16 +77,6 @@ def test_wavefronts_of_wide_loads():
     assert bound_counts.wavefronts([16 * (lane // 2) for lane in range(32)], 16) == 2  # neighbours share an address
 
 
-def test_an_fma_that_fetches_two_operands_of_one_parity_collides():
-    body = [
-        ("FFMA", "R0, R2.reuse, R5, R0"),  # 2 and 0 are even
-        ("FFMA", "R1, R2, R7, R4"),  # 2 is still held
-        ("FFMA", "R1, R2, R7, R1"),  # 7 and 1 are odd
-        ("LDS", "R9, [R2]"),
-    ]
-    assert bound_counts.collisions(body) == 2
-
-
 def test_a_gpu_by_its_numbers_has_the_bounds_that_follow_from_them(recorded):
     gpu = bound_limits.gpu("sms=10,clock_mhz=1000,capability=8.6,dram_tb_per_s=0.1")
     variant = {"variant": "v", "a": "f32", "acc": "f32", "c": "f32", "block": [64, 64, 8]}

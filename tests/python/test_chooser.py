@@ -1,4 +1,5 @@
-"""Step 29's choice of a kernel: costs that are fitted to records, the header that the launcher is compiled with."""
+"""The choice of a tile and of a kernel: step 27's model beside what was counted; step 29's costs, fitted to records, and the
+header that its launcher is compiled with."""
 
 import re
 import statistics
@@ -42,3 +43,12 @@ def test_the_choice_loses_little_against_the_fastest_kernel_of_each_size():
     assert len(losses) >= 120
     assert statistics.mean(losses) <= WORST_MEAN_LOSS
     assert max(losses) > 0, "a rule that is never wrong was not compared with other kernels"
+
+
+def test_the_default_is_counted_as_the_tile_that_the_model_takes():
+    recorded = read(DATA / "simulator" / f"{by_size.STEP}.jsonl")
+    counts = {(r["variant"], r["m"], r["n"], r["k"]): r["counts"] for r in recorded}
+    sizes = {tuple(size) for variant, *size in counts if variant == "bf16"}
+    assert len(sizes) >= 3
+    for size in sizes:
+        assert counts["bf16", *size]["tma"] == counts[by_size.chosen(*size).name.lower(), *size]["tma"], size

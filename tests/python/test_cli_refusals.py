@@ -80,28 +80,6 @@ def test_is_refused_in_one_line(arguments, monkeypatch, capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_nvcc_and_no_setup(tmp_path):
-    """Nothing may be installed, and there is no CUDA compiler: say so, and what to do."""
-    code = textwrap.dedent(
-        f"""
-        import sys
-        from pathlib import Path
-        from base import cuda, packages
-        from tools.cli import main
-        cuda.USUAL_PLACE = Path({str(tmp_path)!r})
-        packages.missing = lambda: []
-        sys.exit(main(["run", "01", "--no-setup"]))
-        """
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_PATH", "CUDA_HOME")}
-    environment["PATH"] = str(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "there is no nvcc" in done.stderr and "CUDA Toolkit 13" in done.stderr
-
-
 def test_ctrl_c_leaves_cleanly():
     code = textwrap.dedent(
         """

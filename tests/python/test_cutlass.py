@@ -1,37 +1,18 @@
-"""CUTLASS as a baseline: which headers -Dcutlass finds, and how its records are shown."""
+"""CUTLASS as a baseline: which headers -Dcutlass finds."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import configured
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-
-
-# ---- the option
+from base.paths import ROOT
 
 
-def configured(folder: Path, option: str, modules: Path | None = None) -> str:
-    """What Meson says of a project with that part of common/cutlass/meson.build alone that looks for the headers."""
-    build = (ROOT / "common" / "cutlass" / "meson.build").read_text(encoding="utf-8")
-    looks, _, _ = build.partition("\ncutlass_args")
-    (folder / "cutlass").mkdir()
-    (folder / "cutlass" / "meson.build").write_text(looks, encoding="utf-8")
-    (folder / "meson.build").write_text(
-        "project('cutlass', version: '1')\nfs = import('fs')\nsubdir('cutlass')\n", encoding="utf-8"
-    )
-    line = next(
-        text
-        for text in (ROOT / "meson.options").read_text(encoding="utf-8").split("option(")
-        if text[:9] == "'cutlass'"
-    )
-    (folder / "meson.options").write_text("option(" + line, encoding="utf-8")
-    command = [Path(sys.executable).parent / "meson", "setup", f"-Dcutlass={option}", folder / "build", folder]
-    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": str(modules or folder)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    return done.stdout + done.stderr
+def asked_for(folder: Path, option: str, modules: Path | None = None) -> str:
+    """What that part of common/cutlass/meson.build says that looks for the headers."""
+    looks = (ROOT / "common" / "cutlass" / "meson.build").read_text(encoding="utf-8").partition("\ncutlass_args")[0]
+    text = f"fs = import('fs')\n{looks}\n"
+    return configured(folder, text, f"-Dcutlass={option}", PYTHONPATH=str(modules or folder))
 
 
 def headers(folder: Path) -> Path:
@@ -46,7 +27,7 @@ def test_the_headers_are_a_folder_or_that_of_a_checkout(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     for project, named in (("one", there), ("two", there.parent)):
-        assert f"CUTLASS: {there}\n" in configured(tmp_path / project, str(named))
+        assert f"CUTLASS: {there}\n" in asked_for(tmp_path / project, str(named))
 
 
 def test_the_headers_of_the_package_are_found_without_importing_it(tmp_path):
@@ -54,7 +35,7 @@ def test_the_headers_of_the_package_are_found_without_importing_it(tmp_path):
     there = headers(package / "source" / "include")
     (package / "__init__.py").write_text("raise ImportError('its own dependencies are missing')")
     (tmp_path / "project").mkdir()
-    assert f"CUTLASS: {there}\n" in configured(tmp_path / "project", "package", tmp_path / "modules")
+    assert f"CUTLASS: {there}\n" in asked_for(tmp_path / "project", "package", tmp_path / "modules")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +46,4 @@ def test_the_headers_of_the_package_are_found_without_importing_it(tmp_path):
     ],
 )
 def test_headers_that_are_not_there_are_named(tmp_path, option, words):
-    assert words in configured(tmp_path, option)
-
-
-# ---- what is shown
+    assert words in asked_for(tmp_path, option)

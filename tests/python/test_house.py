@@ -2,12 +2,17 @@
 
 import ast
 import json
+import subprocess
+import tomllib
+import venv as python_venv
 
 import pytest
 
+from base import venv
 from base.paths import ROOT
 from records import moved, read
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 # Each part, from the ground up, and those that it stands on. Records and their makers know no one who draws them, who
 # draws knows no one who makes them, and neither knows what a reader types.
 STANDS_ON = {
@@ -26,6 +31,22 @@ def imported(source):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield node.module
+
+
+def test_the_project_names_its_parts_and_what_they_need():
+    assert list(STANDS_ON) == PROJECT["packages"]
+    assert {ROOT / name for name in PROJECT["requires"]} == set(ROOT.glob("requirements*.in"))
+    assert all((ROOT / name).with_suffix(".txt").is_file() for name in PROJECT["requires"])
+
+
+def test_the_venvs_python_finds_the_parts_from_anywhere(tmp_path, monkeypatch):
+    python_venv.create(tmp_path / "venv")
+    monkeypatch.setattr(venv, "VENV", tmp_path / "venv")
+    venv.know_the_course()
+    code = "import base.errors, records, lab, plots, tools; print(lab.__file__)"
+    command = [tmp_path / "venv" / "bin" / "python", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(ROOT / "lab" / "__init__.py"), done.stderr
 
 
 @pytest.mark.parametrize("part", STANDS_ON)

@@ -96,13 +96,6 @@ def test_a_chart_without_records_is_removed(course, capsys):
     assert "*Nothing recorded yet.*" in page(course)
 
 
-def test_a_chart_that_no_page_shows_is_removed(course):
-    run(course)
-    show(course, "fp32-bank-conflicts")
-    assert run(course) == 0
-    assert set(charts(course)) == {"fp32-bank-conflicts.svg", "fp32-bank-conflicts.zh-CN.svg"}
-
-
 @pytest.mark.parametrize("name", ["nonsense", "fp32-nonsense", "99_none-sizes", "09_double_buffer-nonsense"])
 def test_a_page_that_shows_what_there_is_not_is_named_by_file_and_line(course, capsys, name):
     (course / "page.md").write_text(f"one\n![a chart](plots/charts/{name}.svg)\n", encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 import records
 from base.paths import ROOT
 from base.registry import Step
-from plots import energy, findings, gpu_tables, stream_k, style, tables
+from plots import energy, findings, gpu_tables, stream_k, tables
 from plots.course import Course
 
 COURSE = Course(ROOT, ROOT / "records")
@@ -77,15 +77,6 @@ def test_a_title_calls_a_variant_faster_only_beyond_the_spread(best, spread, say
     assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: {says}"
 
 
-def test_stages_and_strides_matter_only_beyond_the_spread():
-    grid = {(2, 512): timed(100), (3, 512): timed(101), (3, 1024): timed(100)}
-    assert "matter less than the spread" in findings.stages(STEP, {"w": grid}, "en")
-    assert "more than 2 stages make w 20 % faster" in findings.stages(STEP, {"w": grid | {(3, 2048): timed(120)}}, "en")
-    large = {0: timed(200), 512: timed(100), 1024: timed(110)}
-    assert "at 8192³ the best stride is 10 % faster" in findings.strides(STEP, {8192: large}, "en")
-    assert "no stride differs" in findings.strides(STEP, {8192: {512: timed(100), 1024: timed(101)}}, "en")
-
-
 def test_stream_k_is_compared_with_the_default_of_its_own_pass():
     """The default takes 10 and 12 ms, stream-K 8 in both passes: 1.25 and 1.5 times as fast, in the middle 1.375."""
     size = {"m": 3072, "n": 3072, "k": 3072}
@@ -95,15 +86,6 @@ def test_stream_k_is_compared_with_the_default_of_its_own_pass():
     }  # fmt: skip
     found = [of(1, "bf16", 10.0), of(1, "stream_k", 8.0), of(2, "bf16", 12.0), of(2, "stream_k", 8.0)]
     assert stream_k.beside_default(found, (3072, 3072, 3072), "stream_k") == stream_k.Speeds(1.375, 1.25, 1.5)
-
-
-@pytest.mark.parametrize("name", ["", "-shares", "-power", "-latencies", "-loops"])
-def test_one_gpu_is_compared_with_nothing(name):
-    one = records.load(ROOT / "records", ROOT)
-    for kind in (one.timings, one.alone, one.latencies, one.main_loops):
-        kind.pop("h100", None)
-    with pytest.raises(style.Missing):
-        tables.table(COURSE, one, f"other-gpus{name}", "en")
 
 
 @pytest.fixture

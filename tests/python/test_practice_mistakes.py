@@ -12,7 +12,7 @@ import pytest
 from programs import program
 from test_practice import NAMED, environment
 
-from base.languages import CHINESE, ENGLISH
+from base.languages import ENGLISH
 from base.paths import BUILD, SIMULATOR
 from tools import practice_grade, practice_run
 from tools.practice_tasks import Task
@@ -117,32 +117,13 @@ def test_the_steps_own_kernel_included_is_no_solution(compiled):
     assert "computed in steps/03_smem_tiling/kernel.cu, not in your kernel.cu" in verdict.line
 
 
-def test_a_mistake_is_told_in_chinese(compiled):
-    file, executable = compiled
-    verdict = practice_grade.graded(practised(file, "barrier"), executable, file, environment(), CHINESE)
-    assert verdict.line.startswith("256×256×256：数据竞争（race in ")
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (
-            '#include "common/device/gemm.h"\nint broken = nothing;\n',
-            r'^kernel\.cu\(2\): error: .*"nothing" is undefined',
-        ),
-        ('#include "not_there.h"\n', r"^kernel\.cu:1:\d+: fatal error: not_there\.h: No such file"),
-    ],
-    ids=["does not compile", "includes what is not there"],
-)
-def test_what_the_compiler_refuses_is_one_line(tmp_path, text, says):
+def test_what_the_compiler_refuses_is_one_line(tmp_path):
     harness()
     file = tmp_path / "kernel.cu"
-    file.write_text(text, encoding="utf-8")
+    file.write_text('#include "common/device/gemm.h"\nint broken = nothing;\n', encoding="utf-8")
     with pytest.raises(practice_run.NotCompiled) as refusal:
         practice_run.compiled(practised(file), environment())
-    assert re.search(says, str(refusal.value)), str(refusal.value)
-    assert "\n" not in str(refusal.value)
-    assert file.read_text(encoding="utf-8") == text
+    assert re.fullmatch(r'kernel\.cu\(2\): error: .*"nothing" is undefined.*', str(refusal.value)), str(refusal.value)
 
 
 def test_a_launcher_that_does_not_end_is_stopped(tmp_path, monkeypatch):

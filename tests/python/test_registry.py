@@ -10,17 +10,9 @@ from base.errors import UserError
 from base.paths import ROOT, STEPS
 
 LADDER = registry.steps()
+ENGLISH = "The idea|What changes|By hand|What the simulator counts|Measured|What limits it now|Try it|Sources"
 HEADINGS = {
-    "README.md": [
-        "The idea",
-        "What changes",
-        "By hand",
-        "What the simulator counts",
-        "Measured",
-        "What limits it now",
-        "Try it",
-        "Sources",
-    ],
+    "README.md": ENGLISH.split("|"),
     "README.zh-CN.md": ["思路", "代码变化", "手算", "模拟器的计数", "实测", "当前瓶颈", "动手", "参考"],
 }
 SIMULATOR_HEADINGS = {"What the simulator counts", "模拟器的计数"}
@@ -79,15 +71,8 @@ def test_a_step_has_its_files(step):
     assert step.kernel.is_file()
     for readme in HEADINGS:
         assert (step.folder / readme).is_file(), f"{step.name} has no {readme}"
-    others = {path.name for path in step.folder.iterdir()} - {
-        "kernel.cu",
-        registry.FILE,
-        "practice.toml",
-        "data.md",
-        "data.zh-CN.md",
-        *HEADINGS,
-        "also",
-    }
+    known = {"kernel.cu", registry.FILE, "practice.toml", "data.md", "data.zh-CN.md", *HEADINGS, "also"}
+    others = {path.name for path in step.folder.iterdir()} - known
     assert not others, f"{step.name} holds something that belongs elsewhere: {others}"
 
 

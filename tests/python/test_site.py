@@ -48,12 +48,6 @@ def test_each_language_has_each_page_and_the_navigation_knows_the_path(laid_out)
         assert steps == [f"steps/{step.name}/index.md" for step in registry.steps()]
 
 
-def test_the_changes_of_a_step_are_its_kernel_beside_the_one_before():
-    lines = pages.change_page("01_naive", "02_coalesced").splitlines()
-    new = [line[1:] for line in lines[lines.index("```diff") + 1 : -1] if line[:1] != "-"]
-    assert new == (pages.ROOT / "steps/02_coalesced/kernel.cu").read_text().splitlines()
-
-
 def test_a_term_shows_its_meaning_and_code_gets_anchors_by_line(laid_out):
     _, texts = laid_out
     assert '(../../docs/glossary.md#spill){title="A value' in texts["en/steps/07_thread_tile_8x8/index.md"]

@@ -106,9 +106,9 @@ def simulated(any_step) -> Path:
 
 def test_the_simulator_runs_a_step_and_records_its_counts(simulated, tmp_path):
     file = tmp_path / "counts.jsonl"
-    done = run(simulated, "--sim", "--size", 64, "--json", file)
+    done = run(simulated, "--sim", "--size", 64, "--show-matrix", "--json", file)
     assert done.returncode == 0, done.stderr
-    assert "in the simulator: right" in done.stdout
+    assert "in the simulator: right" in done.stdout and "A, 64 x 64" in done.stdout
     (record,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert (record["step"], record["m"], record["n"], record["k"]) == (simulated.name, 64, 64, 64)
     assert record["counts"]["global_load_requests"] > 0

@@ -149,15 +149,6 @@ def test_a_loop_that_there_is_not(name, why):
         looped(name)
 
 
-def test_words_rows_and_figures_are_those_that_a_reader_sees():
-    page = "# Two words\n\n<!-- table:x -->\n\n| a | 1 |\n|---|--:|\n| b | 2 |\n\n`code` is [4 here](x/y.md#z) ![p](q.svg).\n"
-    page += "```cpp\nint not_seen;\n```\n<details><summary>Answer</summary>\n\nfour words are folded\n\n</details>\n"
-    found = text.count(page)
-    assert (found.words, found.rows, found.folded) == (10, 2, 5)
-    assert found.figures == pytest.approx(100 / 6)
-    assert text.words("一二三四五六七八九十一二三四五六七 warp") == 11
-
-
 def test_the_pages_keep_their_limits(capsys):
     assert text.main([]) == 0, capsys.readouterr().err
 

@@ -1,7 +1,7 @@
 """What is read of a GPU's counters, on output as ncu writes it, and compared with the simulator's."""
 
 import pytest
-from programs import printing, program
+from programs import printing
 
 from lab import hit_rate, l2_traffic, validate
 from lab.ncu import Failed, parse
@@ -78,30 +78,6 @@ def test_a_reason_serves_for_every_size_and_bits_are_compared_as_text():
         ("global_load_sectors", "no", "ptxas vectorised the loads"),
         (validate.BITS, "yes", ""),
     ]
-
-
-def test_bits_are_compared(tmp_path, monkeypatch):
-    step = validate.registry.find("21", validate.registry.steps())
-    monkeypatch.setattr(validate, "BUILD", tmp_path)
-    text = "\n".join(
-        f"{step.name} v, m {size} n {size} k {size}: C {bits:016x}" for size, bits in ((256, 10), (512, 11))
-    )
-    ncu = printing(tmp_path / "ncu", text + "\n" + output(launch(), launch()))
-    # The step itself, as run in the simulator: it prints its bits, and writes its counts where it is told.
-    record = {"variant": "v", "counts": dict.fromkeys(validate.COUNTERS, 0)}
-    records = "\n".join(validate.json.dumps({**record, "m": size}) for size in (256, 512))
-    script = f"for last in \"$@\"; do :; done\ncat > \"$last\" <<'END'\n{records}\nEND\ncat <<'END'\n"
-    program(tmp_path / "steps" / step.name, script + text.removesuffix("b") + "c" + "\nEND")
-    asked = validate.argparse.Namespace(
-        sizes=[256, 512], all_variants=False, output=None, saved=False, ncu=str(ncu), limit=10.0
-    )
-    rows = validate.step_rows(step, asked, validate.METRICS, {})
-    bits = [
-        (row["size"], row["simulated"], row["measured"], row["equal"])
-        for row in rows
-        if row["counter"] == "result_bits"
-    ]
-    assert bits == [(256, "0" * 15 + "a", "0" * 15 + "a", "yes"), (512, "0" * 15 + "c", "0" * 15 + "b", "no")]
 
 
 def test_a_step_that_fails_leaves_the_rows_of_the_others(tmp_path, monkeypatch, capsys):

@@ -16,13 +16,6 @@ REPORT = """\
 """  # noqa: W291 - as a step prints it
 
 
-def test_a_report_is_taken_apart():
-    report = watch.parsed(REPORT)
-    assert report.verdict.endswith("right")
-    assert report.totals["shared load wavefronts"] == "16,384 1.00 per request" and len(report.totals) == 3
-    assert report.lines[1] == watch.Line("49", "24,576 1.00", "acc += As[tile_row][k] * Bs[k][tile_col];")
-
-
 def test_only_what_changed_is_told():
     same = watch.parsed(REPORT.replace("0.015 s", "0.020 s"))
     assert list(watch.changes(watch.parsed(REPORT), same)) == []

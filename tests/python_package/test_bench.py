@@ -39,15 +39,3 @@ def test_one_variant_of_one_step():
     assert {step: [one["variant"] for one in some] for step, some in found.items()} == {"11_warp_tiling": ["any_size"]}
     with pytest.raises(ValueError, match="no variant of these steps is called nope"):
         bench.chosen(options("--step", "11", "--variant", "nope"))
-
-
-def test_without_pytorch_or_a_gpu_one_line_says_so(capsys, monkeypatch):
-    if not gemm_steps._load.core().simulated():
-        pytest.skip("there is a GPU here")
-    monkeypatch.setenv("GEMM_COMMIT", "unknown")
-    assert bench.main(["--mma-all"]) == 2
-    said = capsys.readouterr().err
-    assert said in (
-        "gemm_steps.bench: PyTorch is not installed; it is what the kernels are timed beside\n",
-        "gemm_steps.bench: timing needs a GPU that PyTorch can use, and there is none\n",
-    )

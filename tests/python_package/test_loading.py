@@ -73,13 +73,6 @@ def test_importing_the_package_loads_no_framework_and_no_cuda():
     assert "libcudart" not in done.stdout and "libcuda.so" not in done.stdout
 
 
-def test_a_product_loads_one_step_and_no_other_framework():
-    done = run(f"{PRODUCT}; import sys; print(*sys.modules); print(open('/proc/self/maps').read())", **SIMULATED)
-    assert not {"torch", "cupy", "jax"} & set(done.stdout.split())
-    loaded = {step.name for step in gemm_steps.steps() if f"step_{step.name}.so" in done.stdout}
-    assert loaded == {"01_naive"}
-
-
 def test_a_steps_name_is_one_target_of_the_build():
     """So that `meson compile -C build 07_thread_tile_8x8` knows what is meant."""
     targets = json.loads((_load.HERE.parents[1] / "meson-info" / "intro-targets.json").read_text(encoding="utf-8"))

@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant("21_mma_persistent", INDEX, "if (k_left <= 0) next_tile();", "if (k_left < 0) next_tile();", UNWRITTEN, "small", TILES),
     Mutant("21_mma_persistent", INDEX, "load_frags(0, read);", "load_frags(0, 0);", WRONG, "small", TILES),
     Mutant("22_tma", WAIT, "wait_for(slice + 1);", "", UNWAITED, arguments=DEEP, says="nobody has waited for its mbarrier"),
-    Mutant("22_tma", BARRIER, "«__syncthreads();» wait_for(slice + 1);", "", RACE, arguments=DEEP, says="with no barrier between"),
+    Mutant("22_tma", BARRIER, "«__syncthreads();» if (lane == 0) copy(next);", "", RACE, arguments=DEEP, says="with no barrier between"),
     Mutant("22_tma", BYTES, "&full[stage], STAGE_BYTES)", "&full[stage], STAGE_BYTES - A_BYTES)", TRANSACTIONS, says="transaction count that does not balance"),
     Mutant("22_tma", FENCE, "barrier_init_fence();", "", UNSEEN, says=r"fence\.mbarrier_init"),
     Mutant("23_wgmma", FENCE, "wgmma_fence();", "", PRODUCT_FENCE, arguments=DEEP, says=r"no wgmma\.fence orders it"),
@@ -285,7 +285,14 @@ class Build:
             if not skip and word not in ("-c", "-MD", "-O3", "-MT", "-MF", "-MQ", "-o") and not word.endswith(".cu"):
                 kept.append(word)
             skip = word in ("-MT", "-MF", "-MQ", "-o")
-        names = ("harness_main", f"step_arch_{self.arch(first)}", "harness", "harness_cuda", "tensor_map")
+        names = (
+            "harness_main",
+            f"step_arch_{self.arch(first)}",
+            "harness",
+            "harness_cuda",
+            "tensor_map",
+            "compiled_once",
+        )
         libraries = [f"common/harness/lib{name}.a" for name in names]
         line = [*kept, str(source), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)

@@ -118,7 +118,7 @@ class Page {
   }
 
   async press(key) {
-    const codes = { Tab: 9, Enter: 13, " ": 32 };
+    const codes = { Tab: 9, Enter: 13, " ": 32, ArrowRight: 39 };
     const common = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: codes[key] };
     await this.call("Input.dispatchKeyEvent", { type: "keyDown", ...common, text: key === "Enter" ? "\r" : key === " " ? " " : undefined });
     await this.call("Input.dispatchKeyEvent", { type: "keyUp", ...common });

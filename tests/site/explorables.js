@@ -63,6 +63,14 @@ async function main(site, options) {
     expect(JSON.parse(await page.value(`document.querySelector("${RUN}").dataset.counts`)), native, "counts");
     expect(await page.value(`document.querySelector("${RUN}").dataset.same`), "true", "C is the native one");
     expect((await page.value("location.hash")).includes("guess=1.5"), true, "the address keeps the prediction");
+    // A line's requests by one warp are as many wavefronts or sectors each as the line's counts say.
+    const line = expected(`${step}.${variant}`)[0].kernels.at(-1).lines.find(({ counts }) => counts.shared_load_requests);
+    if (!line) return;
+    await page.value(`document.querySelector('${RUN} tr[data-line="${line.line}"] button').click()`);
+    const [first] = JSON.parse(await page.until(`document.querySelector("${RUN}").dataset.requests`, 60));
+    if (line.counts.shared_load_wavefronts % line.counts.shared_load_requests === 0 && first.wavefronts) {
+      expect(first.wavefronts, line.counts.shared_load_wavefronts / line.counts.shared_load_requests, `wavefronts of line ${line.line}`);
+    }
   }
 
   async function stepThrough() {
@@ -149,8 +157,51 @@ async function main(site, options) {
         await page.value(`(() => { const select = document.querySelectorAll("${BREAK} select")[1]; select.value = "report"; select.dispatchEvent(new Event("change")); })()`);
         await page.click(`${BREAK} > button`);
         await page.until(`document.querySelector("${BREAK}").dataset.outcome`, 120);
-        const kind = expected(`${step}.mistakes`)[0].reports[0].kind;
+        const { kind, unordered } = expected(`${step}.mistakes`)[0].reports[0];
         expect((await page.value(`document.querySelector("${BREAK} details").textContent`)).includes(`${kind}:`), true, `a report of kind ${kind}`);
+        if (!unordered) return;
+        await page.click(`${BREAK} button.order`);
+        await page.until(`document.querySelector("${BREAK} svg.order")`, 60);
+        expect(JSON.parse(await page.value(`document.querySelector("${BREAK}").dataset.unordered`)), unordered, "the clocks of both accesses");
+      });
+    }
+  }
+
+  /** The events of a step as the native simulator recorded them (lab/events.py packs them). */
+  function nativeEvents(step) {
+    const { shapes, events } = JSON.parse(fs.readFileSync(path.join(__dirname, "../../records/simulator/events", `${step}.json`), "utf8"));
+    return events.map(([shape, ...values]) => Object.fromEntries([["kind", shapes[shape][0]], ...shapes[shape].slice(1).map((name, i) => [name, values[i]])]));
+  }
+  const RINGS = "#explore-rings";
+  const sameKeys = (event) => JSON.stringify(Object.entries(event).filter(([key, value]) => !["seq", "stamp", "site", "previous"].includes(key) && value !== null).sort());
+
+  for (const step of options.rings) {
+    for (const tree of ["", "zh/"]) {
+      await check(`rings ${tree}${step}`, async () => {
+        const native = nativeEvents(step);
+        await page.open(`${root}/${tree}steps/${step}/index.html`);
+        await page.until(`document.querySelector("${RINGS} button")`);
+        await page.click(`${RINGS} input[inputmode=numeric]`);
+        await page.type("3");
+        await page.press("Enter");
+        await page.until(`document.querySelector("${RINGS}").dataset.events`, 120);
+        const got = await page.value(`document.querySelector("${RINGS}").events`);
+        expect(got.length, native.length, "events");
+        const other = native.findIndex((event, i) => sameKeys(event) !== sameKeys(got[i]));
+        if (other >= 0) throw new Error(`event ${other} is ${sameKeys(got[other])}, not ${sameKeys(native[other])}`);
+        // One arrival less, as the reader takes it away; the slider obeys the keyboard, and the address keeps its place.
+        const arrival = native.findIndex(({ kind, phase }) => kind === "mbarrier_arrive" && phase === 1);
+        if (arrival < 0) return;
+        await page.open(`${root}/${tree}steps/${step}/index.html#explore-rings?guess=3&at=${arrival - 1}`);
+        await page.until(`document.querySelector("${RINGS} input[type=range]")`, 120);
+        await page.value(`document.querySelector("${RINGS} input[type=range]").focus()`);
+        await page.press("ArrowRight");
+        await page.until(`document.querySelector("${RINGS} .take-away") && location.hash.includes("at=${arrival}")`);
+        await page.value(`(() => { const select = document.querySelector("${RINGS} .ring-now select"); select.value = "deadlock"; select.dispatchEvent(new Event("change")); })()`);
+        await page.click(`${RINGS} .take-away`);
+        await page.until(`document.querySelector("${RINGS}").dataset.outcome`, 120);
+        expect(await page.value(`document.querySelector("${RINGS}").dataset.outcome`), "deadlock", "without an arrival");
+        await page.until(`/deadlock in/.test(document.querySelector("${RINGS} .problem")?.textContent)`);
       });
     }
   }
@@ -188,6 +239,12 @@ async function main(site, options) {
         await page.value(`[...document.querySelectorAll("${RUN} button")].find((b) => /^(Step through it|单步执行)$/.test(b.textContent)).click()`);
         await page.until(`document.querySelector("${RUN} .warps")`);
         await page.picture(name("run"), RUN);
+        if (options.rings.length) {
+          await page.open(`${root}/${tree}steps/${options.rings[0]}/index.html#explore-rings?guess=4&at=90`, { width, dark });
+          await page.until(`document.querySelector("${RINGS}").dataset.events`, 120);
+          await page.picture(name("rings"), RINGS);
+          await page.open(`${root}/${tree}steps/${step}/index.html`, { width, dark });
+        }
         if (options.broken.includes(step)) await page.picture(name("break"), "#explore-break");
         await page.open(`${root}/${tree}docs/bank-conflicts.html#explore-banks?across=1&pitch=32&guess=32`, { width, dark });
         await page.until(`document.querySelector("#explore-banks .bank-grid")`);
@@ -219,6 +276,7 @@ main(site, {
   pictures: option("--pictures", ""),
   steps: option("--steps", "03_smem_tiling").split(","),
   broken: option("--broken", "03_smem_tiling").split(",").filter(Boolean),
+  rings: option("--rings", "24_warp_specialised").split(",").filter(Boolean),
   // Two ones beside 2^24 count where they are added at once, which FP32 one by one loses.
   digits: [["bf16", "16777216 1 1", 16777218], ["f16", "1 2 3", 6], ["f16", "2048 1 1 0.1 -2048", 2.0999755859375]],
   // Known by hand: a column of a tile of 32 words, of one with a pad, rows, pairs of words, an XOR.

@@ -9,10 +9,11 @@ import os
 import re
 import sys
 
-from base import process
+from base import process, registry
 from base.errors import Failure, UserError
 from base.paths import ROOT, SITE_REQUIREMENTS, shown
 from base.progress import say
+from plots import card
 from tools.site import explorable, navigation, pages
 
 FOLDER = ROOT / "build-site"
@@ -33,6 +34,8 @@ def run(serve: bool) -> None:
     if importlib.util.find_spec("mkdocs") is None:
         raise UserError(f"Python has no mkdocs: install {SITE_REQUIREMENTS.name}, or leave out --no-setup")
     settings = config()
+    if "site_url" in settings:
+        card.write(FOLDER / pages.CARD)
     pages.lay_out(FOLDER / "pages", EXPLORABLES)
     CONFIG.write_text(json.dumps(settings, ensure_ascii=False, indent=1), encoding="utf-8")
     # MkDocs reads YAML, of which JSON is a part. The hooks import the course's own modules.
@@ -54,6 +57,7 @@ def config() -> dict:
     interactive = ["yes"] if (EXPLORABLES / "explorables.js").is_file() else []
     settings = {
         "site_name": "GEMM",
+        "site_description": f"Matrix multiplication on a GPU, in {len(registry.steps())} steps of CUDA",
         "docs_dir": "pages",
         "site_dir": "site",
         "use_directory_urls": False,  # so that links work where there is no server
@@ -89,7 +93,7 @@ def config() -> dict:
             {"pymdownx.superfences": {}},
             {"pymdownx.betterem": {}},
         ],
-        "extra": {"generator": False, "polyfills": ["assets/worker.js"]},
+        "extra": {"generator": False, "polyfills": ["assets/worker.js"], "card": f"assets/{pages.CARD}"},
         "extra_css": ["assets/site.css", *(f"{explorable.ASSETS}/explorables.css" for _ in interactive)],
         "extra_javascript": [f"{explorable.ASSETS}/explorables.js" for _ in interactive],
         "validation": {"links": {"anchors": "warn", "unrecognized_links": "warn", "not_found": "warn"}}

@@ -12,7 +12,7 @@ from base.errors import Failure, UserError
 from base.paths import ROOT
 from base.progress import say
 from tools import site
-from tools.site import FOLDER, simulator
+from tools.site import FOLDER, explorable, simulator
 
 SIX = ("03", "09", "16", "20", "24", "26")  # kernels that the short form does again in Node
 TWO = ("03", "20")  # steps whose pages it opens
@@ -78,6 +78,8 @@ def in_chromium(chromium: str, short: bool) -> bool:
     steps.sort(key=lambda step: step not in broken)  # the first is looked at more closely
     line = ["node", "--experimental-websocket", TESTS / "explorables.js", FOLDER / "site", "--browser", chromium]
     line += ["--steps", ",".join(steps), "--broken", ",".join(broken[:1] if short else broken)]
+    rings = [name.split(".")[0] for name in names if name.endswith(f".{explorable.RINGS}")]
+    line += ["--rings", "24_warp_specialised" if short else ",".join(rings)]
     return process.run(line if short else [*line, "--pictures", PICTURES]) == 0
 
 

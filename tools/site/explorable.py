@@ -5,6 +5,7 @@ from pathlib import Path
 
 ASSETS = "assets/explorables"  # below the English pages, where the generator puts what both languages share
 MISTAKES = "mistakes"  # the variant that holds a step's mistakes
+RINGS = "rings"  # the variant that holds a run whose events are played
 WAVES = ("steps/21_mma_persistent", "steps/27_by_size", "docs/start-here")
 DIGITS = ("steps/31_eight_bits", "steps/32_digits", "docs/tensor-cores")
 BANKS = ("steps/04_smem_padding", "steps/08_conflict_free", "steps/20_mma_warp_swizzle", "docs/bank-conflicts")
@@ -37,8 +38,9 @@ class Runs:
         place = str(source.parent) if source.name.startswith("README") else str(source).split(".")[0]
         step = source.parent.name if source.name.startswith("README") and place.startswith("steps/") else ""
         variants = self.variants.get(step, [])
-        normal = " ".join(name for name in variants if name != MISTAKES)
+        normal = " ".join(name for name in variants if name not in (MISTAKES, RINGS))
         parts = [_div("run", step=step, variants=normal)] if normal else []
+        parts += [_div("rings", step=step)] if RINGS in variants else []
         parts += [_div("break", step=step)] if MISTAKES in variants else []
         parts += [_div("banks")] if place in BANKS else []
         parts += [_div("waves")] if place in WAVES else []

@@ -9,10 +9,11 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from base import build, registry
 from base.paths import BUILD, ROOT
@@ -49,14 +50,22 @@ def variants(step: registry.Step) -> list[str]:
 
 
 def recorded_run(
-    executable: Path, step: registry.Step, variant: str, arguments: Sequence[str], folder: Path
+    executable: Path,
+    step: registry.Step,
+    variant: str,
+    arguments: Sequence[str],
+    folder: Path,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Recorded | None:
-    """Runs a step once in the simulator and writes down its launches; None where that is refused."""
+    """Runs a step once in the simulator and writes down its launches; None where that is refused.
+
+    `settings`: further ones of the simulator.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".json") as launches:
         line = [executable, "--sim", "--fingerprint", "--verify", "off", *arguments]
         line += ["--variant", variant] if variant else []
-        variables = {**os.environ, "PTXSIM_LAUNCHES": launches.name, "PTXSIM_THREADS": "1"}
+        variables = {**os.environ, "PTXSIM_LAUNCHES": launches.name, "PTXSIM_THREADS": "1", **settings}
         done = subprocess.run(line, capture_output=True, text=True, check=False, env=variables, timeout=600)
         found = _SIZE.search(done.stdout)
         text = Path(launches.name).read_text(encoding="utf-8")
@@ -71,12 +80,27 @@ def only_random(recorded: dict) -> dict:
     half = len(launches) // 2
     same = half and [each["kernel"] for each in launches[:half]] == [each["kernel"] for each in launches[half:]]
     if not same:
-        return recorded
+        return {**recorded, "launches": _last_of_its_kind(launches)}
     kept = [dict(each) for each in launches[half:]]
     written = {write["allocation"] for write in kept[0]["writes"]}
     earlier = {write["allocation"]: write for each in launches[:half] for write in each["writes"]}
     kept[0]["writes"] = [write for number, write in earlier.items() if number not in written] + kept[0]["writes"]
     return {**recorded, "launches": kept}
+
+
+def _last_of_its_kind(launches: list[dict]) -> list[dict]:
+    """The launches without the earlier ones of the last kernel; what was written for these is written for the next."""
+    kept, earlier = [], {}
+    for number, each in enumerate(launches, 1):
+        if number < len(launches) and each["kernel"] == launches[-1]["kernel"]:
+            earlier |= {write["allocation"]: write for write in each["writes"]}
+            continue
+        written = {write["allocation"] for write in each["writes"]}
+        kept.append(
+            {**each, "writes": [write for name, write in earlier.items() if name not in written] + each["writes"]}
+        )
+        earlier = {}
+    return kept
 
 
 def pruned(ptx: str, kernels: set[str]) -> str:

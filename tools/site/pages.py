@@ -21,6 +21,7 @@ from tools.site import explorable
 
 TREES = {ENGLISH: "en", CHINESE: "zh"}
 CODE = "code"  # the folder of the pages of code
+CARD = "card.png"  # what a link to the site shows in a message; it lies beside the folder of pages (plots/card.py)
 PICTURES = (".svg", ".png")
 HIGHLIGHTED = {".cu": "cuda", ".h": "cuda", ".cpp": "cpp", ".py": "python", ".toml": "toml", ".json": "json"}
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -54,6 +55,8 @@ def lay_out(folder: Path, explorables: Path | None = None) -> None:
     own = ROOT / "tools" / "site"
     for name in ("site.css", "worker.js"):
         wanted[folder / "en" / "assets" / name] = own / name
+    if (folder.parent / CARD).is_file():
+        wanted[folder / "en" / "assets" / CARD] = folder.parent / CARD
     wanted |= {folder / "en" / explorable.ASSETS / name: file for name, file in runs.files.items()}
     _write(folder, wanted)
 

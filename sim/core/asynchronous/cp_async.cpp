@@ -123,7 +123,7 @@ void wait_group(Warp& warp, const WaitGroup& wait) {
 }
 
 /// cp.async.wait_all: whatever this lane started, committed or not.
-void wait_all(Warp& warp, const Instruction&) { warp.block.transfers.complete_all(warp.index, warp.exec); }
+void wait_all(Warp& warp, const Instruction&) { warp.block.transfers.wait_all(warp.index, warp.exec); }
 
 void build_copy(Builder& builder) {
   const auto& operands = builder.operands();

@@ -100,6 +100,12 @@ class Clocks {
     return stamp <= SyncClock::of(known.fenced, agent) ||
            (!known.lanes_fenced.empty() && stamp <= known.lanes_fenced.of(agent, lane));
   }
+  /// The warp's clock: of each agent up to which stamp it knows, from the cluster's start on.
+  std::vector<uint32_t> known(uint32_t warp) const {
+    std::vector<uint32_t> seen = of_[warp].known.seen;
+    for (uint32_t& stamp : seen) stamp = stamp < start_ ? 0 : stamp - start_;
+    return seen;
+  }
   /// The same between the lanes of the observer itself.
   uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
   /// Whatever has a stamp up to this happened before the warp's next access, whichever warp of its block did it.

@@ -99,7 +99,8 @@ std::vector<Mistake> gathered(std::vector<Report> reports) {
 }
 
 void Reports::add(Finding kind, const std::string& kernel, const SourceLines& places,
-                  const std::function<std::string()>& message, bool warning, uint64_t times) {
+                  const std::function<std::string()>& message, bool warning, uint64_t times,
+                  const std::optional<Unordered>& unordered) {
   const std::scoped_lock lock(mutex_);
   // The same two lines are one finding, whichever came first; of the texts the least is kept, so that the host's
   // threads do not choose.
@@ -109,9 +110,9 @@ void Reports::add(Finding kind, const std::string& kernel, const SourceLines& pl
     known->second.times += times;
     if (!message) return;
     std::string text = message();
-    if (text < known->second.message) known->second.message = std::move(text);
+    if (text < known->second.message) known->second.message = std::move(text), known->second.unordered = unordered;
   } else if (message) {
-    reports_[key] = {kind, kernel, message(), places, warning, times, reports_.size()};
+    reports_[key] = {kind, kernel, message(), places, warning, times, reports_.size(), unordered};
   }
 }
 

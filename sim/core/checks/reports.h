@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -48,6 +49,18 @@ struct SourceLines {
   std::string own_here, own_there;
 };
 
+/// Two accesses that nothing orders. Stamps are the cluster's logical time, from its start on.
+struct Unordered {
+  struct Side {
+    uint32_t agent;    ///< number in the cluster of the warp, or of whoever acts for it
+    std::string name;  ///< "warp 1 of block (0,0,0)"
+    uint32_t stamp;    ///< of its access
+  };
+  uint64_t cluster;  ///< number in the grid
+  Side first, second;
+  std::vector<uint32_t> seen;  ///< the second's clock: of each agent up to which stamp its accesses came before
+};
+
 struct Report {
   Finding kind;
   std::string kernel;
@@ -56,6 +69,7 @@ struct Report {
   bool warning = false;  ///< doubtful, or without harm here: no error
   uint64_t times = 1;
   uint64_t order = 0;  ///< of the first time
+  std::optional<Unordered> unordered = {};
 };
 
 /// Findings that one mistake may explain: the same kind in one kernel, each with a line in common with another.
@@ -72,7 +86,8 @@ class Reports {
  public:
   /// Adds a report, or one more time to one of the same kind at the same lines of the same kernel.
   void add(Finding kind, const std::string& kernel, const SourceLines& places,
-           const std::function<std::string()>& message, bool warning = false, uint64_t times = 1);
+           const std::function<std::string()>& message, bool warning = false, uint64_t times = 1,
+           const std::optional<Unordered>& unordered = std::nullopt);
   void add(Finding kind, const std::string& kernel, const std::string& here, const std::string& there,
            const std::function<std::string()>& message) {
     add(kind, kernel, SourceLines{here, there, here, there}, message);

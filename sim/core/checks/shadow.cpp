@@ -98,7 +98,7 @@ void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool str
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
-    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
+    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule], stamp});
   };
   if (stamp == under_way)
     objection(writer.async ? Objection::What::async_under_way : Objection::What::copy_under_way);
@@ -163,7 +163,7 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
-    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
+    report({what, address(granule), lane, writer.agent, writer.lane, write_site_[granule], stamp});
   };
   if (stamp == under_way) {
     objection(writer.async ? Objection::What::async_under_way : Objection::What::copy_under_way);
@@ -172,7 +172,7 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
   }
   const auto read_before = [&](uint32_t other, uint32_t read_stamp) {
     if (other == warp || clocks.has_seen(warp, other, LaneStamps::any, read_stamp)) return;
-    report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule]});
+    report({Objection::What::write_of_read, address(granule), lane, other, warp_size, read_site_[granule], read_stamp});
   };
   if (read_stamp_[granule] >= clocks.start())
     for_lanes(readers_[granule], [&](uint32_t other) { read_before(first_agent_ + other, read_stamp_[granule]); });
@@ -287,7 +287,7 @@ void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const Rep
     const Who writer = writer_[granule];
     const uint32_t stamp = write_stamp_[granule];
     if (writer.async || stamp < clocks.start() || clocks.has_fenced(warp, writer.agent, writer.lane, stamp)) continue;
-    once({Objection::What::unfenced, address(granule), lane, writer.agent, writer.lane, write_site_[granule]});
+    once({Objection::What::unfenced, address(granule), lane, writer.agent, writer.lane, write_site_[granule], stamp});
   }
 }
 
@@ -329,9 +329,9 @@ void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const Re
     if (!read.span.meets(span)) continue;
     const uint32_t at = std::max(read.span.begin, span.begin);
     if (read.stamp == under_way)
-      report({Objection::What::reads_under_way, at, lane, read.agent, read.lane, read.site});
+      report({Objection::What::reads_under_way, at, lane, read.agent, read.lane, read.site, read.stamp});
     else if (read.agent != warp && !clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
-      report({Objection::What::write_of_read, at, lane, read.agent, warp_size, read.site});
+      report({Objection::What::write_of_read, at, lane, read.agent, warp_size, read.site, read.stamp});
   }
 }
 

@@ -34,6 +34,7 @@ struct Objection {
   uint32_t other_agent;  ///< who came before
   uint32_t other_lane;   ///< where it is known; warp_size otherwise
   uint32_t other_site;   ///< its instruction
+  uint32_t other_stamp;  ///< of its access
 };
 
 /// What an access does. An update is an atomic: it reads, and writes.

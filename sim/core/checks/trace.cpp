@@ -15,6 +15,7 @@ TracedRequest* Trace::next(uint32_t site, uint64_t execution) {
 }
 
 void Trace::global(uint32_t site, uint64_t execution, const Lanes& lanes, bool store) {
+  if (events_) return events_->accesses(warp, site, lanes, false, store);
   TracedRequest* const found = request(site, execution, &TracedRequest::global);
   if (found == nullptr) return;
   found->global = lanes;
@@ -22,6 +23,7 @@ void Trace::global(uint32_t site, uint64_t execution, const Lanes& lanes, bool s
 }
 
 void Trace::shared(uint32_t site, uint64_t execution, const Lanes& lanes, bool store) {
+  if (events_) return events_->accesses(warp, site, lanes, true, store);
   TracedRequest* const found = request(site, execution, &TracedRequest::shared);
   if (found == nullptr) return;
   found->shared = lanes;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/checks/events.h"
 #include "core/checks/pattern.h"
 
 namespace sim {
@@ -79,6 +80,8 @@ class Trace {
  public:
   /// Of each instruction the first `most_requests` are kept; `warp`: its number in the first block of the grid.
   Trace(uint32_t warp, uint32_t most_requests) : warp(warp), most_requests_(most_requests) {}
+  /// Of the warp with this number in its cluster: accesses by lanes become events, and nothing is kept here.
+  Trace(uint32_t agent, Events& events) : warp(agent), most_requests_(0), events_(&events) {}
 
   /// The lanes' access to global or shared memory, as counted. `execution`: a number that differs from one execution of
   /// the instruction `site` to the next.
@@ -93,6 +96,7 @@ class Trace {
   /// The instruction `site` has an operand that is laid out like this. `make` is called where `name` is new.
   template <class Make>
   void holds(uint32_t site, const std::string& operand, const std::string& name, Make make) {
+    if (events_) return;
     instructions_[site].fragments[operand] = name;
     if (!fragments_.contains(name)) fragments_[name] = make();
   }
@@ -111,6 +115,7 @@ class Trace {
   TracedRequest* next(uint32_t site, uint64_t execution);
 
   const uint32_t most_requests_;
+  Events* const events_ = nullptr;
   uint64_t next_ = 0;
   std::map<uint32_t, TracedInstruction> instructions_;
   std::map<std::string, TracedFragment> fragments_;

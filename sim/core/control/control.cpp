@@ -83,12 +83,18 @@ void build_sleep(Builder& builder) {
   builder.source(builder.operands()[0], ptx::Width::b32);
 }
 
+void note_fence(Warp& warp) {
+  if (warp.exec != 0 && warp.block.cluster.events) [[unlikely]]
+    warp.block.cluster.note(warp, {.kind = Event::Kind::fence, .owner = warp.block.rank});
+}
+
 /// A fence orders: on the host for blocks that other cores run, and for the race detector.
 void fence(Warp& warp, const Instruction&) {
 #if !defined(__SANITIZE_THREAD__)  // it knows no fences; strong accesses acquire and release by themselves
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   if (warp.exec != 0 && warp.block.launch.options.watch) warp.block.shadow.clocks.fence(warp.agent, warp.acting());
+  note_fence(warp);
 }
 
 /// fence.mbarrier_init: a fence, and whoever is told of the mbarriers that these lanes have initialised may use them.
@@ -101,6 +107,7 @@ void fence_inits(Warp& warp, const Instruction& instruction) {
 void fence_proxy(Warp& warp, const Instruction&) {
   if (warp.exec != 0 && warp.block.launch.options.watch)
     warp.block.shadow.clocks.fence_proxy(warp.agent, warp.acting());
+  note_fence(warp);
 }
 
 /// Programmatic launches order kernels, and kernels run one after the other here.

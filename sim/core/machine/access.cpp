@@ -212,7 +212,7 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   }
   const char* const did = objection.what == What::write_of_read ? "read" : "written";
   const char* const does = objection.what == What::read_of_write ? "reads " : "writes ";
-  block.report(Finding::race, here, objection.other_site, [&] {
+  const auto message = [&] {
     const bool same_warp = objection.other_agent == warp.agent;
     const std::string before = block.what_it_does(warp, objection.lane) + ": " + does + address + ", ";
     const std::string& its = block.program.sites[objection.other_site].text;
@@ -223,7 +223,14 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
     }
     return before + did + " at " + block.where(objection.other_site) + " by " + other() + ", with no " +
            (same_warp ? "__syncwarp" : "barrier") + " between";
-  });
+  };
+  const Clocks& clocks = block.cluster.clocks;
+  const auto side = [&](uint32_t agent, uint32_t stamp) {
+    return Unordered::Side{agent, block.cluster.agent_name(agent), stamp - clocks.start()};
+  };
+  block.cluster.report(Finding::race, here, objection.other_site, message,
+                       Unordered{block.cluster.number(), side(objection.other_agent, objection.other_stamp),
+                                 side(warp.agent, clocks.now()), clocks.known(warp.agent)});
 }
 
 }  // namespace sim

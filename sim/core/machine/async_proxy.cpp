@@ -34,14 +34,40 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
       block->shadow.note_swizzle(span, each.transfer.swizzle);
     }
   }
+  if (cluster_.events) [[unlikely]] {
+    Event event{.kind = each.transfer.kind == AsyncKind::wgmma ? Event::Kind::wgmma_issue : Event::Kind::copy_issue,
+                .copy = each.number};
+    const auto& [reads, writes, signal] = std::tie(each.transfer.reads, each.transfer.writes, each.transfer.signal);
+    const auto& parts = writes.empty() ? reads : writes;
+    event.owner = parts.empty() ? warp.block.rank : parts.front().block->rank;
+    if (each.transfer.kind == AsyncKind::wgmma) {
+      event.group = each.group;
+    } else {
+      if (!parts.empty()) event.shared = parts.front().span.begin;
+      if (signal) event.owner = signal->block->rank, event.barrier = signal->mbarrier, event.bytes = signal->bytes;
+      if (!signal) event.group = each.group;
+    }
+    cluster_.note(warp, std::move(event));
+  }
   under_way_.push_back(std::move(each));
 }
 
-void AsyncProxy::commit(const Warp& warp, uint32_t lane, AsyncKind kind) { ++committed_[{warp.agent, lane, kind}]; }
+void AsyncProxy::commit(const Warp& warp, uint32_t lane, AsyncKind kind) {
+  const uint64_t group = committed_[{warp.agent, lane, kind}]++;
+  if (!cluster_.events) return;
+  cluster_.note(warp, {.kind = kind == AsyncKind::wgmma ? Event::Kind::wgmma_commit : Event::Kind::bulk_commit,
+                       .owner = warp.block.rank,
+                       .group = group});
+}
 
 void AsyncProxy::wait(Warp& warp, uint32_t lane, AsyncKind kind, uint64_t left) {
   const uint64_t committed = committed_[{warp.agent, lane, kind}];
   if (committed > left) complete(warp, lane, kind, committed - left, warp.agent);
+  if (cluster_.events) [[unlikely]] {
+    cluster_.note(
+        warp,
+        {.kind = Event::Kind::bulk_wait, .owner = warp.block.rank, .group = committed > left ? committed - left : 0});
+  }
 }
 
 void AsyncProxy::complete(const Warp& warp, uint32_t lane, AsyncKind kind, uint64_t groups, uint32_t agent) {
@@ -121,6 +147,8 @@ void AsyncProxy::land(UnderWay& each) {
   if (each.landed) return;
   each.landed = true;
   each.transfer.move();
+  if (cluster_.events && each.transfer.kind == AsyncKind::bulk) [[unlikely]]
+    note_landing(each);
   if (!each.transfer.signal) return;
   Mbarriers& mbarriers = each.transfer.signal->block->mbarriers;
   Mbarrier* const mbarrier = mbarriers.signalled(each.site, each.transfer.signal->mbarrier);
@@ -129,6 +157,16 @@ void AsyncProxy::land(UnderWay& each) {
   end(each, agent);
   cluster_.clocks.act(agent, mbarrier->gathering);
   mbarriers.complete_bytes(*mbarrier, each.transfer.signal->bytes, each.site);
+}
+
+void AsyncProxy::note_landing(const UnderWay& each) {
+  Event event{.kind = Event::Kind::copy_land, .copy = each.number, .cause = cluster_.events->issue(each.number)};
+  if (each.transfer.signal) {
+    event.owner = each.transfer.signal->block->rank;
+    event.barrier = each.transfer.signal->mbarrier;
+    event.bytes = each.transfer.signal->bytes;
+  }
+  cluster_.note(std::move(event));
 }
 
 /// Whoever knows what the agent did knows from now on of the transfer.

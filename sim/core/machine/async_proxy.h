@@ -108,6 +108,7 @@ class AsyncProxy {
   };
 
   void land(UnderWay& each);
+  void note_landing(const UnderWay& each);
   void end(UnderWay& each, uint32_t agent);
 
   Cluster& cluster_;

@@ -144,7 +144,9 @@ void Block::start(Dim3 index, bool stamps_begin_anew) {
   for (Warp& warp : warps_) {
     const uint32_t first = warp.index * warp_size;
     const uint32_t count = std::min(warp_size, launch.threads() - first);
-    warp.trace = number == 0 && launch.trace != nullptr && launch.trace->warp == warp.index ? launch.trace : nullptr;
+    warp.trace = number == 0 && launch.trace != nullptr && launch.trace->warp == warp.index
+                     ? launch.trace
+                     : cluster.accesses_of(warp.agent);
     warp.start(count == warp_size ? all_lanes : (1u << count) - 1);
   }
 }
@@ -161,7 +163,11 @@ Block::Round Block::round() {
   for (const uint32_t index : order_) {
     Warp& warp = warps_[index];
     if (warp.state == Warp::State::running) {
-      warp.run(by_lot ? 1 + random_.below(uint64_t{16} << random_.below(9)) : turn_instructions);
+      const uint64_t turn = by_lot ? 1 + random_.below(uint64_t{16} << random_.below(9)) : turn_instructions;
+      if (cluster.events && cluster.events->asked.accesses) [[unlikely]]
+        run_one_by_one(warp, turn);
+      else
+        warp.run(turn);
       round.ran = true;
       round.progress |= !warp.only_polled();
     }
@@ -169,6 +175,14 @@ Block::Round Block::round() {
     if (launch.given_up) return {};
   }
   return round;
+}
+
+/// For the registers that an access has read or written.
+void Block::run_one_by_one(Warp& warp, uint64_t instructions) {
+  while (instructions-- != 0 && warp.state == Warp::State::running && !launch.given_up) {
+    warp.run(1);
+    cluster.events->executed(warp.registers);
+  }
 }
 
 void Block::end_warp() {
@@ -194,6 +208,11 @@ void Block::report_late_use(uint32_t agent, uint32_t site) {
 
 void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
   Barrier& barrier = barriers_[number];
+  if (cluster.events) [[unlikely]] {
+    Event event{.kind = Event::Kind::barrier_arrive, .owner = rank, .barrier = number};
+    event.agent = warp.agent, event.site = warp.here();
+    if (cluster.events->leaves_out(event)) return;
+  }
   if (barrier.arrived != 0 && barrier.expected != arrivals) {
     const auto claim = [&](uint32_t index, uint32_t site, uint32_t warps) {
       return "warp " + std::to_string(index) + " at " + where(site) + " counts " + std::to_string(warps * warp_size);
@@ -216,6 +235,13 @@ void Block::arrive(Warp& warp, uint32_t number, uint32_t arrivals, bool waits) {
   } else if (launch.options.watch) {
     shadow.clocks.release(warp.agent, barrier.clock);
   }
+  if (cluster.events) [[unlikely]] {
+    cluster.note(warp, {.kind = Event::Kind::barrier_arrive,
+                        .owner = rank,
+                        .barrier = number,
+                        .missing = arrivals - barrier.arrived,
+                        .expected = arrivals});
+  }
   if (barrier.arrived == arrivals) complete(barrier);
 }
 
@@ -223,6 +249,17 @@ void Block::complete(Barrier& barrier) {
   reductions.deliver(static_cast<uint32_t>(&barrier - barriers_.data()));
   if (launch.options.watch) shadow.clocks.meet(first_agent, barrier.waiting, barrier.clock);
   for_lanes(barrier.waiting, [&](uint32_t warp) { warps_[warp].state = Warp::State::running; });
+  if (cluster.events) [[unlikely]] {
+    Event event{.kind = Event::Kind::barrier_complete,
+                .owner = rank,
+                .barrier = static_cast<uint32_t>(&barrier - barriers_.data()),
+                .expected = barrier.expected,
+                .goes_on = barrier.waiting,
+                .cause = cluster.events->count() - 1};
+    if (cluster.events->asked.clocks && barrier.waiting != 0)
+      event.seen = shadow.clocks.known(first_agent + first_lane(barrier.waiting));
+    cluster.note(std::move(event));
+  }
   barrier = {};
 }
 

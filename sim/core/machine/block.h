@@ -110,6 +110,7 @@ class Block {
   void fill_constants();
   void fill_specials();
   void complete(Barrier& barrier);
+  void run_one_by_one(Warp& warp, uint64_t instructions);
   void report_late_use(uint32_t agent, uint32_t site);
 
   Dim3 index_;

@@ -20,6 +20,12 @@ void Cluster::start(uint64_t number) {
                    static_cast<uint32_t>(number / across % down) * size.y,
                    static_cast<uint32_t>(number / across / down) * size.z};
   random_ = Random(launch.options.seed * 0x9e3779b97f4a7c15u + number);
+  number_ = number;
+  events = launch.events && launch.events->asked.cluster == number ? launch.events : nullptr;
+  accesses_.clear();
+  if (events && events->asked.accesses) {
+    for (uint32_t agent = 0; agent < blocks_.size() * launch.warps(); ++agent) accesses_.emplace_back(agent, *events);
+  }
   const bool stamps_begin_anew = clocks.start(static_cast<uint32_t>(blocks_.size()), launch.warps());
   async.start();
   phase_ = 0;
@@ -129,6 +135,14 @@ void Cluster::wake(Warp::Wait::Kind kind, const Block* block, uint32_t number) {
 // --- the cluster's barrier ---
 
 void Cluster::arrive(Warp& warp, uint32_t lanes, bool releases) {
+  if (events) [[unlikely]] {
+    Event event{.kind = Event::Kind::cluster_arrive, .phase = static_cast<int64_t>(phase_)};
+    event.agent = warp.agent, event.site = warp.here();
+    if (events->leaves_out(event)) return;
+    event.missing = static_cast<uint32_t>(blocks_.size() * launch.threads()) - arrived_ - ended_ -
+                    static_cast<uint32_t>(std::popcount(lanes));
+    note(warp, std::move(event));
+  }
   if (launch.options.watch) clocks.arrive(warp.agent, gathering_, releases, warp.acting());
   arrived_ += static_cast<uint32_t>(std::popcount(lanes));
   meet_if_all_have_come();
@@ -142,6 +156,11 @@ void Cluster::leave(uint32_t lanes) {
 void Cluster::meet_if_all_have_come() {
   if (arrived_ + ended_ < blocks_.size() * launch.threads()) return;
   arrived_ = 0;
+  if (events) [[unlikely]] {
+    const uint64_t number = note(
+        {.kind = Event::Kind::cluster_complete, .phase = static_cast<int64_t>(phase_), .cause = events->count() - 1});
+    events->completes(0, Event::nobody, static_cast<int64_t>(phase_), number);
+  }
   ++phase_;
   met_.join(gathering_);
   wake(Warp::Wait::Kind::cluster, nullptr, 0);
@@ -150,6 +169,41 @@ void Cluster::meet_if_all_have_come() {
 std::string Cluster::arrivals() const {
   return std::to_string(arrived_ + ended_) + " of " + std::to_string(blocks_.size() * launch.threads()) +
          " threads have come";
+}
+
+// --- events ---
+
+uint64_t Cluster::note(Event event) {
+  event.stamp = clocks.now() - clocks.start();
+  return events->add(std::move(event));
+}
+
+uint64_t Cluster::note(const Warp& warp, Event event) {
+  event.agent = warp.agent;
+  event.site = warp.here();
+  if (events->asked.clocks && launch.options.watch) event.seen = clocks.known(warp.agent);
+  return note(std::move(event));
+}
+
+void Cluster::note_wait(const Warp& warp, const Warp::Wait& wait) {
+  using Kind = Event::Kind;
+  Event event{.agent = warp.agent, .site = warp.here(), .stamp = clocks.now() - clocks.start()};
+  switch (wait.kind) {
+    case Warp::Wait::Kind::barrier: return;  // its arrival says so
+    case Warp::Wait::Kind::mbarrier:
+      event.kind = Kind::mbarrier_wait;
+      event.owner = wait.block->rank;
+      event.barrier = wait.number;
+      event.phase = static_cast<int64_t>(wait.phase);
+      break;
+    case Warp::Wait::Kind::cluster:
+      event.kind = Kind::cluster_wait;
+      event.phase = static_cast<int64_t>(warp.cluster_phase);
+      break;
+    case Warp::Wait::Kind::registers: event.kind = Kind::registers_wait; break;
+    case Warp::Wait::Kind::warpgroup: event.kind = Kind::warpgroup_wait; break;
+  }
+  events->waits(std::move(event));
 }
 
 // --- reports ---
@@ -231,8 +285,9 @@ void Cluster::report_deadlock() {
   });
 }
 
-void Cluster::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
-  add_report(kind, here, there, message, false);
+void Cluster::report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+                     const std::optional<Unordered>& unordered) {
+  add_report(kind, here, there, message, false, unordered);
 }
 
 void Cluster::warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
@@ -240,12 +295,12 @@ void Cluster::warn(Finding kind, uint32_t here, uint32_t there, const std::funct
 }
 
 void Cluster::add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
-                         bool warning) {
+                         bool warning, const std::optional<Unordered>& unordered) {
   if (const auto [known, fresh] = reported_.try_emplace({kind, here, there}, 0u); !fresh) {
     ++known->second;
     return;
   }
-  launch.reports.add(kind, launch.program.name, places(here, there), message, warning);
+  launch.reports.add(kind, launch.program.name, places(here, there), message, warning, 1, unordered);
 }
 
 SourceLines Cluster::places(uint32_t here, uint32_t there) const {

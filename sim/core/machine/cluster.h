@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -44,10 +45,15 @@ class Cluster {
   const SyncClock& met() const { return met_; }
   /// Lanes have ended, and count as arrived from now on.
   void leave(uint32_t lanes);
+  uint64_t number() const { return number_; }
+  /// Where an access of a warp to memory is written down for the events; null where that is not asked for.
+  Trace* accesses_of(uint32_t agent) { return accesses_.empty() ? nullptr : &accesses_[agent]; }
   std::string arrivals() const;  ///< "96 of 128 threads have come"
 
   /// Adds a report about the instruction `here` and, where there is one, the earlier instruction `there`.
-  void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
+  /// `unordered`: the two accesses that nothing orders, where it is about two.
+  void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+              const std::optional<Unordered>& unordered = std::nullopt);
   /// The same of what is doubtful, or does no harm here.
   void warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
   /// Tells the launch how often what was reported has shown again.
@@ -55,15 +61,23 @@ class Cluster {
   std::string agent_name(uint32_t agent) const;             ///< "warp 1 of block (0,0,0)"
   std::string thread(uint32_t agent, uint32_t lane) const;  ///< "thread (33,0,0) of block (0,0,0)"
 
+  /// Writes an event down, which `events` has been asked for; its number.
+  uint64_t note(Event event);
+  /// The same of something that a warp does at the instruction that it executes.
+  uint64_t note(const Warp& warp, Event event);
+  /// The event of a warp that stops, and is about to wait for this.
+  void note_wait(const Warp& warp, const Warp::Wait& wait);
+
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
 
   Launch& launch;
   Clocks clocks;
   AsyncProxy async;
+  Events* events = nullptr;  ///< where this cluster's are asked for
 
  private:
   void add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
-                  bool warning);
+                  bool warning, const std::optional<Unordered>& unordered = std::nullopt);
   SourceLines places(uint32_t here, uint32_t there) const;
   void meet_if_all_have_come();
   Progress unstick();
@@ -78,6 +92,8 @@ class Cluster {
   Random random_{0};
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<uint32_t> order_;  ///< in which the blocks get their turns
+  std::vector<Trace> accesses_;  ///< of each warp, for the events
+  uint64_t number_ = 0;          ///< in the grid
   uint64_t phase_ = 0;           ///< of the cluster's barrier
   uint32_t arrived_ = 0, ended_ = 0;
   SyncClock gathering_, met_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/checks/allocations.h"
+#include "core/checks/events.h"
 #include "core/checks/reports.h"
 #include "core/checks/tally.h"
 #include "core/checks/trace.h"
@@ -43,6 +44,7 @@ struct Launch {
   uint32_t multiprocessors = 132;  ///< that blocks are told of: dealt out to them one by one
   bool cooperative = false;        ///< no block waits for the end of another to begin
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
+  Events* events = nullptr;        ///< of the cluster that they name, likewise
 
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;

@@ -63,6 +63,14 @@ void Mbarriers::init(Warp& warp, uint32_t lane, uint32_t address, uint32_t count
   made.initialiser = {warp.agent, lane};
   made.initialised = clocks.now();
   store(made);
+  if (block_.cluster.events) [[unlikely]] {
+    warp.block.cluster.note(warp, {.kind = Event::Kind::mbarrier_init,
+                                   .owner = block_.rank,
+                                   .barrier = address,
+                                   .phase = 0,
+                                   .missing = count,
+                                   .expected = count});
+  }
 }
 
 void Mbarriers::invalidate(Warp& warp, uint32_t lane, uint32_t address) {
@@ -142,6 +150,11 @@ uint32_t Mbarriers::agent(const Mbarrier& mbarrier) {
 }
 
 void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t count, bool releases, bool drops) {
+  if (block_.cluster.events) [[unlikely]] {
+    Event event = event_of(Event::Kind::mbarrier_arrive, mbarrier);
+    event.agent = warp.agent, event.site = warp.here();
+    if (block_.cluster.events->leaves_out(event)) return;
+  }
   if (count > mbarrier.pending || count == 0) {
     return warp.block.give_up(
         warp, Finding::mbarrier,
@@ -164,10 +177,29 @@ void Mbarriers::arrive(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t c
   mbarrier.last_order = ++order_;
   mbarrier.pending -= count;
   if (drops) mbarrier.expected -= count;
+  if (block_.cluster.events) [[unlikely]]
+    block_.cluster.note(warp, event_of(Event::Kind::mbarrier_arrive, mbarrier));
   advance(mbarrier);
 }
 
+Event Mbarriers::event_of(Event::Kind kind, const Mbarrier& mbarrier) const {
+  return {.kind = kind,
+          .owner = block_.rank,
+          .barrier = mbarrier.address,
+          .phase = static_cast<int64_t>(mbarrier.phase),
+          .missing = mbarrier.pending,
+          .expected = mbarrier.expected,
+          .missing_bytes = -mbarrier.bytes};
+}
+
 void Mbarriers::passed(const Warp& warp, Mbarrier& mbarrier, uint32_t parity) {
+  if (block_.cluster.events) [[unlikely]] {
+    Event event = event_of(Event::Kind::mbarrier_pass, mbarrier);
+    --*event.phase;
+    event.missing.reset();
+    event.cause = block_.cluster.events->completion(block_.rank, mbarrier.address, *event.phase);
+    block_.cluster.note(warp, std::move(event));
+  }
   mbarrier.passed[warp.agent] = mbarrier.phase;
   waits_[warp.agent] = {warp.here(), mbarrier.address, parity, ++order_};
 }
@@ -187,6 +219,11 @@ std::string Mbarriers::why_again(const Warp& warp, const Mbarrier& mbarrier) con
 
 void Mbarriers::expect_bytes(Warp& warp, uint32_t lane, Mbarrier& mbarrier, uint32_t bytes) {
   mbarrier.bytes -= bytes;
+  if (block_.cluster.events) [[unlikely]] {
+    Event event = event_of(Event::Kind::mbarrier_expect, mbarrier);
+    event.bytes = bytes;
+    block_.cluster.note(warp, std::move(event));
+  }
   if (-mbarrier.bytes > Mbarrier::most_bytes) {
     return warp.block.give_up(
         warp, Finding::transaction_count,
@@ -214,6 +251,12 @@ void Mbarriers::complete_bytes(Mbarrier& mbarrier, uint32_t bytes, uint32_t site
 /// The phase is complete when nothing is missing: the next begins, and those that wait look again.
 void Mbarriers::advance(Mbarrier& mbarrier) {
   if (mbarrier.pending == 0 && mbarrier.bytes == 0) {
+    if (block_.cluster.events) [[unlikely]] {
+      Event event = event_of(Event::Kind::mbarrier_complete, mbarrier);
+      event.cause = block_.cluster.events->count() - 1;
+      const int64_t phase = *event.phase;
+      block_.cluster.events->completes(block_.rank, mbarrier.address, phase, block_.cluster.note(std::move(event)));
+    }
     ++mbarrier.phase;
     mbarrier.pending = mbarrier.expected;
     mbarrier.completed.join(mbarrier.gathering);

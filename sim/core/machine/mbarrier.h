@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/checks/clocks.h"
+#include "core/checks/events.h"
 
 namespace sim {
 
@@ -95,6 +96,7 @@ class Mbarriers {
   bool is_intact(const Mbarrier& mbarrier) const;
   void store(const Mbarrier& mbarrier);
   void advance(Mbarrier& mbarrier);
+  Event event_of(Event::Kind kind, const Mbarrier& mbarrier) const;
   /// Why a thread arrives once more at a phase at which all have arrived.
   std::string why_again(const Warp& warp, const Mbarrier& mbarrier) const;
 

@@ -33,6 +33,8 @@ void set_registers(Warp& warp, const SetRegisters& wanted) {
   }
   if (!pool.set(warp.index, wanted.count))
     return warp.wait_again({.kind = Warp::Wait::Kind::registers, .block = &block, .number = wanted.count});
+  if (block.cluster.events) [[unlikely]]
+    block.cluster.note(warp, {.kind = Event::Kind::registers, .owner = block.rank, .bytes = wanted.count});
   if (!wanted.raises) block.cluster.wake(Warp::Wait::Kind::registers, &block, 0);
 }
 

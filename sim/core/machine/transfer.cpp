@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/machine/block.h"
+#include "core/machine/cluster.h"
 
 namespace sim {
 
@@ -16,16 +16,40 @@ void Transfers::start() {
 
 void Transfers::issue(uint32_t warp, Transfer transfer) {
   transfer.group = committed_[warp];
+  if (block_.cluster.events && transfer.lanes != 0) [[unlikely]] {
+    const uint32_t lane = first_lane(transfer.lanes);
+    note(warp, {.kind = Event::Kind::cp_async_issue,
+                .bytes = int64_t{transfer.bytes} * std::popcount(transfer.lanes),
+                .group = transfer.group[lane],
+                .shared = transfer.destination[lane]});
+  }
   under_way_[warp].push_back(transfer);
 }
 
+void Transfers::note(uint32_t warp, Event event) {
+  event.owner = block_.rank;
+  block_.cluster.note(block_.warps()[warp], std::move(event));
+}
+
 void Transfers::commit_group(uint32_t warp, uint32_t lanes) {
+  if (block_.cluster.events && lanes != 0) [[unlikely]]
+    note(warp, {.kind = Event::Kind::cp_async_commit, .group = committed_[warp][first_lane(lanes)]});
   for_lanes(lanes, [&](uint32_t lane) { ++committed_[warp][lane]; });
 }
 
 void Transfers::complete_groups(uint32_t warp, uint32_t lanes, uint64_t left) {
   const auto& committed = committed_[warp];
   wait(warp, lanes, [&](uint32_t group, uint32_t lane) { return group + left < committed[lane]; });
+  if (block_.cluster.events && lanes != 0) [[unlikely]] {
+    const uint64_t all = committed[first_lane(lanes)];
+    note(warp, {.kind = Event::Kind::cp_async_wait, .group = all > left ? all - left : 0});
+  }
+}
+
+void Transfers::wait_all(uint32_t warp, uint32_t lanes) {
+  complete_all(warp, lanes);
+  if (block_.cluster.events && lanes != 0) [[unlikely]]
+    note(warp, {.kind = Event::Kind::cp_async_wait, .group = committed_[warp][first_lane(lanes)]});
 }
 
 void Transfers::complete_all(uint32_t warp, uint32_t lanes) {

@@ -11,6 +11,7 @@
 #include "core/base/random.h"
 #include "core/base/types.h"
 #include "core/checks/clocks.h"
+#include "core/checks/events.h"
 
 namespace sim {
 
@@ -41,6 +42,8 @@ class Transfers {
   void commit_group(uint32_t warp, uint32_t lanes);
   /// All but the last `left` groups of these lanes are complete.
   void complete_groups(uint32_t warp, uint32_t lanes, uint64_t left);
+  /// The lanes wait for all that they have issued, committed or not.
+  void wait_all(uint32_t warp, uint32_t lanes);
   /// All that these lanes have issued is complete, committed or not.
   void complete_all(uint32_t warp, uint32_t lanes);
   /// All that a lane has issued arrives at an mbarrier, which `arrivals` belongs to: whoever wants to rely on it has to
@@ -64,6 +67,7 @@ class Transfers {
   template <class IsDone>
   void wait(uint32_t warp, uint32_t lanes, IsDone is_done);
   void arrive(Transfer& transfer, uint32_t lanes);
+  void note(uint32_t warp, Event event);
 
   Block& block_;
   std::vector<std::deque<Transfer>> under_way_;             ///< by warp, in the order of their issue

@@ -60,6 +60,12 @@ void cluster_wait(Warp& warp, const ClusterBarrier& barrier) {
   Cluster& cluster = warp.block.cluster;
   if (!cluster.is_complete(warp.cluster_phase)) return warp.wait_again({.kind = Warp::Wait::Kind::cluster});
   warp.came_to_cluster_barrier &= ~warp.exec;
+  if (cluster.events) [[unlikely]] {
+    const auto phase = static_cast<int64_t>(warp.cluster_phase);
+    cluster.note(warp, {.kind = Event::Kind::cluster_pass,
+                        .phase = phase,
+                        .cause = cluster.events->completion(0, Event::nobody, phase)});
+  }
   if (!cluster.launch.options.watch) return;
   cluster.clocks.wait(warp.agent, cluster.met(), barrier.orders);
   if (warp.exec == warp.live) cluster.clocks.warp_met(warp.agent);

@@ -105,6 +105,8 @@ void Warp::wait_again(Wait wait) {
   pc = here();
   state = State::waiting;
   waits_for = wait;
+  if (block.cluster.events) [[unlikely]]
+    block.cluster.note_wait(*this, wait);
 }
 
 bool Warp::pass_over() {
@@ -165,6 +167,8 @@ void Warp::exit() {
   for (Group& group : parked_) group.waits = false;
   if (resume_another()) return;
   state = State::done;
+  if (block.cluster.events) [[unlikely]]
+    block.cluster.note(*this, {.kind = Event::Kind::exit});
   block.end_warp();
 }
 

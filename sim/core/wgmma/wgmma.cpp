@@ -137,6 +137,8 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
 void Products::fence(Warp& warp) {
   if (!whole_warp(warp) || !agrees(warp, {warp.here(), 0, 0, false})) return;
   of(warp).registers.fence();
+  if (block_.cluster.events) [[unlikely]]
+    block_.cluster.note(warp, {.kind = Event::Kind::fence, .owner = block_.rank});
 }
 
 void Products::commit(Warp& warp) {
@@ -183,6 +185,8 @@ void Products::wait(Warp& warp, uint64_t left) {
   const uint64_t groups = own.committed > left ? own.committed - left : 0;
   if (!all_have_committed(warp, groups) || !agrees(warp, {warp.here(), 0, 0, false})) return;
   complete(warp, groups);
+  if (block_.cluster.events) [[unlikely]]
+    block_.cluster.note(warp, {.kind = Event::Kind::wgmma_wait, .owner = block_.rank, .group = groups});
   while (!own.under_way.empty() && own.under_way.front().group < groups) {
     const Product& product = own.under_way.front();
     run_up_to(warp.index, product.number);

@@ -256,12 +256,15 @@ Variant variant(const char* name) {
 }
 
 std::vector<Variant> variants() {
-  const std::string published = "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem";
   return {
-      variant<padded_kernel<false, false>, PaddedStage>("dsmem").covers(published),
-      variant<padded_kernel<true, false>, PaddedStage>("x4").covers(published + "_x4"),
-      variant<padded_kernel<false, true>, PaddedStage>("rr").covers(published + "_rr"),
-      variant<tn_kernel, SwizzledStage>("tn").tn().covers(published + "_tn_swizzle"),
+      variant<padded_kernel<false, false>, PaddedStage>("dsmem").covers(
+          "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem"),
+      variant<padded_kernel<true, false>, PaddedStage>("x4").covers(
+          "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_x4"),
+      variant<padded_kernel<false, true>, PaddedStage>("rr").covers(
+          "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_rr"),
+      variant<tn_kernel, SwizzledStage>("tn").tn().covers(
+          "LeetCUDA hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_tn_swizzle"),
   };
 }
 

@@ -91,6 +91,130 @@ explorables.define("break", (place, from) => {
     return { reports: summary.reports, bytes: await simulator.call("bytes", { array: given.array }) };
   }
 
+  // --- which events order what ---
+
+  /** A button that shows the two accesses of a race on a graph; the simulator runs their cluster once more for it. */
+  function graphOf(one, report, seed) {
+    const room = element("div", {});
+    const ask = async () => {
+      try {
+        await simulator.call("open", { recorded: { modules: kernel.modules, allocations: one.allocations, launches: one.launches }, options: { seed } });
+        await simulator.call("begin", { launch: one.launches.length - 1 });
+        const events = await simulator.ask({ do: "events", cluster: report.unordered.cluster, clocks: true });
+        room.replaceChildren(...graph(report, events));
+        place.dataset.unordered = JSON.stringify(report.unordered);
+      } catch (problem) {
+        room.replaceChildren(element("p", { class: "problem" }, problem.message));
+      }
+    };
+    room.append(element("button", { type: "button", class: "order", onclick: ask }, say("What would have ordered them?", "本该由什么排定先后？")));
+    return room;
+  }
+
+  const SYNCHRONISES = /^(barrier_complete|mbarrier_arrive|mbarrier_pass|cluster_arrive|cluster_pass|cp_async_wait|bulk_wait|wgmma_wait|exit)$/;
+
+  /** The two agents' synchronising events around the two accesses, from the top down. */
+  function graph(report, { events, sites, warps }) {
+    const { first, second, seen } = report.unordered;
+    const alone = first.agent === second.agent; // two lanes of one warp
+    const sides = [first, second].map((side, i) => ({ ...side, name: alone ? say(`${side.name}, ${i ? "one lane" : "another lane"}`, `${side.name}，${i ? "一个 lane" : "另一个 lane"}`) : side.name }));
+    const agentOf = (event) => (event.rank === undefined ? null : event.rank * warps + event.warp);
+    const takesPart = (event, agent) => (event.kind === "barrier_complete" ? agent < (event.of + 1) * warps && agent >= event.of * warps && event.goes_on.includes(agent - event.of * warps) : agentOf(event) === agent);
+    const nodes = [];
+    for (const event of events) {
+      if (!SYNCHRONISES.test(event.kind)) continue;
+      const columns = [0, 1].filter((side) => takesPart(event, sides[side].agent));
+      if (columns.length) nodes.push({ event, columns, stamp: event.stamp, name: nameOf(event, sites) });
+    }
+    const access = (side) => ({ access: side, columns: [side], stamp: sides[side].stamp });
+    // An access comes behind what has its own time: a synchronisation is noted once its time has passed.
+    for (const side of [0, 1]) {
+      const behind = nodes.findLastIndex((node) => node.access === undefined && node.stamp <= sides[side].stamp && node.event.kind !== "exit");
+      nodes.splice(behind + 1, 0, access(side));
+    }
+    if (nodes.findIndex((node) => node.access === 0) > nodes.findIndex((node) => node.access === 1)) {
+      const both = nodes.filter((node) => node.access !== undefined);
+      if (both[0].stamp === both[1].stamp) nodes[nodes.indexOf(both[0])] = both[1], nodes[nodes.lastIndexOf(both[1])] = both[0];
+    }
+    const from = Math.max(0, nodes.findIndex((node) => node.access !== undefined) - 3);
+    const last = nodes.findLastIndex((node) => node.access !== undefined);
+    const shown = nodes.slice(from, last + 3).filter((node, i, all) => node.access !== undefined || i < 8 || i > all.length - 6);
+    const [own, other] = report.lines.map((line) => line.split("/").pop());
+    const places = [other, own]; // a report names the later access first
+    const x = [90, 270];
+    const y = (row) => 44 + row * 30;
+    const svg = (tag, attributes, ...children) => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+      made.append(...children);
+      return made;
+    };
+    const parts = [];
+    const text = (at, row, words, kind = "") => parts.push(svg("text", { x: at, y: row, class: kind, "text-anchor": "middle" }, words));
+    const bottom = y(shown.length) - 10;
+    sides.forEach(({ name }, side) => {
+      text(x[side], 16, name);
+      parts.push(svg("line", { x1: x[side], x2: x[side], y1: 24, y2: bottom, class: "life" }));
+    });
+    const rowOf = (seq) => shown.findIndex((node) => node.event && node.event.seq === seq);
+    shown.forEach((node, row) => {
+      if (node.access !== undefined) {
+        parts.push(svg("circle", { cx: x[node.access], cy: y(row), r: 7, class: "touch" }));
+        text(x[node.access] + (node.access ? 40 : -40), y(row) + 4, places[node.access] || "", "touch");
+        return;
+      }
+      if (node.columns.length === 2) parts.push(svg("line", { x1: x[0], x2: x[1], y1: y(row), y2: y(row), class: "meets" }));
+      for (const column of node.columns) parts.push(svg("circle", { cx: x[column], cy: y(row), r: 4, class: "meets" }));
+      const middle = node.columns.length === 2 ? 180 : x[node.columns[0]] + (node.columns[0] ? 48 : -48);
+      text(middle, y(row) + (node.columns.length === 2 ? -5 : 4), node.name, "small");
+      if (node.event.kind !== "mbarrier_pass") return;
+      // Whoever arrived in the phase that this wait was for comes before it.
+      for (const each of events) {
+        if (each.kind !== "mbarrier_arrive" || each.of !== node.event.of || each.mbarrier !== node.event.mbarrier || each.phase !== node.event.phase) continue;
+        const begin = rowOf(each.seq);
+        if (begin >= 0) parts.push(svg("path", { d: `M${x[shown[begin].columns[0]]} ${y(begin)}L${x[node.columns[0]]} ${y(row)}`, class: "meets" }));
+      }
+    });
+    const at = [0, 1].map((side) => shown.findIndex((node) => node.access === side));
+    parts.push(svg("line", { x1: x[0] + 8, x2: x[1] - 8, y1: y(at[0]), y2: y(at[1]), class: "unordered" }));
+    text(180, (y(at[0]) + y(at[1])) / 2 - 4, "?", "touch");
+    const picture = svg("svg", { viewBox: `0 0 360 ${bottom + 4}`, class: "order", role: "img", "aria-label": say("two agents from the top down; nothing leads from one access to the other", "两者自上而下；没有路径从一次访问通向另一次") }, ...parts);
+    const knows = seen[first.agent] || 0;
+    const before = events.findLast((event) => event.seen && event.stamp <= first.stamp && takesPart(event, first.agent));
+    const clock = (of, agents) => agents.map((agent) => of[agent] ?? 0);
+    const agents = alone ? [first.agent] : [first.agent, second.agent];
+    const rows = [
+      [first.name, before ? clock(before.seen, agents) : agents.map(() => 0), first.stamp],
+      [second.name, clock(seen, agents), second.stamp],
+    ];
+    if (alone) {
+      return [picture, element("p", {}, say("Both lanes are of one warp: only __syncwarp or a barrier of the block orders what they do to shared memory.", "两个 lane 同属一个 warp：只有 __syncwarp 或线程块的屏障能排定它们对 shared memory 的先后。"))];
+    }
+    return [
+      picture,
+      element(
+        "p",
+        {},
+        say(
+          `The first access has the time ${first.stamp}. When the second is made, ${second.name} knows of ${first.name} up to ${knows}: no arrival and no wait leads from one to the other.`,
+          `前一次访问的时刻是 ${first.stamp}。后一次访问时，${second.name} 只知道 ${first.name} 到 ${knows} 为止：没有任何到达和等待把两者连起来。`,
+        ),
+      ),
+      element(
+        "table",
+        { class: "counts" },
+        element("thead", {}, element("tr", {}, ["", ...agents.map((agent) => say(`knows of ${agent === first.agent ? first.name : second.name} up to`, `知道 ${agent === first.agent ? first.name : second.name} 到`)), say("time of its access", "访问的时刻")].map((head) => element("th", { scope: "col" }, head)))),
+        element("tbody", {}, rows.map(([name, values, stamp]) => element("tr", {}, element("th", { scope: "row" }, name), [...values, stamp].map((value) => element("td", {}, String(value)))))),
+      ),
+    ];
+  }
+
+  function nameOf(event, sites) {
+    const line = event.site === undefined ? "" : `:${sites[event.site].line}`;
+    const short = { barrier_complete: say("barrier", "屏障"), mbarrier_arrive: say("arrives", "到达"), mbarrier_pass: say("waited", "等到"), cluster_arrive: say("arrives", "到达"), cluster_pass: say("cluster", "cluster"), cp_async_wait: "cp.async wait", bulk_wait: "bulk wait", wgmma_wait: "wgmma wait", exit: say("ends", "结束") };
+    return (short[event.kind] || event.kind) + line;
+  }
+
   async function start() {
     if (busy || !kernel) return;
     if (!chosen.guess) {
@@ -133,6 +257,7 @@ explorables.define("break", (place, from) => {
               ),
             ),
             got.reports.map((report) => element("p", { class: "problem" }, `${report.kind}: ${report.message}`)),
+            got.reports.filter((report) => report.unordered).slice(0, 1).map((report) => graphOf(one, report, seed)),
           ),
         );
       }

@@ -163,8 +163,8 @@ window.explorables = (() => {
   }
   /** A run as the worker opens it. */
   function run(of, index) {
-    const { allocations, launches } = of.runs[index];
-    return { modules: of.modules, allocations, launches };
+    const { allocations, launches, multiprocessors } = of.runs[index];
+    return { modules: of.modules, allocations, launches, multiprocessors };
   }
   /** The array that the last launch of a run changed: C. */
   const result = (one) => one.launches[one.launches.length - 1].results[0];

@@ -10,6 +10,8 @@ explorables.define("run", (place, from) => {
     size: Number(from.size) || 0,
     seed: Number(from.seed) || 0,
     guess: from.guess || "",
+    line: Number(from.line) || 0, // whose requests are shown, of this warp
+    warp: Number(from.warp) || 0,
   };
   let simulator = null;
   let kernel = null;
@@ -24,6 +26,7 @@ explorables.define("run", (place, from) => {
   const status = element("p", { class: "status", role: "status", "aria-live": "polite" });
   const verdict = element("div", {});
   const code = element("div", { class: "code" });
+  const requests = element("div", { class: "requests" });
   const stepper = element("div", {});
   const own = element("textarea", { rows: 6, spellcheck: "false", "aria-label": "PTX" });
 
@@ -43,6 +46,7 @@ explorables.define("run", (place, from) => {
     status,
     verdict,
     code,
+    requests,
     stepper,
     element(
       "details",
@@ -150,6 +154,7 @@ explorables.define("run", (place, from) => {
     stop.disabled = false;
     bar.value = 0;
     verdict.replaceChildren();
+    requests.replaceChildren();
     stepper.replaceChildren();
     const one = kernel.runs[chosen.size];
     try {
@@ -218,6 +223,8 @@ explorables.define("run", (place, from) => {
       element("button", { type: "button", onclick: () => begin() }, say("Step through it", "单步执行")),
     );
     showCode(byLine(of));
+    status.textContent += say(" A line number that is underlined shows a warp's requests.", "点击带下划线的行号，可看一个 warp 的请求。");
+    if (chosen.line) await showRequests(chosen.line);
     place.dataset.counts = JSON.stringify(counts);
     place.dataset.same = same;
   }
@@ -248,7 +255,7 @@ explorables.define("run", (place, from) => {
       return element(
         "tr",
         { "data-line": first + i + 1 },
-        element("td", { class: "line" }, String(first + i + 1)),
+        element("td", { class: "line" }, counts && (global || shared || counts.tma || counts.wgmma_wavefronts) ? element("button", { type: "button", class: "link", title: say("a warp's requests", "一个 warp 的请求"), onclick: () => showRequests(first + i + 1) }, String(first + i + 1)) : String(first + i + 1)),
         element("td", {}, counts ? grouped(counts.instructions) : ""),
         element("td", {}, counts ? per(counts.global_load_sectors + counts.global_store_sectors, global) : ""),
         element("td", {}, counts ? per(counts.shared_load_wavefronts + counts.shared_store_wavefronts, shared) : ""),
@@ -263,6 +270,116 @@ explorables.define("run", (place, from) => {
       ),
     );
   }
+
+  // --- one warp's requests ---
+
+  /** What the lanes of one warp of the first block ask for in a line: the simulator runs its cluster again for that. */
+  async function showRequests(line) {
+    if (busy && !verdict.childElementCount) return;
+    Object.assign(chosen, { line });
+    remember();
+    const launches = kernel.runs[chosen.size].launches;
+    try {
+      await simulator.call("open", { recorded: run(kernel, chosen.size), options: { seed: 0 } });
+      const { warps } = await simulator.call("begin", { launch: launches.length - 1 });
+      chosen.warp = Math.min(chosen.warp, warps - 1);
+      const { kernels } = await simulator.ask({ do: "trace", warp: chosen.warp });
+      const those = kernels[0].instructions.filter((each) => each.line === line && each.file.endsWith(file()));
+      drawRequests(line, warps, those.flatMap(({ instruction, requests: all }) => all.map((request) => ({ instruction, request }))), kernels[0]);
+    } catch (problem) {
+      requests.replaceChildren(element("p", { class: "problem" }, problem.message));
+    }
+  }
+
+  function drawRequests(line, warps, all, of) {
+    let at = 0;
+    const picture = element("div", {});
+    const show = () => picture.replaceChildren(...(all.length ? requestParts(all[at], of) : [element("p", {}, say("This warp asks for nothing here.", "这个 warp 在这一行没有请求。"))]));
+    const controls = element(
+      "div",
+      { class: "controls" },
+      choice("warp", Array.from({ length: warps }, (_, warp) => [warp, warp]), chosen.warp, (value) => {
+        chosen.warp = Number(value);
+        showRequests(line);
+      }),
+      all.length > 1
+        ? choice(say("Request", "请求"), all.map(({ instruction }, i) => [i, `${i + 1}: ${instruction}`]), 0, (value) => {
+            at = Number(value);
+            show();
+          })
+        : null,
+    );
+    requests.replaceChildren(element("h3", {}, say(`Line ${line}: one warp's requests`, `第 ${line} 行：一个 warp 的请求`)), controls, picture);
+    place.dataset.requests = JSON.stringify(all.map(({ request }) => ({ sectors: request.global?.sectors, wavefronts: request.shared?.wavefronts })));
+    show();
+  }
+
+  function requestParts({ instruction, request }, of) {
+    const parts = [element("pre", {}, element("code", {}, instruction))];
+    const ranges = (lanes) => {
+      const ends = [];
+      for (const lane of lanes) ends.length && ends.at(-1)[1] === lane - 1 ? (ends.at(-1)[1] = lane) : ends.push([lane, lane]);
+      return ends.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(", ");
+    };
+    if (request.global) {
+      const { address, sector, sectors, bytes, allocation } = request.global;
+      const by = new Map();
+      sector.forEach((each, lane) => each !== null && by.set(each, [...(by.get(each) || []), lane]));
+      const where = of.allocations[allocation];
+      parts.push(
+        element("p", {}, say(`Global memory: ${bytes} bytes per lane, ${sectors} sectors of 32 bytes.`, `全局内存：每个 lane ${bytes} 字节，共 ${sectors} 个 32 字节的扇区。`)),
+        element("p", { class: "sectors" }, [...by].sort((a, b) => a[0] - b[0]).map(([each, lanes]) => element("span", { title: say(`sector ${each}`, `扇区 ${each}`) }, `lane ${ranges(lanes)}`))),
+        byLane(address, sector, say(`byte in array ${allocation}${where ? ` of ${grouped(where.bytes)} bytes` : ""}`, `数组 ${allocation} 中的字节`), say("sector", "扇区")),
+      );
+    }
+    if (request.shared) {
+      const { address, bank, bytes, groups, wavefronts, conflicts } = request.shared;
+      const words = new Map();
+      address.forEach((from, lane) => {
+        for (let byte = 0; from !== null && byte < bytes; byte += 4) words.set((from + byte) >> 2, [...(words.get((from + byte) >> 2) || []), lane]);
+      });
+      const rows = [...new Set([...words.keys()].map((word) => word >> 5))].sort((a, b) => a - b).slice(0, 32);
+      parts.push(
+        element("p", {}, say(`Shared memory: ${bytes} bytes per lane, wavefronts: ${wavefronts}, of which conflicts: ${conflicts}.`, `shared memory：每个 lane ${bytes} 字节，${wavefronts} 个 wavefront，其中冲突 ${conflicts} 个。`)),
+        element(
+          "div",
+          { class: "bank-grid", role: "img", "aria-label": say("a row is 32 words, one in each bank; the numbers are lanes", "一行是 32 个字，每个 bank 一个；数字是 lane") },
+          rows.flatMap((row) => Array.from({ length: 32 }, (_, at) => {
+            const lanes = words.get(row * 32 + at);
+            return element("span", { class: lanes ? "used" : "", title: `bank ${at}` + (lanes ? `, lane ${ranges(lanes)}` : "") }, lanes ? String(lanes[0]) : "");
+          })),
+        ),
+        element("ul", {}, groups.map(([first, last, count]) => element("li", {}, say(`lanes ${first} to ${last}: wavefronts ${count}`, `lane ${first} 到 ${last}：${count} 个 wavefront`)))),
+        byLane(address, bank, say("byte in shared memory", "shared memory 中的字节"), "bank"),
+      );
+    }
+    if (request.copy) {
+      const { lane, direction, box, shared, global } = request.copy;
+      const lines = [say(`Lane ${lane} asks TMA for one ${direction}.`, `lane ${lane} 请 TMA 做一次 ${direction}。`)];
+      if (box) lines.push(say(`Box: ${box.size.join("×")} elements of ${box.type} from (${box.start.join(", ")}), swizzle ${box.swizzle} bytes.`, `box：从 (${box.start.join(", ")}) 起 ${box.size.join("×")} 个 ${box.type} 元素，swizzle ${box.swizzle} 字节。`));
+      if (global) lines.push(say(`${grouped(global.bytes)} bytes lie in the tensor.`, `其中 ${grouped(global.bytes)} 字节在张量之内。`));
+      if (shared) lines.push(say(`In shared memory from byte ${shared.address}, of blocks ${shared.blocks.join(", ")} of the cluster.`, `落在 shared memory 第 ${shared.address} 字节起，cluster 的线程块 ${shared.blocks.join("、")}。`));
+      parts.push(...lines.map((text) => element("p", {}, text)));
+    }
+    for (const name of ["a", "b"]) {
+      const operand = request[name];
+      if (!operand) continue;
+      const read = operand.spans.reduce((sum, [, count]) => sum + count, 0);
+      parts.push(element("p", {}, say(`${name.toUpperCase()} from shared memory: descriptor ${operand.descriptor}, ${grouped(read)} bytes from byte ${operand.start}, swizzle ${operand.swizzle} bytes, ${operand.major}-major.`, `${name.toUpperCase()} 来自 shared memory：描述符 ${operand.descriptor}，第 ${operand.start} 字节起 ${grouped(read)} 字节，swizzle ${operand.swizzle} 字节，${operand.major}-major。`)));
+    }
+    return parts;
+  }
+
+  const byLane = (address, place_of, where, what) =>
+    element(
+      "div",
+      { class: "scrolled", tabindex: 0, role: "group", "aria-label": say("by lane", "按 lane") },
+      element(
+        "table",
+        { class: "registers" },
+        element("tbody", {}, [["lane", address.map((_, lane) => lane)], [where, address], [what, place_of]].map(([name, values]) => element("tr", {}, element("th", { scope: "row" }, name), values.map((value) => element("td", {}, value === null ? "–" : String(value)))))),
+      ),
+    );
 
   // --- step by step ---
 

@@ -22,7 +22,7 @@ class Session {
 
   /** A new session for a recorded run (tools/site/kernels.py): its modules and its arrays. */
   open(recorded, options) {
-    this.ask({ do: "start", ...options });
+    this.ask({ do: "start", multiprocessors: recorded.multiprocessors, ...options });
     this.recorded = recorded;
     this.modules = recorded.modules.map((ptx) => this.ask({ do: "module", ptx }).module);
     this.arrays = recorded.allocations.map((bytes) => ({ bytes, address: this.ask({ do: "allocate", bytes }).address }));
@@ -50,6 +50,15 @@ class Session {
       ...Object.fromEntries(["kernel", "grid", "block", "cluster", "explicit", "shared", "parameters", "maps"].map((key) => [key, launch[key]])),
       pointers: launch.pointers.map(([offset, array, within]) => [offset, this.arrays[array].address + within]),
     });
+  }
+
+  /** The same with the launches before it run: the one that a reader looks at closely may need what they have written. */
+  beginAfterOthers(number) {
+    for (const launch of this.recorded.launches.slice(0, number)) {
+      this.begin(launch);
+      while (!this.ask({ do: "run", milliseconds: 60 }).done);
+    }
+    return this.begin(this.recorded.launches[number]);
   }
 
   /** Random numbers as the harness draws them: by the course's own function. */

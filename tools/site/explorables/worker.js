@@ -17,7 +17,7 @@ const handlers = {
     return {};
   },
   open: ({ recorded, options }) => session.open(recorded, options),
-  begin: ({ launch }) => session.begin(session.recorded.launches[launch]),
+  begin: ({ launch }) => session.beginAfterOthers(launch),
   async run(_, tell) {
     let told = 0;
     return session.run(async (share, seconds) => {

@@ -1,0 +1,112 @@
+"""One step over size as its ratio to the library in turn: for steps so near to it that speeds of other runs mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from records import BASELINES, BEST_LIBRARY, Record, Records
+
+from . import layout, panels, style
+from .course import Course, Step
+from .layout import Panel, Texts
+from .style import say
+
+LOW, HIGH = 0.9, 1.1  # of the axis
+LEAST = 3  # so many sizes within it make such a chart
+
+AtSizes = Mapping[int, Record]
+
+
+def near(course: Course, records: Records, gpu: str, step: Step) -> bool:
+    """Whether the step and the one before it stay near the best library call at most sizes, at the power limit like it."""
+    if course.yardstick(step.ladder) != BEST_LIBRARY:
+        return False
+    steps = [each for each in (course.before(step), step) if each]
+    return all(
+        sum(LOW <= r["ratio"] <= HIGH for r in _shares(course, records, gpu, s).values()) >= LEAST for s in steps
+    )
+
+
+def over_size(course: Course, records: Records, gpus: Sequence[str], step: Step, language: str) -> Figure:
+    """The step's ratio to the library at each size, and that of the step before, each in turn with it."""
+    library = BASELINES[course.yardstick(step.ladder)](language)
+    texts = Texts(
+        _title(course, records, gpus[0], step, library, language),
+        say(
+            language,
+            f"Speed ÷ {library} in turn in the same run, {panels.on_gpus(records, gpus, language)}; whiskers: the "
+            "middle 60 % of the rounds' ratios; above: TFLOPS of the step",
+            f"与{style.spaced(library)}在同一次运行里轮流计时的速度之比，{panels.on_gpus(records, gpus, language)}；"
+            "须线：各轮比值中间的 60%；上方：这一步的 TFLOPS",
+        ),
+        foot=panels.conditions(records, gpus[0], language),
+    )
+    panel = Panel(2.5, above=0.28)
+    drawn, axes = layout.page(texts, panels.of_gpus(records, gpus, [panel] * len(gpus)), layout.SPEEDS, layout.ENDS)
+    for ax, gpu in zip(axes, gpus, strict=True):
+        _draw(ax, course, records, gpu, step, library, panel.height, language)
+    return drawn
+
+
+def _shares(course: Course, records: Records, gpu: str, step: Step) -> AtSizes:
+    beside = course.yardstick(step.ladder)
+    at = {s: records.default_beside(gpu, step.name, s, beside) for s in records.square_sizes(gpu, [step.name])}
+    return {size: r for size, r in at.items() if r and r.get("baseline") == beside and r.get("ratio")}
+
+
+def _title(course: Course, records: Records, gpu: str, step: Step, library: str, language: str) -> str:
+    """The least and the most share of the step, and of the one before, from the size on from which all are on the axis."""
+    found = _shares(course, records, gpu, step)
+    outside = [size for size, r in found.items() if not LOW <= r["ratio"] <= HIGH]
+    first = min(size for size in found if size > max(outside, default=0))
+
+    def span(shares: AtSizes) -> str:
+        ratios = [r["ratio"] for size, r in shares.items() if size >= first]
+        return f"{min(ratios):.2f}–{max(ratios):.2f}"
+
+    before = course.before(step)
+    told = say(language, f"{step.short}: {span(found)} of {library} from {first}³ on",
+               f"{step.short}：从 {first}³ 起是{style.spaced(library)}的 {span(found)} 倍")  # fmt: skip
+    if not before:
+        return told
+    others = span(_shares(course, records, gpu, before))
+    return told + say(language, f", step {before.number:02d}: {others}", f"，步骤 {before.number:02d}：{others}")
+
+
+def _draw(
+    ax: Axes, course: Course, records: Records, gpu: str, step: Step, library: str, height: float, language: str
+) -> None:
+    lines = panels.Lines(ax)
+    before = course.before(step)
+    sizes = records.square_sizes(gpu, [step.name])
+    looks = [(before, style.GREY, 1.8, 0.97)] if before else []
+    low_at: dict[int, int] = {}
+    for one, colour, width, apart in [*looks, (step, style.BLUE, 2.6, 1.03)]:
+        found = {size: r for size, r in _shares(course, records, gpu, one).items() if size in sizes}
+        lines.add([(size * apart, r["ratio"]) for size, r in found.items()], one.short, colour, width, zorder=4)
+        for size, r in found.items():
+            ends = [r.get("ratio_p20", r["ratio"]), r.get("ratio_p80", r["ratio"])]
+            ax.plot([size * apart] * 2, ends, color=colour, lw=1.2, zorder=3)
+            if r["ratio"] < LOW:
+                low_at[size] = low_at.get(size, 0) + 1
+                _below(ax, size, r["ratio"], low_at[size], colour)
+    lines.labels.append((sizes[-1] * 1.12, 1.0, library, style.INK))
+    ax.axhline(1, color=style.INK, lw=1.2, zorder=2)
+    panels.size_axis(ax, sizes)
+    lines.top = HIGH
+    lines.finish(height, 1.0, LOW)
+    ax.set_yticks([0.9, 0.95, 1.0, 1.05, 1.1])
+    for size, r in _shares(course, records, gpu, step).items():
+        ax.annotate(style.number(r["tflops"]), (size, 1), (0, 4), xycoords=("data", "axes fraction"),
+                    textcoords="offset points", ha="center", fontsize=style.SMALL, fontweight="bold",
+                    color=style.BLUE)  # fmt: skip
+    ax.set_ylabel(say(language, "speed ÷ library", "速度 ÷ 库"))
+
+
+def _below(ax: Axes, size: int, ratio: float, line: int, colour: str) -> None:
+    """What lies under the axis, in words over its foot."""
+    ax.annotate(f"↓ {ratio:.2f}", (size, 0), (5, 4 + 12 * (line - 1)), xycoords=("data", "axes fraction"),
+                textcoords="offset points", fontsize=style.SMALL, color=style.ink(colour), zorder=6)  # fmt: skip
