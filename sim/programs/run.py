@@ -99,7 +99,7 @@ def compiled(program: Program, folder: Path, made: Path, asked: argparse.Namespa
     words = [word.replace("$ROOT", str(root)) for word in shlex.split(program.build)]
     note = out.with_suffix(".command")
     command = [str(asked.ptxsim), "nvcc", "-w", *words, "-o", str(out)]
-    text = shlex.join([*command, str(program.smaller)])
+    text = shlex.join([*words, str(program.smaller)])
     if out.exists() and note.exists() and note.read_text() == text:
         return out, ""
     kept = {}
@@ -154,6 +154,7 @@ def run(program: Program, asked: argparse.Namespace) -> Outcome:
         return Outcome("too late", [f"after {late.timeout} s"], (late.output or b"").decode(errors="replace"), most)
     took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     output = done.stdout.decode(errors="replace")
+    executable.with_suffix(".out").write_text(output)
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Outcome("too late", [f"after {most} s of the processor", *output.splitlines()[-3:]], output, took)
     reports = json.loads(counts.read_text())["reports"] if counts.exists() else []
@@ -191,7 +192,7 @@ def main() -> int:
     parser.add_argument("--clone", action="store_true", help="fetch those that are missing")
     parser.add_argument("--only", action="append", default=[], help="programs whose name holds this")
     parser.add_argument("--ptxsim", type=Path, default=HERE.parents[1] / "build/sim/ptxsim")
-    parser.add_argument("--made", type=Path, help="where executables are kept (DIR/made)")
+    parser.add_argument("--made", type=Path, help="where executables are kept, and what they print (DIR/made)")
     parser.add_argument("--list", type=Path, default=HERE / "programs.toml")
     parser.add_argument(
         "--option", action="append", default=[], help="a further option of ptxsim, e.g. --option=--seed=3"
