@@ -116,7 +116,7 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
 
 json unordered_json(const Unordered& unordered) {
   const auto side = [](const Unordered::Side& of) {
-    return json{{"agent", of.agent}, {"name", of.name}, {"stamp", of.stamp}};
+    return json{{"agent", of.agent}, {"name", of.name}, {"stamp", of.stamp == ~0u ? json() : json(of.stamp)}};
   };
   return {{"cluster", unordered.cluster},
           {"first", side(unordered.first)},
