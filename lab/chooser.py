@@ -32,6 +32,7 @@ FEW = [(m, n) for m in (128, 256, 512) for n in (512, 1024, 2048, 4096)]  # wher
 FEW_DEPTHS = (1024, 4096, 8192, 16384)
 FAR = 3.0  # the power by which a time weighs less than the fastest of its size: what is far behind is never chosen
 SQUARE = 4.0  # weight of a square size, which is timed for longer than the others
+SHARE, PULL = 1 / 3, 0.1  # what of a slice counts by the fill, where times do not tell; and how much that weighs
 ROUNDS = 20  # of the fit, each with the negative costs of the one before left out
 Size = tuple[int, int, int]
 
@@ -88,7 +89,8 @@ def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
 def fitted(times: dict[Size, dict[str, float]], multiprocessors: int = MULTIPROCESSORS) -> Costs:
     """The costs with the least squares of relative errors, none of them negative.
 
-    A long K weighs more: there the power limit decides, which a short measurement understates.
+    A way is timed only where it may be chosen, mostly with full waves. Those do not tell the fill's part of a slice's
+    time from the wave's, so the fit is pulled a little towards a fixed share.
     """
     costs = {}
     for way in WAYS:
@@ -97,18 +99,21 @@ def fitted(times: dict[Size, dict[str, float]], multiprocessors: int = MULTIPROC
             if way.name not in of_size:
                 continue
             rows.append([part / of_size[way.name] for part in way.work(size, multiprocessors)])
-            weight = size[2] ** 0.5 * (min(of_size.values()) / of_size[way.name]) ** FAR
+            weight = (min(of_size.values()) / of_size[way.name]) ** FAR
             weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
         costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
     return costs
 
 
 def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
+    slices = np.linalg.norm((rows[:, 0] + rows[:, 2]) * weights)
+    rows = np.vstack([rows * weights[:, None], np.array([-SHARE, 0, 1, 0]) * PULL * slices])
+    wanted = np.append(weights, 0.0)
     used = [0, 1, 2, 3]
     found = np.zeros(4)
     for _ in range(ROUNDS):
         found = np.zeros(4)
-        found[used] = np.linalg.lstsq(rows[:, used] * weights[:, None], weights, rcond=None)[0]
+        found[used] = np.linalg.lstsq(rows[:, used], wanted, rcond=None)[0]
         if (found >= 0).all():
             break
         used = [part for part in used if found[part] > 0]

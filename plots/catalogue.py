@@ -52,7 +52,6 @@ OF_A_LADDER = {
     "bounds": bounds_charts.bounds,
     "roofline": roofline.roofline,
     "bank-conflicts": count_charts.bank_conflicts,
-    "instructions": count_charts.instructions,
     "sweep27": sweep_charts.sgemm27,
 }
 OF_A_STEP = {

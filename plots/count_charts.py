@@ -1,4 +1,4 @@
-"""Charts of what the simulator counted: bank conflicts, instructions."""
+"""Chart of what the simulator counted: bank conflicts; and counts per multiply-add."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from plots.figures.text import Words
 from records import Record, Records
 
 from . import findings, layout, panels, style
@@ -14,41 +13,7 @@ from .course import Course, Step
 from .layout import Panel, Texts
 from .style import Missing, say
 
-# Multiply-adds that one warp instruction of a ladder's arithmetic does at most: FMA, half2 FMA, wmma, mma.m16n8k16.
-UNITS = {
-    "fp32": (32, Words("per warp-wide FMA", "每条 warp 级 FMA"), Words("nothing but FMAs", "只有 FMA")),
-    "fp16": (64, Words("per warp-wide half2 FMA", "每条 warp 级 half2 FMA"), Words("nothing but FMAs", "只有 FMA")),
-    "wmma": (
-        4096,
-        Words("per 4096 multiply-adds (one wmma.mma m16n16k16)", "每 4096 次乘加（一条 wmma.mma m16n16k16）"),
-        Words("nothing but wmma.mma", "只有 wmma.mma"),
-    ),
-    "hopper": (
-        65536,
-        Words(
-            "per 65536 multiply-adds (a warp's part of one wgmma m64n256k16)",
-            "每 65536 次乘加（一条 wgmma m64n256k16 中一个 warp 的份额）",
-        ),
-        Words("nothing but wgmma m64n256k16", "只有 wgmma m64n256k16"),
-    ),
-}
-TENSOR_UNIT = (
-    2048,
-    Words("per 2048 multiply-adds (one mma.m16n8k16)", "每 2048 次乘加（一条 mma.m16n8k16）"),
-    Words("nothing but mma.m16n8k16", "只有 mma.m16n8k16"),
-)
 SECTOR_BYTES = 32
-
-# Instruction classes drawn, in stacking order: key(s), colour, English, Chinese.
-CLASSES = (
-    (("fma", "tensor"), style.GREEN, "FMA, mma", "FMA、mma"),
-    (("load_shared",), style.BLUE, "shared loads", "共享内存读"),
-    (("store_shared",), "#7fb0e6", "shared stores", "共享内存写"),
-    (("load_global", "store_global", "cp_async"), style.AMBER, "global", "全局内存"),
-    (("integer", "float", "convert", "predicate"), style.PLUM, "integer, predicate", "整数与谓词"),
-    (("barrier",), style.RED, "barriers", "屏障"),
-    (("move", "branch", "shuffle", "atomic", "other"), style.GREY, "move, branch, other", "移动、分支、其他"),
-)
 
 
 def counted(course: Course, records: Records, name: str) -> list[tuple[Step, Record]]:
@@ -149,34 +114,5 @@ def bank_conflicts(course: Course, records: Records, name: str, language: str) -
         extra = sum(parts[1::2])
         panels.bar_text(ax, at, row, style.number(at) + (f"  ({extra / at:.0%})" if extra else ""))
     ax.set_xlim(0, 1.25 * max(sum(shared_parts(record)) for _, record in found))
-    panels.named_rows(ax, [step.short for step, _ in found])
-    return drawn
-
-
-def instructions(course: Course, records: Records, name: str, language: str) -> Figure:
-    """Warp instructions (PTX) by class, per as many multiply-adds as the ladder's arithmetic instruction does."""
-    unit, per, nothing_but = UNITS.get(name, TENSOR_UNIT)
-    found = counted(course, records, name)
-    scaled = [
-        [sum(r["counts"].get("by_class", {}).get(key, 0) for key in keys) * unit / fmas(r) for keys, *_ in CLASSES]
-        for _, r in found
-    ]
-    totals = [(step, sum(parts)) for (step, _), parts in zip(found, scaled, strict=True)]
-    texts = Texts(
-        findings.instructions(name.upper(), totals, per(language), language),
-        say(
-            language,
-            f"PTX executed by warps, counted by the simulator at {_size(found)}; dotted: 1, {nothing_but(language)}",
-            f"模拟器执行的 PTX 指令，{_size(found)}；点线为 1，即{nothing_but(language)}",
-        )
-        + chosen(found, language),
-        [("box", colour, say(language, english, chinese)) for _, colour, english, chinese in CLASSES],
-    )
-    drawn, (ax,) = layout.page(texts, [Panel(0.27 * len(found), below=0.3)], layout.NAMES, 0.3)
-    for row, parts in enumerate(scaled):
-        at = panels.stacked_bar(ax, row, zip(parts, (colour for _, colour, *_ in CLASSES), strict=True))
-        panels.bar_text(ax, at, row, f"{at:.2f}")
-    ax.axvline(1, color=style.INK, ls=(0, (1, 1.5)), lw=1.5)
-    ax.set_xlim(0, 1.12 * max(total for _, total in totals))
     panels.named_rows(ax, [step.short for step, _ in found])
     return drawn

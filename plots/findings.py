@@ -74,16 +74,6 @@ def conflicts_of_ladder(name: str, rows: Sequence[tuple[Step, float]], language:
     )
 
 
-def instructions(name: str, totals: Sequence[tuple[Step, float]], per: str, language: str) -> str:
-    """How many instructions a ladder's first and last step need."""
-    (first, many), (last, few) = totals[0], totals[-1]
-    return say(
-        language,
-        f"{name}: {many:.2f} instructions {per} in step {first.number:02d}, {few:.2f} in step {last.number:02d}",
-        f"{name}：{per} 对应的指令，步骤 {first.number:02d} {many:.2f} 条，步骤 {last.number:02d} {few:.2f} 条",
-    )
-
-
 def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
     """Which piece of work costs the kernel most of its time, because nothing hides it."""
     what, gain = max(gains, key=lambda one: one[1])

@@ -118,12 +118,20 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
     depths = sorted({d for grid in families.values() for d, _ in grid})
     values = [r["tflops"] for grid in families.values() for r in grid.values()]
     low, reach = min(values), (max(values) - min(values)) or 1
+    default = records.default_at(gpu, step.name, size)
+    beside = ("", "")
+    if default and not any(default["variant"].startswith(family) for family in families):
+        speed = style.number(default["tflops"])
+        beside = (
+            f"; the default, {default['variant']}, is no such tile: {speed}",
+            f"；默认变体 {default['variant']} 不在其中：{speed}",
+        )
     texts = Texts(
         findings.stages(step, families, language),
         say(
             language,
-            f"TFLOPS at {size}³, {records.gpu_name(gpu)}; bold: the best of a panel",
-            f"{size}³ 的 TFLOPS，{records.gpu_name(gpu)}；粗体：该图中最快",
+            f"TFLOPS at {size}³, {records.gpu_name(gpu)}; bold: the best of a panel{beside[0]}",
+            f"{size}³ 的 TFLOPS，{records.gpu_name(gpu)}；粗体：该图中最快{beside[1]}",
         ),
     )
     last = list(families)[-1]

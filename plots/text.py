@@ -69,6 +69,8 @@ def pages(root: Path, limits: Mapping[str, Any]) -> list[tuple[str, Path, Mappin
         found.append(("README", root / f"README{ending}.md", limits["front"]))
     for opener in sorted((root / "docs" / "parts").glob("*.md")):
         found.append((f"part {opener.name[0]}", opener, limits["part"]))
+    for name in limits.get("read", {}).get("pages", ()):
+        found += [(name, root / "docs" / f"{name}{ending}.md", limits["read"]) for ending in ("", ".zh-CN")]
     for folder in sorted((root / "steps").glob("[0-9][0-9]_*")):
         limit = limits["long"] if folder.name[:2] in limits["long"]["steps"] else limits["chapter"]
         found += [(folder.name[:2], folder / f"README{ending}.md", limit) for ending in ("", ".zh-CN")]

@@ -26,7 +26,7 @@ def outer_product(language: str) -> Canvas:
     """Shared loads and FMAs per k for four shapes of thread tile."""
     canvas, y = layout.page(
         language,
-        ("What a thread loads and multiplies per k", "每个 k，一个线程读多少、乘多少"),
+        ("A larger tile per thread needs fewer loads per FMA", "每个线程的分块越大，每次 FMA 的读越少"),
         (
             "loads grow with the sum of the tile's sides, FMAs with their product",
             "读取随边长之和增长，FMA 随边长之积增长",

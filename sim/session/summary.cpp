@@ -116,7 +116,7 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
 
 json unordered_json(const Unordered& unordered) {
   const auto side = [](const Unordered::Side& of) {
-    return json{{"agent", of.agent}, {"name", of.name}, {"stamp", of.stamp}};
+    return json{{"agent", of.agent}, {"name", of.name}, {"stamp", of.stamp == ~0u ? json() : json(of.stamp)}};
   };
   return {{"cluster", unordered.cluster},
           {"first", side(unordered.first)},
@@ -149,6 +149,9 @@ std::string Simulator::summary(bool asked) {
   };
   list("reports", reports.all());
   list("warnings", reports.warnings());
+  result["mistakes"] = json::array();
+  for (const Mistake& mistake : mistakes_of(reports))
+    result["mistakes"].push_back({{"text", told(mistake)}, {"warning", mistake.first.warning}});
   if (asked) reports_given = result["reports"].size();
   return result.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -124,13 +124,15 @@ __global__ void __launch_bounds__(THREADS, 1)
       if (k_step < K_STEPS - 1) {
         load_frags(slice, k_step + 1);
       } else if (slice + 1 < slices) {
-        __syncthreads();  // everyone has read the last of this slice: its stage may be overwritten
         wait_for(slice + 1);
         load_frags(slice + 1, 0);
       }
       multiply(k_step);
       const int next = slice - 1 + STAGES;  // into the stage of the slice before
-      if (k_step == 0 && lane == 0 && slice > 0 && next < slices) copy(next);
+      if (k_step == 0 && slice > 0 && next < slices) {
+        __syncthreads();  // everyone has multiplied all of that slice: nothing reads it any more
+        if (lane == 0) copy(next);
+      }
     }
   }
 

@@ -158,6 +158,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     if (first_thread) tma_store_wait_read<0>();  // shared memory ends with the block
   }
+  __syncwarp();    // one lane ran the loop of copies: its warp comes to the barrier as one
   cluster_sync();  // the other block may still have signalled to this one's barriers
 }
 

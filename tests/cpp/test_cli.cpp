@@ -23,24 +23,6 @@ std::string refused(const std::string& line) {
   return refusal([&] { parsed(line); });
 }
 
-TEST(CommandLine, HasTheDefaultsThatTheHelpNames) {
-  const Options options = *parsed("");
-  EXPECT_TRUE(options.shapes.empty());
-  EXPECT_TRUE(options.variants.empty());
-  EXPECT_FALSE(options.list || options.show_matrix || options.simulate || options.fingerprint ||
-               options.min_time_given);
-  EXPECT_EQ(options.timing.warmup, 2);
-  EXPECT_EQ(options.timing.min_seconds, 0.1);
-  EXPECT_EQ(options.timing.rounds, 3);
-  EXPECT_EQ(options.baseline, BaselineChoice::standard);
-  EXPECT_EQ(options.verify, VerifyMode::standard);
-  EXPECT_EQ(options.seed, 1u);
-  EXPECT_EQ(options.alpha, 1.0f);
-  EXPECT_EQ(options.beta, 0.0f);
-  EXPECT_TRUE(options.swizzle_strides.empty());
-  EXPECT_EQ(options.leading.a + options.leading.b + options.leading.c, 0);
-}
-
 TEST(CommandLine, TakesEveryOption) {
   const Options options = *parsed(
       "--m 3 --n 4 --k 5 --lda 6 --ldb 7 --ldc 8 --variant all --alpha -0.5 --beta 2 --warmup 0 --min-time 0 --rounds "

@@ -18,18 +18,6 @@ TEST(ClusterPlaces, NeighboursAreOfOneGroup) {
   EXPECT_EQ(places_in_order(GROUP_BY_GROUP, in_turn, 2), (Numbers{2, 0, 3, 1}));
 }
 
-TEST(ClusterPlaces, ArePermutationsWhereverTheClustersLand) {
-  for (const Numbers& dealt : {Numbers{4, 5, 6, 7, 0, 1, 2, 3},   // the groups the other way round
-                               Numbers{6, 7, 2, 3},               // fewer clusters than there is room for
-                               Numbers{0, 1, 0, 1, 2, 3, 0, 1},   // several where one had been, one after the other
-                               Numbers{90, 91, 92, 93, 0, 1}}) {  // multiprocessors that the order does not know
-    Numbers places = places_in_order(GROUP_BY_GROUP, dealt, 2), all(dealt.size() / 2);
-    std::sort(places.begin(), places.end());
-    std::iota(all.begin(), all.end(), 0);
-    EXPECT_EQ(places, all);
-  }
-}
-
 // The simulator deals blocks out one by one, with clusters and without.
 TEST(ClusterPlaces, AreFoundOutByLaunches) {
   Numbers in_order(multiprocessors_here());

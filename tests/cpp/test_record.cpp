@@ -122,9 +122,4 @@ TEST(Record, NamesLeadingDimensionsOnlyWhereTheyAreWide) {
   EXPECT_EQ(wide["ldc"], 8);
 }
 
-TEST(Tflops, CountsTwoOperationsAProduct) {
-  EXPECT_DOUBLE_EQ(tflops(narrow(1000, 1000, 1000), 1.0), 2.0);
-  EXPECT_NEAR(tflops(narrow(16384, 16384, 16384), 100.0), 87.96, 0.01);
-}
-
 }  // namespace

@@ -88,14 +88,6 @@ TEST(Plan, TakesTheStandInWhereTheGpuDoesNotHoldTheDefault) {
   EXPECT_EQ(planned(s, false)[0].instead_of, "");
 }
 
-TEST(Plan, RefusesAnUnknownVariantAndNamesTheOthers) {
-  Session s = session();
-  s.options.variants = {"third"};
-  EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant is called third; this step has: first second");
-  s.options.variants = {"first", "fourth"};
-  EXPECT_EQ(refusal([&] { planned(s, false); }), "no variant is called fourth; this step has: first second");
-}
-
 Session session_with_bottlenecks() {
   Session s = session();
   for (const char* part : {"the copy of A", "the store of C"}) {

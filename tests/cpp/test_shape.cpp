@@ -20,12 +20,6 @@ std::string refused(const Variant& variant, Shape shape, LeadingDimensions given
 
 const char* const FINE = "(it was not refused)";
 
-TEST(Accept, TakesMultiplesOfTheTile) {
-  EXPECT_EQ(refused(tiled(), {128, 64, 8}), FINE);
-  EXPECT_EQ(refused(tiled(), {1280, 6400, 800}), FINE);
-  EXPECT_EQ(refused(right_variant().any_size(128, 128, 8), {1, 1, 1}), FINE);
-}
-
 TEST(Accept, NeverNamesZeroAsTheNearestSize) {
   EXPECT_EQ(refused(tiled(), {1, 64, 8}),
             "variant t8x8 needs m to be a multiple of 128, not 1; the nearest that works is 128");

@@ -94,11 +94,6 @@ def test_a_ladder_of_which_the_gpu_can_run_nothing_is_refused_with_what_would_wo
     assert run_plan.choose(cli.parse(["run", "--ladder", "hopper", "--sim"])).steps == LADDER[1:]
 
 
-def test_a_step_that_is_asked_for_says_itself_what_it_needs(on_gpu):
-    on_gpu("86")
-    assert run_plan.choose(cli.parse(["run", "23"])).steps == [ALONE]
-
-
 def test_the_recorded_set_leaves_out_what_the_gpu_cannot_run(on_gpu, tmp_path, monkeypatch, capsys):
     on_gpu("86")
     ladder = [replace(step, home=tmp_path) for step in LADDER]

@@ -38,16 +38,6 @@ def test_only_the_surroundings_of_a_change_are_shown():
     assert None in far  # a rule between two changes that are far apart
 
 
-def test_the_picture_keeps_to_its_width():
-    half = 40
-    long = "x" * 100
-    lines = diff.picture(diff.rows([long], [long + "y"]), half, colour=False)
-    assert all(len(line) <= 2 * half + 3 for line in lines)
-    left = "".join(line[5:half].rstrip() for line in lines)
-    assert left == long
-    assert all(line[half + 1] in "│|" for line in lines)
-
-
 def test_the_heads_are_told_in_chinese_and_keep_to_their_half(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     old, new = registry.find_many("01-02", registry.steps())

@@ -8,7 +8,7 @@ from programs import program
 
 from base import cuda, packages, process, venv
 from base.errors import UserError
-from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENTS, SITE_REQUIREMENTS
+from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENTS, SITE_REQUIREMENTS, TIDY_REQUIREMENTS
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
@@ -62,14 +62,6 @@ def test_no_compiler_and_none_to_be_installed(bare):
         cuda.ensure(setup=False)
 
 
-def test_the_compiler_in_the_venv_finds_its_libraries(tmp_path, monkeypatch):
-    monkeypatch.setenv("LD_LIBRARY_PATH", "/some/where")
-    monkeypatch.setattr(venv, "VENV", tmp_path)
-    told = cuda.Toolkit(tmp_path, "13.0").environment()
-    assert told["LD_LIBRARY_PATH"] == f"{tmp_path}/lib:/some/where"
-    assert told["PATH"].startswith(f"{tmp_path}/bin:")
-
-
 @pytest.fixture
 def missing_json(monkeypatch):
     """One package is missing."""
@@ -106,7 +98,7 @@ def test_pins_are_installed_once(tmp_path, monkeypatch):
     assert not codes
 
 
-PINS = [REQUIREMENTS, CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, SITE_REQUIREMENTS]
+PINS = [REQUIREMENTS, CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, SITE_REQUIREMENTS, TIDY_REQUIREMENTS]
 
 
 @pytest.mark.parametrize("pins", PINS, ids=lambda file: file.name)

@@ -12,7 +12,7 @@ import pytest
 import records
 from base.paths import ROOT
 from base.registry import Step
-from plots import energy, findings, gpu_tables, stream_k, style, tables
+from plots import energy, findings, gpu_tables, stream_k, tables
 from plots.course import Course
 
 COURSE = Course(ROOT, ROOT / "records")
@@ -86,15 +86,6 @@ def test_stream_k_is_compared_with_the_default_of_its_own_pass():
     }  # fmt: skip
     found = [of(1, "bf16", 10.0), of(1, "stream_k", 8.0), of(2, "bf16", 12.0), of(2, "stream_k", 8.0)]
     assert stream_k.beside_default(found, (3072, 3072, 3072), "stream_k") == stream_k.Speeds(1.375, 1.25, 1.5)
-
-
-@pytest.mark.parametrize("name", ["", "-shares", "-power", "-latencies", "-loops"])
-def test_one_gpu_is_compared_with_nothing(name):
-    one = records.load(ROOT / "records", ROOT)
-    for kind in (one.timings, one.alone, one.latencies, one.main_loops):
-        kind.pop("h100", None)
-    with pytest.raises(style.Missing):
-        tables.table(COURSE, one, f"other-gpus{name}", "en")
 
 
 @pytest.fixture

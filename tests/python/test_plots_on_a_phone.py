@@ -111,19 +111,6 @@ def test_what_cannot_be_read_is_noticed():
     assert problems(drawing(("peak", 9, 390, 50), turn=45)) == ["'peak' leaves the chart"]
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("10 cp async", ["10 cp async"]),
-        ("From 0.498 to 661 TFLOPS at last", ["From 0.498 to", "661 TFLOPS at last"]),  # no line ends before a unit
-        ("beside the library by 4 %", ["beside the", "library by 4 %"]),
-        ("括号内为相对（cuBLAS）的比例", ["括号内为相对", "（cuBLAS）的比例"]),
-    ],
-)  # fmt: skip
-def test_a_text_is_wrapped_where_a_reader_would(text, lines):
-    assert layout.wrap(text, 10.5 * layout.SMALL / 72, layout.SMALL) == lines
-
-
 @pytest.mark.parametrize("ems", range(4, 24))
 def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
     text = "每一步的默认变体，以及各阶梯的参照；括号内（绿色：超过 cuBLAS）为同一次运行中的比例，取 60%：“整步”是什么？"

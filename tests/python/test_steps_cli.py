@@ -90,9 +90,6 @@ def test_list_and_help_need_neither(alone):
         assert option in helped.stdout
 
 
-# ---- the list of variants
-
-
 # ---- in the simulator
 
 

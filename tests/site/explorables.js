@@ -41,8 +41,9 @@ async function main(site, options) {
       console.log(`FAILED ${name}: ${problem.message}`);
     }
   }
+  const inOrder = (key, value) => (value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value);
   const expect = (got, wanted, what) => {
-    if (JSON.stringify(got) !== JSON.stringify(wanted)) throw new Error(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
+    if (JSON.stringify(got, inOrder) !== JSON.stringify(wanted, inOrder)) throw new Error(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
   };
   const expected = (name) => JSON.parse(fs.readFileSync(path.join(kernels, `${name}.expected.json`), "utf8"));
   const RUN = "#explore-run";

@@ -80,12 +80,27 @@ def only_random(recorded: dict) -> dict:
     half = len(launches) // 2
     same = half and [each["kernel"] for each in launches[:half]] == [each["kernel"] for each in launches[half:]]
     if not same:
-        return recorded
+        return {**recorded, "launches": _last_of_its_kind(launches)}
     kept = [dict(each) for each in launches[half:]]
     written = {write["allocation"] for write in kept[0]["writes"]}
     earlier = {write["allocation"]: write for each in launches[:half] for write in each["writes"]}
     kept[0]["writes"] = [write for number, write in earlier.items() if number not in written] + kept[0]["writes"]
     return {**recorded, "launches": kept}
+
+
+def _last_of_its_kind(launches: list[dict]) -> list[dict]:
+    """The launches without the earlier ones of the last kernel; what was written for these is written for the next."""
+    kept, earlier = [], {}
+    for number, each in enumerate(launches, 1):
+        if number < len(launches) and each["kernel"] == launches[-1]["kernel"]:
+            earlier |= {write["allocation"]: write for write in each["writes"]}
+            continue
+        written = {write["allocation"] for write in each["writes"]}
+        kept.append(
+            {**each, "writes": [write for name, write in earlier.items() if name not in written] + each["writes"]}
+        )
+        earlier = {}
+    return kept
 
 
 def pruned(ptx: str, kernels: set[str]) -> str:

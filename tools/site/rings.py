@@ -26,6 +26,8 @@ def write(folder: Path, work: Path, wasm: Path) -> list[str]:
         if run is None:
             made.pop()
             continue
-        kernels.write_one(file, step, "rings", [{**kernels.compact(run), "multiprocessors": recording.multiprocessors}], wasm)
+        kernels.write_one(
+            file, step, "rings", [{**kernels.compact(run), "multiprocessors": recording.multiprocessors}], wasm
+        )
         stamp.write_text(wanted, encoding="utf-8")
     return made

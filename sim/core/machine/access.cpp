@@ -154,15 +154,42 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   const std::string address = owner.place(objection.address);
   const auto other = [&] { return block.cluster.thread(objection.other_agent, objection.other_lane); };
   using What = Objection::What;
+  // Of what is still under way the stamp is ~0.
+  const Clocks& clocks = block.cluster.clocks;
+  const auto side = [&](uint32_t agent, uint32_t stamp) {
+    return Unordered::Side{agent, block.cluster.agent_name(agent), stamp == ~0u ? stamp : stamp - clocks.start()};
+  };
+  const auto report = [&](Finding kind, const std::function<std::string()>& message) {
+    block.cluster.report(kind, here, objection.other_site, message,
+                         Unordered{block.cluster.number(), side(objection.other_agent, objection.other_stamp),
+                                   side(warp.agent, clocks.now()), clocks.known(warp.agent)});
+  };
   switch (objection.what) {
     case What::never_written:
+      // CUB's merges read one element past the valid ones and drop it.
+      if (block.program.name.starts_with("_ZN3cub") || block.program.name.starts_with("_ZN6thrust")) {
+        return block.cluster.warn(Finding::uninitialised, here, nowhere, [&] {
+          return block.what_it_does(warp, objection.lane) + ": reads " + address +
+                 ", which nothing has written before; kernels of CUB and Thrust drop such values";
+        });
+      }
       return block.report(Finding::uninitialised, here, nowhere, [&] {
         return block.what_it_does(warp, objection.lane) + ": reads " + address +
                ", which nothing has written before: a barrier is missing, or the wait for the copy that writes it, or "
                "nobody does";
       });
     case What::copy_under_way:
-      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+      // A warp that has met the copying one in no barrier yet may have come before its wait; else the wait is missing.
+      if (objection.other_agent != warp.agent &&
+          !owner.shadow.clocks.has_seen(warp.agent, objection.other_agent, objection.other_lane,
+                                        owner.shadow.clocks.start() + 1)) {
+        return report(Finding::race, [&] {
+          return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
+                 block.where(objection.other_site) + " by " + other() +
+                 " is under way, with no barrier between its wait (cp.async.wait_group) and this access, or no wait";
+        });
+      }
+      return report(Finding::unwaited, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                block.where(objection.other_site) + " by " + other() +
                " is under way: no cp.async wait has covered it. The thread that copied must wait "
@@ -170,7 +197,7 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
                "and a barrier must follow before others read";
       });
     case What::async_under_way:
-      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+      return report(Finding::unwaited, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + ", which " +
                started(block, objection, other()) +
                " is writing: nobody has waited for its mbarrier, or the wait ended at once because its parity is that "
@@ -178,7 +205,7 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
                "the phase before";
       });
     case What::reads_under_way:
-      return block.report(Finding::unwaited, here, objection.other_site, [&] {
+      return report(Finding::unwaited, [&] {
         return block.what_it_does(warp, objection.lane) + ": writes " + address + ", which " +
                started(block, objection, other()) +
                " may still be reading: nobody has waited for it (cp.async.bulk.wait_group of the thread that asked, or "
@@ -207,13 +234,7 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
     return before + did + " at " + block.where(objection.other_site) + " by " + other() + ", with no " +
            (same_warp ? "__syncwarp" : "barrier") + " between";
   };
-  const Clocks& clocks = block.cluster.clocks;
-  const auto side = [&](uint32_t agent, uint32_t stamp) {
-    return Unordered::Side{agent, block.cluster.agent_name(agent), stamp - clocks.start()};
-  };
-  block.cluster.report(Finding::race, here, objection.other_site, message,
-                       Unordered{block.cluster.number(), side(objection.other_agent, objection.other_stamp),
-                                 side(warp.agent, clocks.now()), clocks.known(warp.agent)});
+  report(Finding::race, message);
 }
 
 }  // namespace sim

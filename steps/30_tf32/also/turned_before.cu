@@ -162,6 +162,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         store(place_of(pair), g.beta);
     }
   }
+  __syncwarp();    // one lane ran the loop of copies: its warp comes to the barrier as one
   cluster_sync();  // the other block may still have signalled to this one's barriers
 }
 

@@ -117,7 +117,7 @@ explorables.define("break", (place, from) => {
   function graph(report, { events, sites, warps }) {
     const { first, second, seen } = report.unordered;
     const alone = first.agent === second.agent; // two lanes of one warp
-    const sides = [first, second].map((side, i) => ({ ...side, name: alone ? say(`${side.name}, ${i ? "one lane" : "another lane"}`, `${side.name}，${i ? "一个 lane" : "另一个 lane"}`) : side.name }));
+    const sides = [first, second].map((side, i) => ({ ...side, name: alone && first.stamp === null ? (i ? side.name : say("what it has started", "它发起的操作")) : alone ? say(`${side.name}, ${i ? "one lane" : "another lane"}`, `${side.name}，${i ? "一个 lane" : "另一个 lane"}`) : side.name }));
     const agentOf = (event) => (event.rank === undefined ? null : event.rank * warps + event.warp);
     const takesPart = (event, agent) => (event.kind === "barrier_complete" ? agent < (event.of + 1) * warps && agent >= event.of * warps && event.goes_on.includes(agent - event.of * warps) : agentOf(event) === agent);
     const nodes = [];
@@ -126,6 +126,11 @@ explorables.define("break", (place, from) => {
       const columns = [0, 1].filter((side) => takesPart(event, sides[side].agent));
       if (columns.length) nodes.push({ event, columns, stamp: event.stamp, name: nameOf(event, sites) });
     }
+    // What is still under way has no time yet: it stands where it was issued, at the line that the report names.
+    const line = Number(/:(\d+)/.exec(report.lines[1])?.[1]);
+    const issued = first.stamp === null ? events.findLast((event) => /^(copy|cp_async|wgmma)_issue$/.test(event.kind) && agentOf(event) === first.agent && sites[event.site].line === line && event.stamp <= second.stamp) : null;
+    const underWay = first.stamp === null;
+    sides[0].stamp = underWay ? issued?.stamp ?? 0 : first.stamp;
     const access = (side) => ({ access: side, columns: [side], stamp: sides[side].stamp });
     // An access comes behind what has its own time: a synchronisation is noted once its time has passed.
     for (const side of [0, 1]) {
@@ -180,6 +185,9 @@ explorables.define("break", (place, from) => {
     text(180, (y(at[0]) + y(at[1])) / 2 - 4, "?", "touch");
     const picture = svg("svg", { viewBox: `0 0 360 ${bottom + 4}`, class: "order", role: "img", "aria-label": say("two agents from the top down; nothing leads from one access to the other", "两者自上而下；没有路径从一次访问通向另一次") }, ...parts);
     const knows = seen[first.agent] || 0;
+    if (underWay) {
+      return [picture, element("p", {}, say(`What ${first.name} has started is still under way when ${second.name} comes: a wait for its end is missing, or one that leads from there to here.`, `${second.name} 到来时，${first.name} 发起的操作还在途：缺少对它结束的等待，或者缺少从那里通到这里的等待。`))];
+    }
     const before = events.findLast((event) => event.seen && event.stamp <= first.stamp && takesPart(event, first.agent));
     const clock = (of, agents) => agents.map((agent) => of[agent] ?? 0);
     const agents = alone ? [first.agent] : [first.agent, second.agent];

@@ -214,7 +214,11 @@ explorables.define("rings", (place, from) => {
     return say("its warpgroup", "同一 warpgroup 的其他 warp");
   }
 
-  function words(event) {
+  /** Chinese with a space where it meets Latin letters or digits, and none within. */
+  const spaced = (text) => text.replace(/([\u4e00-\u9fff]) +(?=[\u4e00-\u9fff，。：；（）])/g, "$1").replace(/([\u4e00-\u9fff])(?=[A-Za-z0-9])/g, "$1 ");
+  const words = (event) => spaced(told(event));
+
+  function told(event) {
     const who = event.rank === undefined ? "" : warpName(event);
     const where = event.mbarrier === undefined ? "" : nameOf(event.of, event.mbarrier);
     const times = event.times > 1 ? say(`, ${event.times} times`, `，${event.times} 次`) : "";
@@ -519,7 +523,7 @@ explorables.define("rings", (place, from) => {
       if (last && last.does === does && last.rank === rank) last.to = warp;
       else groups.push({ rank, from: warp, to: warp, does, kind: ended ? "ended" : waits ? "waiting" : "" });
     }
-    const of_group = ({ rank, from, to, does, kind }) => element("li", { class: kind }, (clustered() ? say(`block ${rank}, `, `线程块 ${rank}，`) : "") + `warp ${from}${to > from ? `–${to}` : ""}` + say(": ", "：") + does);
+    const of_group = ({ rank, from, to, does, kind }) => element("li", { class: kind }, (clustered() ? say(`block ${rank}, `, `线程块 ${rank}，`) : "") + `warp ${from}${to > from ? `–${to}` : ""}` + say(": ", "：") + spaced(does));
     return [
       element("div", { class: "scrolled", tabindex: 0, role: "group", "aria-label": heads[0] }, element("table", { class: "ring-state" }, element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, rows.map(([name, ...cells]) => element("tr", {}, element("th", { scope: "row" }, name), cells.map((cell) => element("td", {}, cell))))))),
       element("p", { class: "flying" }, element("strong", {}, say("On their way: ", "在途：")), flying.length ? flying : say("nothing", "无")),
