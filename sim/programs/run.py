@@ -199,6 +199,7 @@ def main() -> int:
     )
     parser.add_argument("--output", action="store_true", help="print what the programs print")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that a changed source is restored
     asked.clones = asked.clones.resolve()
     asked.made = (asked.made or asked.clones / "made").resolve()
     asked.made.mkdir(parents=True, exist_ok=True)
