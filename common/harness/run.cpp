@@ -77,13 +77,19 @@ bool count(const Session& session, const Work& work) {
 
   simulated::begin();
   Comparison found = verifier.check(InputKind::exact, launch, session.stream);
-  std::vector<std::string> reports = simulated::end().reports;
+  auto [reports, warnings] = [] {
+    simulated::Outcome outcome = simulated::end();
+    return std::pair(std::move(outcome.reports), std::move(outcome.warnings));
+  }();
   simulated::begin();  // the counts are of one launch
   if (found.passed) found = verifier.check(InputKind::normal, launch, session.stream);
   const simulated::Outcome counted = simulated::end();
   if (reports.empty()) reports = counted.reports;
 
+  if (warnings.empty()) warnings = counted.warnings;
+
   for (const std::string& report : reports) std::cerr << report << "\n";
+  for (const std::string& warning : warnings) std::cerr << warning << "\n";
   const bool fine = report_verdict(std::cerr, work, found, "in the simulator") && reports.empty();
   const char* verdict = !fine ? "WRONG" : options.verify == VerifyMode::off ? "not checked" : "right";
   std::cout << session.step << " " << variant->name << ", m " << shape.m << " n " << shape.n << " k " << shape.k

@@ -16,13 +16,14 @@ namespace simulated {
 
 /// What the simulator saw between begin() and end().
 struct Outcome {
-  double seconds = 0;                ///< that the host took to simulate the launches
-  nlohmann::json counts;             ///< summed over every kernel launched, with the keys of the simulator's records
-  nlohmann::json lines;              ///< [{"file","line","counts"}], by file and line, summed over the kernels
-  std::uint64_t blocks = 0;          ///< of one launch, summed over the kernels
-  std::uint64_t threads = 0;         ///< per block, of the kernel that has most
-  std::vector<std::string> kernels;  ///< symbols of those launched
-  std::vector<std::string> reports;  ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
+  double seconds = 0;                 ///< that the host took to simulate the launches
+  nlohmann::json counts;              ///< summed over every kernel launched, with the keys of the simulator's records
+  nlohmann::json lines;               ///< [{"file","line","counts"}], by file and line, summed over the kernels
+  std::uint64_t blocks = 0;           ///< of one launch, summed over the kernels
+  std::uint64_t threads = 0;          ///< per block, of the kernel that has most
+  std::vector<std::string> kernels;   ///< symbols of those launched
+  std::vector<std::string> reports;   ///< a printable line for each mistake, causes first: races, …; empty when clean
+  std::vector<std::string> warnings;  ///< the same of what is doubtful, or does no harm in the simulator
 };
 
 /// The simulator's library beside this executable's build directory (`<exe dir>/../sim/`), if it was built.
