@@ -13,7 +13,7 @@ from base.paths import CUDA_REQUIREMENTS, REQUIREMENTS, ROOT, VENV
 from base.progress import say
 
 PYTHON = VENV / "bin" / "python"
-PIP_OPTIONS = ("--no-input", "--disable-pip-version-check")
+PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--no-compile")  # Python compiles what it imports
 TOOLS_GB, CUDA_GB = 0.3, 1.5  # what is installed, and some room to unpack it
 BY_HAND = "or install them by hand and use --no-setup"
 

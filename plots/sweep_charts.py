@@ -66,11 +66,11 @@ def sgemm27(course: Course, records: Records, name: str, language: str) -> Figur
 
 
 def hgemm125(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """The 125 sizes: a panel per baseline, or that of the best library call alone."""
+    """The 125 sizes: a panel per baseline, or a dot per size beside the best library call."""
     for gpu in records.gpus([step.name]):
         swept = {b: rows for b in BASELINES if (rows := sweep_rows(records, gpu, step.name, HGEMM125, b))}
         if BEST_LIBRARY in swept:
-            swept = {BEST_LIBRARY: swept[BEST_LIBRARY]}
+            return _sorted_dots(step, swept[BEST_LIBRARY], records.gpu_name(gpu), language)
         if swept:
             last, rows = list(swept.items())[-1]
             mean, library = geometric_mean(rows.values()), BASELINES[last](language)
@@ -78,6 +78,53 @@ def hgemm125(course: Course, records: Records, step: Step, language: str) -> Fig
             named = {f"÷ {BASELINES[b](language)}": rows for b, rows in swept.items()}
             return _heat_maps(named, HGEMM125, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of {step.name} over the 125 sizes")
+
+
+def _sorted_dots(step: Step, rows: Mapping[Size, Record], where: str, language: str) -> Figure:
+    """The ratio to the best library call: a dot per size, from the least to the most, a group per K."""
+    above, library = sum(r["ratio"] >= 1 for r in rows.values()), BASELINES[BEST_LIBRARY](language)
+    mean = geometric_mean(rows.values())
+    texts = Texts(
+        say(
+            language,
+            f"{step.short}: at or above {library} at {above} of {len(rows)} sizes, mean ×{mean:.3f}",
+            f"{step.short}：{len(rows)} 种尺寸里有 {above} 种不低于{style.spaced(library)}，平均 ×{mean:.3f}",
+        ),
+        say(
+            language,
+            f"{where}; a dot per M × N, both from {HGEMM125.m_n[0]} to {HGEMM125.m_n[-1]}, sorted within each K; whiskers: "
+            "the middle 60 % of the rounds",
+            f"{where}；每点是一个 M × N，两者都从 {HGEMM125.m_n[0]} 到 {HGEMM125.m_n[-1]}，在每个 K 之内排序；须线：各轮中间的 60%",
+        ),
+    )
+    drawn, (ax,) = layout.page(texts, [Panel(2.9, above=0.2)], layout.SPEEDS, 0.15)
+    wide = len(HGEMM125.m_n) ** 2 + 4
+    for group, k in enumerate(HGEMM125.k):
+        found = sorted(((size, r) for size, r in rows.items() if size[2] == k), key=lambda one: one[1]["ratio"])
+        for place, (_, r) in enumerate(found):
+            x, colour = group * wide + place, style.BLUE if r["ratio"] >= 1 else style.AMBER
+            ax.plot(
+                [x, x], [r.get("ratio_p20", r["ratio"]), r.get("ratio_p80", r["ratio"])], color=colour, lw=1, zorder=2
+            )
+            ax.plot(x, r["ratio"], "o", color=colour, ms=3.2, zorder=3)
+        low = min(r.get("ratio_p20", r["ratio"]) for _, r in found)
+        high = max(r.get("ratio_p80", r["ratio"]) for _, r in found)
+        for (size, _), x, y, up, side in (
+            (found[0], group * wide, low, -13, "left"),
+            (found[-1], group * wide + len(found) - 1, high, 5, "right"),
+        ):
+            words = f"{size[0]}×{size[1]}"
+            ax.annotate(
+                words, (x, y), (0, up), textcoords="offset points", ha=side, fontsize=style.SMALL, color=style.MUTED
+            )
+    ax.axhline(1, color=style.INK, lw=1.1, zorder=1)
+    middles = [group * wide + (wide - 4) / 2 for group in range(len(HGEMM125.k))]
+    ax.set_xticks(middles, [f"K = {k}" for k in HGEMM125.k])
+    ax.tick_params(axis="x", length=0)
+    ax.margins(x=0.02, y=0.1)
+    ax.grid(axis="y")
+    ax.set_ylabel(say(language, "speed ÷ library", "速度 ÷ 库"))
+    return drawn
 
 
 def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str, where: str, language: str) -> Figure:

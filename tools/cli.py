@@ -79,6 +79,10 @@ def parser() -> Parser:
     test.add_argument("--since", metavar="COMMIT", help="with --changed: since this commit")
     sanitized = "run the C++ tests of simulator and harness under the compiler's sanitizers instead"
     test.add_argument("--sanitize-host", action="store_true", help=sanitized)
+    other = "simulator and steps for aarch64 instead: cross-compiled, run under qemu, compared with this machine"
+    test.add_argument("--aarch64", action="store_true", help=other)
+    checked = "clang-tidy's checks of the host's C++ instead"
+    test.add_argument("--tidy", action="store_true", help=checked)
     pages = "the site instead: links, the simulator in WebAssembly, what runs in the pages; `short` takes a few of each"
     test.add_argument("--site", nargs="?", const="all", choices=("all", "short"), metavar="short", help=pages)
 
@@ -214,7 +218,7 @@ def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
 
 def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     from base import environment
-    from tools import changed, sanitize_host, suites
+    from tools import aarch64, changed, sanitize_host, suites, tidy
 
     if parsed.since and not parsed.changed:
         raise UserError("--since goes with --changed")
@@ -228,6 +232,10 @@ def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
         check.run(setup, short=parsed.site == "short")
     elif parsed.sanitize_host:
         sanitize_host.run(setup)
+    elif parsed.aarch64:
+        aarch64.run(setup)
+    elif parsed.tidy:
+        tidy.run(setup)
     elif parsed.sanitize is None:
         suites.run(setup)
     else:

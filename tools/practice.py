@@ -127,6 +127,10 @@ def _grade(task: Task, environment: Environment, spoken: str) -> bool:
         verdict = _on_gpu(task, executable, verdict, environment, spoken)
     print_line(say(spoken, "seconds", all=time.monotonic() - begun, compiling=compiling))
     print_line(verdict.line)
+    if verdict.reports:
+        print_line(say(spoken, "also reported"))
+    for report in verdict.reports:
+        print_line(f"  {report}")
     if verdict.done:
         _note(task, done=date.today().isoformat())
     return verdict.done

@@ -33,6 +33,7 @@ class Verdict:
     line: str
     right_at: list[str] = field(default_factory=list)  # sizes
     goals: list[Goal] = field(default_factory=list)
+    reports: tuple[str, ...] = ()  # what else the simulator says at the size that the line is about
 
 
 def cases(task: Task, spoken: str) -> Iterator[tuple[str, list[str]]]:
@@ -61,29 +62,33 @@ def graded(task: Task, executable: Path, source: Path, environment: Environment,
     except UserError as error:
         return Verdict(False, say(spoken, "failed", size="--list", problem=error))
     variant = ["--variant", task.variant] if task.variant in names else []  # else the first of the table
-    counted, right_at, failure = None, [], ""
+    counted, right_at, failure, also = None, [], "", ()
     for size, options in cases(task, spoken):
         outcome = simulated(executable, [*variant, *options], environment.variables)
+        if not failure:  # then it tells of those at that size
+            also = tuple(line.replace(f"{source.parent}/", "") for line in outcome.also) or also
         counted = counted or outcome.record
         if outcome.record is not None:
             right_at.append(size)
             continue
         failure = failure or _failure(source, outcome, size, spoken)
         if counted is None:  # nothing to compare
-            return Verdict(False, failure)
+            return Verdict(False, failure, reports=also)
     if cheat := foreign_work(task, source, counted, spoken):
         return Verdict(False, cheat, right_at)
     facts, failed = practice_facts.observed(executable, variant, practice_goals.facts_of(task), environment.variables)
     if failed:
-        return Verdict(False, failure or _failure(source, failed[1], failed[0], spoken), right_at)
+        return Verdict(False, failure or _failure(source, failed[1], failed[0], spoken), right_at, reports=also)
     goals = practice_goals.judged(task, counted, facts, source, environment.toolkit.version)
     if failure:
-        return Verdict(False, failure, right_at, goals)
+        return Verdict(False, failure, right_at, goals, also)
     missed = [goal.quantity.names[spoken] for goal in goals if not goal.reached]
     if missed:
         names = listed(spoken, missed)
-        return Verdict(False, say(spoken, "missed", missed=len(missed), all=len(goals), names=names), right_at, goals)
-    return Verdict(True, say(spoken, "done"), right_at, goals)
+        return Verdict(
+            False, say(spoken, "missed", missed=len(missed), all=len(goals), names=names), right_at, goals, also
+        )
+    return Verdict(True, say(spoken, "done"), right_at, goals, also)
 
 
 def _failure(source: Path, outcome: Outcome, size: str, spoken: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -21,7 +22,9 @@ MOST_INSTRUCTIONS = 1 << 20  # of a warp: 25 times what any step takes at these 
 MOST_SECONDS = 10  # of a launch; the simulator foretells it, and gives up after half a second
 MOST_SECONDS_IN_ALL = 60  # of a run, whose launcher may be what does not end
 REFUSED = 2  # the exit code
-REPORT = "simulator: "  # how the simulator begins a line
+REPORT = "simulator: "  # how the simulator begins a line of a launch that was given up
+WARNING = "warning, "
+A_REPORT = re.compile(r"(?:warning, )?[a-z][a-z. ]* in \S.*: ")  # "race in gemm_kernel(…): …"
 HARNESS = ("harness_main", "step_arch_{arch}", "harness", "harness_cuda", "tensor_map", "compiled_once")
 OUTPUTS = ("-MT", "-MF", "-MQ", "-o")  # options of a compiler's command with a value that is not wanted here
 ONLY_FOR_OBJECTS = ("-c", "-MD", "-O3")  # -O3 is of the host's code: the launcher is fast enough without
@@ -42,6 +45,7 @@ class Outcome:
     record: dict[str, Any] | None  # counts, blocks, threads, lines; None unless the result is right
     refused: bool = False  # the variant does not take this size
     problem: str = ""  # why there is no record, in the program's own words
+    also: tuple[str, ...] = ()  # what else the simulator reports, causes first, and its warnings
 
 
 def prepare(environment: Environment, step: Step) -> None:
@@ -113,15 +117,19 @@ def simulated(executable: Path, options: Iterable[str], environment: dict[str, s
         except subprocess.TimeoutExpired:
             return Outcome(None, problem=f"it did not end within {MOST_SECONDS_IN_ALL} s")
         if done.returncode == 0 and file.is_file():
-            return Outcome(json.loads(file.read_text(encoding="utf-8")))
+            return Outcome(json.loads(file.read_text(encoding="utf-8")), also=told(done.stderr))
     if done.returncode < 0:
         return Outcome(None, problem=f"it was ended by signal {-done.returncode}")
-    problem = told(done.stderr) or f"it ended with exit code {done.returncode}"
-    return Outcome(None, done.returncode == REFUSED, problem.removeprefix(f"{executable.name}: "))
+    reports = told(done.stderr)
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    errors = [line for line in reports if not line.startswith(WARNING)]
+    problem = next(iter([*errors, *lines]), f"it ended with exit code {done.returncode}")
+    also = tuple(line for line in reports if line != problem)
+    return Outcome(None, done.returncode == REFUSED, problem.removeprefix(f"{executable.name}: "), also)
 
 
-def told(words: str) -> str:
-    """The line of an error stream that says most: a report, and rather what is wrong than that it takes too long."""
-    lines = [line for line in words.splitlines() if line.strip()]
-    reports = [line.removeprefix(REPORT) for line in lines if line.startswith(REPORT)]  # of a launch that was given up
-    return next(iter([*(line for line in reports if not line.startswith("too long")), *reports, *lines]), "")
+def told(words: str) -> tuple[str, ...]:
+    """The reports and warnings in an error stream, causes first; that it takes too long comes last."""
+    lines = [line.removeprefix(REPORT) for line in words.splitlines()]
+    reports = list(dict.fromkeys(line for line in lines if A_REPORT.match(line)))
+    return tuple(sorted(reports, key=lambda line: line.startswith("too long")))

@@ -12,6 +12,7 @@ WORDS = {
     "refused": ("It does not take {size}: {problem}", "它不接受 {size}：{problem}"),
     "wrong": ("The result is wrong at {size}: {problem}", "{size} 的结果不对：{problem}"),
     "reported": ("At {size}: {problem}", "{size}：{kind}（{problem}）"),
+    "also reported": ("The simulator says as well, causes first:", "模拟器还报告了（原因在前）："),
     "failed": ("It fails at {size}: {problem}", "{size} 运行失败：{problem}"),
     "no kernel": (
         "The result is right, but no kernel was launched: it comes from elsewhere.",

@@ -77,12 +77,15 @@ bool count(const Session& session, const Work& work) {
 
   simulated::begin();
   Comparison found = verifier.check(InputKind::exact, launch, session.stream);
-  const simulated::Outcome first = simulated::end();
-  std::vector<std::string> reports = first.reports, warnings = first.warnings;
+  auto [reports, warnings] = [] {
+    simulated::Outcome outcome = simulated::end();
+    return std::pair(std::move(outcome.reports), std::move(outcome.warnings));
+  }();
   simulated::begin();  // the counts are of one launch
   if (found.passed) found = verifier.check(InputKind::normal, launch, session.stream);
   const simulated::Outcome counted = simulated::end();
   if (reports.empty()) reports = counted.reports;
+
   if (warnings.empty()) warnings = counted.warnings;
 
   for (const std::string& report : reports) std::cerr << report << "\n";

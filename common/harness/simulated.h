@@ -22,8 +22,8 @@ struct Outcome {
   std::uint64_t blocks = 0;           ///< of one launch, summed over the kernels
   std::uint64_t threads = 0;          ///< per block, of the kernel that has most
   std::vector<std::string> kernels;   ///< symbols of those launched
-  std::vector<std::string> reports;   ///< one printable line each: races, out-of-bounds accesses, …; empty when clean
-  std::vector<std::string> warnings;  ///< the same of what is doubtful, or does no harm here
+  std::vector<std::string> reports;   ///< a printable line for each mistake, causes first: races, …; empty when clean
+  std::vector<std::string> warnings;  ///< the same of what is doubtful, or does no harm in the simulator
 };
 
 /// The simulator's library beside this executable's build directory (`<exe dir>/../sim/`), if it was built.

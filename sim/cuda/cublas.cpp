@@ -10,23 +10,11 @@
 #include <vector>
 
 #include "core/arithmetic/half.h"
+#include "cuda/blas_product.h"
 #include "cuda/errors.h"
 #include "session/simulator.h"
 
-namespace {
-
-using sim::Simulator;
-
-enum Status { success = 0, not_initialised = 1, invalid_value = 7, execution_failed = 13, not_supported = 15 };
-enum Operation { plain = 0, transposed = 1, conjugated = 2 };
-enum Type { f32 = 0, f64 = 1, f16 = 2, s8 = 3, s32 = 10, bf16 = 14 };
-constexpr int compute_s32 = 72, compute_s32_pedantic = 73, compute_f64 = 70, compute_f64_pedantic = 71;
-constexpr int compute_f16 = 64, compute_f16_pedantic = 65;
-
-struct Handle {
-  void* stream = nullptr;
-  int math_mode = 0, pointer_mode = 0, atomics_mode = 0;
-};
+namespace sim::blas {
 
 size_t bytes_of(int type) {
   switch (type) {
@@ -35,10 +23,31 @@ size_t bytes_of(int type) {
     case s32: return 4;
     case f16:
     case bf16: return 2;
-    case s8: return 1;
+    case s8:
+    case e4m3:
+    case e5m2: return 1;
     default: return 0;
   }
 }
+
+namespace {
+
+/// With the exponent of binary16 and a shorter mantissa, E4M3 also with another bias.
+double of_eight_bits(uint8_t bits, int type) {
+  const uint16_t sign = static_cast<uint16_t>((bits & 0x80) << 8), size = bits & 0x7f;
+  if (type == e5m2) return static_cast<double>(Half::widened(static_cast<uint16_t>(bits << 8)));
+  if (size == 0x7f) return NAN;
+  return 256 * static_cast<double>(Half::widened(static_cast<uint16_t>(sign | size << 7)));
+}
+
+/// To nearest; what is too large becomes the largest number.
+uint8_t to_eight_bits(double value, int type) {
+  const uint16_t bits = type == e5m2 ? narrowed<3, -14>(value, Round::nearest) : narrowed<4, -6>(value, Round::nearest);
+  const int size = value != value ? 0x7f : std::min(bits & 0x7fff, type == e5m2 ? 0x7b : 0x7e);
+  return static_cast<uint8_t>(bits >> 8 & 0x80) | static_cast<uint8_t>(size);
+}
+
+}  // namespace
 
 double number(const void* from, int type, size_t at) {
   const auto* const bytes = static_cast<const std::byte*>(from) + at * bytes_of(type);
@@ -50,11 +59,15 @@ double number(const void* from, int type, size_t at) {
     case f64: return read(double{});
     case f32: return static_cast<double>(read(float{}));
     case s32: return read(int32_t{});
-    case f16: return static_cast<double>(sim::Half::widened(read(uint16_t{})));
-    case bf16: return static_cast<double>(sim::Bfloat::widened(read(uint16_t{})));
+    case f16: return static_cast<double>(Half::widened(read(uint16_t{})));
+    case bf16: return static_cast<double>(Bfloat::widened(read(uint16_t{})));
+    case e4m3:
+    case e5m2: return of_eight_bits(read(uint8_t{}), type);
     default: return read(int8_t{});
   }
 }
+
+namespace {
 
 void put(void* to, int type, size_t at, double value) {
   auto* const bytes = static_cast<std::byte*>(to) + at * bytes_of(type);
@@ -63,29 +76,13 @@ void put(void* to, int type, size_t at, double value) {
     case f64: return write(value);
     case f32: return write(static_cast<float>(value));
     case s32: return write(static_cast<int32_t>(static_cast<int64_t>(value)));
-    case f16: return write(sim::Half::rounded(static_cast<float>(value)));
-    case bf16: return write(sim::Bfloat::rounded(static_cast<float>(value)));
-    default: return write(static_cast<int8_t>(std::clamp(value, -128.0, 127.0)));
+    case f16: return write(Half::rounded(static_cast<float>(value)));
+    case bf16: return write(Bfloat::rounded(static_cast<float>(value)));
+    case e4m3:
+    case e5m2: return write(to_eight_bits(value, type));
+    default: return write(static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0, 127.0)));
   }
 }
-
-/// A matrix in columns, as BLAS has them.
-struct Matrix {
-  const void* data;
-  int type, leading;
-  int64_t stride = 0;  ///< to the next of a batch, in elements
-};
-
-struct Product {
-  const char* function;
-  int op_a, op_b, m, n, k;
-  double alpha, beta;
-  Matrix a, b;
-  void* c;
-  int type_c, leading_c;
-  int64_t stride_c;
-  int compute;
-};
 
 /// Whether the device has all of a matrix; says so where it has not.
 bool is_there(const Product& product, const char* name, const void* data, int type, int leading, int rows,
@@ -97,7 +94,7 @@ bool is_there(const Product& product, const char* name, const void* data, int ty
   if (range && range->holds(address, address + bytes)) return true;
   const std::string why = std::string(name) + " takes " + std::to_string(bytes) + " bytes, " +
                           Simulator::instance().allocations.describe(range ? range->end : address);
-  Simulator::instance().reports.add(sim::Finding::out_of_bounds, product.function, why, "", [&] { return why; });
+  Simulator::instance().reports.add(Finding::out_of_bounds, product.function, why, "", [&] { return why; });
   return false;
 }
 
@@ -163,21 +160,25 @@ std::vector<T> multiplied(const Product& product, const void* a, const void* b, 
 }
 
 template <class T>
-void store(const Product& product, void* c, const std::vector<T>& sums) {
+void store(const Product& product, const void* c, void* d, const std::vector<T>& sums) {
   for (int column = 0; column < product.n; ++column) {
     for (int row = 0; row < product.m; ++row) {
-      const size_t at = size_t(column) * size_t(product.leading_c) + size_t(row);
+      const auto at = [&](const Matrix& matrix) { return size_t(column) * size_t(matrix.leading) + size_t(row); };
       const double sum = product.alpha * static_cast<double>(sums[size_t(column) * size_t(product.m) + size_t(row)]);
-      put(c, product.type_c, at, product.beta == 0 ? sum : sum + product.beta * number(c, product.type_c, at));
+      const double added = product.beta == 0 ? 0 : product.beta * number(c, product.c.type, at(product.c));
+      put(d, product.d.type, at(product.d), product.beta == 0 ? sum : sum + added);
     }
   }
 }
 
-Status multiply(const Product& product, int batches = 1) {
-  if (sim::device_state() != cudaSuccess) return execution_failed;
-  for (const int type : {product.a.type, product.b.type, product.type_c}) {
-    if (bytes_of(type) == 0) {
-      sim::say_once(std::string(product.function) + " with this type of matrices is not supported");
+}  // namespace
+
+Status multiply(const Product& product, int batches) {
+  if (device_state() != cudaSuccess) return execution_failed;
+  for (const int type : {product.a.type, product.b.type, product.c.type, product.d.type}) {
+    const bool small = type == e4m3 || type == e5m2;  // on a GPU, too, cublasLtMatmul alone takes these
+    if (bytes_of(type) == 0 || (small && std::string(product.function) != "cublasLtMatmul")) {
+      say_once(std::string(product.function) + " with this type of matrices is not supported");
       return not_supported;
     }
   }
@@ -185,35 +186,56 @@ Status multiply(const Product& product, int batches = 1) {
   const int rows_a = a_plain ? product.m : product.k, columns_a = a_plain ? product.k : product.m;
   const int rows_b = b_plain ? product.k : product.n, columns_b = b_plain ? product.n : product.k;
   if (product.m < 0 || product.n < 0 || product.k < 0 || product.a.leading < std::max(1, rows_a) ||
-      product.b.leading < std::max(1, rows_b) || product.leading_c < std::max(1, product.m))
+      product.b.leading < std::max(1, rows_b) || product.d.leading < std::max(1, product.m) ||
+      (product.beta != 0 && product.c.leading < std::max(1, product.m)))
     return invalid_value;
   for (int batch = 0; batch < batches; ++batch) {
-    const auto part = [&](const void* data, int type, int64_t stride) {
-      return static_cast<const std::byte*>(data) + int64_t(batch) * stride * int64_t(bytes_of(type));
+    const auto part = [&](const Matrix& matrix) {
+      return static_cast<const std::byte*>(matrix.data) +
+             int64_t(batch) * matrix.stride * int64_t(bytes_of(matrix.type));
     };
-    const void* const a = part(product.a.data, product.a.type, product.a.stride);
-    const void* const b = part(product.b.data, product.b.type, product.b.stride);
-    void* const c = const_cast<std::byte*>(part(product.c, product.type_c, product.stride_c));
+    const void *const a = part(product.a), *const b = part(product.b), *const c = part(product.c);
+    void* const d = const_cast<std::byte*>(part(product.d));
     if (!is_there(product, "A", a, product.a.type, product.a.leading, rows_a, columns_a) ||
         !is_there(product, "B", b, product.b.type, product.b.leading, rows_b, columns_b) ||
-        !is_there(product, "C", c, product.type_c, product.leading_c, product.m, product.n))
+        (product.beta != 0 && !is_there(product, "C", c, product.c.type, product.c.leading, product.m, product.n)) ||
+        !is_there(product, product.c.data == product.d.data ? "C" : "D", d, product.d.type, product.d.leading,
+                  product.m, product.n))
       return execution_failed;
     if (product.compute == compute_s32 || product.compute == compute_s32_pedantic)
-      store(product, c, multiplied<int32_t, void>(product, a, b, nullptr));
+      store(product, c, d, multiplied<int32_t, void>(product, a, b, nullptr));
     else if (product.a.type == f64)
-      store(product, c, multiplied<double, Dgemm>(product, a, b, "dgemm_"));
+      store(product, c, d, multiplied<double, Dgemm>(product, a, b, "dgemm_"));
     else
-      store(product, c, multiplied<float, Sgemm>(product, a, b, "sgemm_"));
+      store(product, c, d, multiplied<float, Sgemm>(product, a, b, "sgemm_"));
   }
   return success;
 }
 
-double scalar(const void* from, int compute) {
+int scalar_type(int compute) {
   const bool doubled = compute == compute_f64 || compute == compute_f64_pedantic;
   const bool integer = compute == compute_s32 || compute == compute_s32_pedantic;
   const bool half = compute == compute_f16 || compute == compute_f16_pedantic;
-  return number(from, doubled ? f64 : integer ? s32 : half ? f16 : f32, 0);
+  return doubled ? f64 : integer ? s32 : half ? f16 : f32;
 }
+
+Status by_name(const char* name) {
+  say_once(std::string(name) + " is not supported");
+  return not_supported;
+}
+
+}  // namespace sim::blas
+
+namespace {
+
+using namespace sim::blas;
+
+struct Handle {
+  void* stream = nullptr;
+  int math_mode = 0, pointer_mode = 0, atomics_mode = 0;
+};
+
+double scalar(const void* from, int compute) { return number(from, scalar_type(compute), 0); }
 
 template <class T>
 Status plain_gemm(const char* name, int type, int op_a, int op_b, int m, int n, int k, const T* alpha, const T* a,
@@ -229,17 +251,10 @@ Status plain_gemm(const char* name, int type, int op_a, int op_b, int m, int n, 
                    number(beta, type, 0),
                    {a, type, lda, stride_a},
                    {b, type, ldb, stride_b},
-                   c,
-                   type,
-                   ldc,
-                   stride_c,
+                   {c, type, ldc, stride_c},
+                   {c, type, ldc, stride_c},
                    0},
                   batches);
-}
-
-Status by_name(const char* name) {
-  sim::say_once(std::string(name) + " is not supported");
-  return not_supported;
 }
 
 /// Elements of a vector, by its step.
@@ -329,10 +344,8 @@ Status cublasGemmStridedBatchedEx(Handle*, int op_a, int op_b, int m, int n, int
                    scalar(beta, compute),
                    {a, type_a, lda, stride_a},
                    {b, type_b, ldb, stride_b},
-                   c,
-                   type_c,
-                   ldc,
-                   stride_c,
+                   {c, type_c, ldc, stride_c},
+                   {c, type_c, ldc, stride_c},
                    compute},
                   batches);
 }
@@ -349,10 +362,8 @@ Status cublasGemmEx(Handle*, int op_a, int op_b, int m, int n, int k, const void
                    scalar(beta, compute),
                    {a, type_a, lda, 0},
                    {b, type_b, ldb, 0},
-                   c,
-                   type_c,
-                   ldc,
-                   0,
+                   {c, type_c, ldc, 0},
+                   {c, type_c, ldc, 0},
                    compute});
 }
 Status cublasSgemmEx(Handle*, int op_a, int op_b, int m, int n, int k, const float* alpha, const void* a, int type_a,
@@ -367,10 +378,8 @@ Status cublasSgemmEx(Handle*, int op_a, int op_b, int m, int n, int k, const flo
                    static_cast<double>(*beta),
                    {a, type_a, lda, 0},
                    {b, type_b, ldb, 0},
-                   c,
-                   type_c,
-                   ldc,
-                   0,
+                   {c, type_c, ldc, 0},
+                   {c, type_c, ldc, 0},
                    0});
 }
 
@@ -426,19 +435,16 @@ Status cublasSetVector(int n, int bytes, const void* from, int step_from, void* 
 Status cublasGetVector(int n, int bytes, const void* from, int step_from, void* to, int step_to) {
   return cublasSetMatrix(1, n, bytes, from, step_from, to, step_to);
 }
-
-#define SIM_NO_BLAS(name) \
-  Status name();          \
-  Status name() { return by_name(#name); }
-SIM_NO_BLAS(cublasCgemm_v2)
-SIM_NO_BLAS(cublasZgemm_v2)
-SIM_NO_BLAS(cublasStrsm_v2)
-SIM_NO_BLAS(cublasDtrsm_v2)
-SIM_NO_BLAS(cublasSsyrk_v2)
-SIM_NO_BLAS(cublasDsyrk_v2)
-SIM_NO_BLAS(cublasSgeam)
-SIM_NO_BLAS(cublasDgeam)
-SIM_NO_BLAS(cublasGemmBatchedEx)
-SIM_NO_BLAS(cublasIsamax_v2)
-SIM_NO_BLAS(cublasSasum_v2)
+Status cublasSetMatrixAsync(int rows, int columns, int bytes, const void* from, int lda, void* to, int ldb, void*) {
+  return cublasSetMatrix(rows, columns, bytes, from, lda, to, ldb);
+}
+Status cublasGetMatrixAsync(int rows, int columns, int bytes, const void* from, int lda, void* to, int ldb, void*) {
+  return cublasSetMatrix(rows, columns, bytes, from, lda, to, ldb);
+}
+Status cublasSetVectorAsync(int n, int bytes, const void* from, int step_from, void* to, int step_to, void*) {
+  return cublasSetMatrix(1, n, bytes, from, step_from, to, step_to);
+}
+Status cublasGetVectorAsync(int n, int bytes, const void* from, int step_from, void* to, int step_to, void*) {
+  return cublasSetMatrix(1, n, bytes, from, step_from, to, step_to);
+}
 }

@@ -131,6 +131,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->totalGlobalMem = here.memory_bytes;
   properties->totalConstMem = 64 << 10;
   properties->l2CacheSize = static_cast<int>(here.l2_bytes);
+  properties->persistingL2CacheMaxSize = here.capability >= 80 ? static_cast<int>(here.l2_bytes / 8 * 5) : 0;
+  properties->accessPolicyMaxWindowSize = here.capability >= 80 ? 128 << 20 : 0;
+  properties->memoryPoolsSupported = 1;
   properties->sharedMemPerBlock = Device::shared_bytes_per_block;
   properties->sharedMemPerBlockOptin = here.shared_bytes_per_block_optin;
   properties->sharedMemPerMultiprocessor = here.shared_bytes_per_multiprocessor;
@@ -209,6 +212,7 @@ SIM_PER_THREAD(cudaLaunchHostFunc);
 SIM_PER_THREAD(cudaLaunchKernel);
 SIM_PER_THREAD(cudaLaunchKernelExC);
 SIM_PER_THREAD(cudaMallocAsync);
+SIM_PER_THREAD(cudaMallocFromPoolAsync);
 SIM_PER_THREAD(cudaMemPrefetchAsync);
 SIM_PER_THREAD(cudaMemcpy2DAsync);
 SIM_PER_THREAD(cudaMemcpyAsync);
@@ -222,6 +226,7 @@ SIM_PER_THREAD(cudaStreamGetFlags);
 SIM_PER_THREAD(cudaStreamGetPriority);
 SIM_PER_THREAD(cudaStreamIsCapturing);
 SIM_PER_THREAD(cudaStreamQuery);
+SIM_PER_THREAD(cudaStreamSetAttribute);
 SIM_PER_THREAD(cudaStreamSynchronize);
 SIM_PER_THREAD(cudaStreamWaitEvent);
 
@@ -309,6 +314,11 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   *flags = 0;
   return with_stream(stream);
 }
+// What to keep in the L2 cache changes no result, and there is none.
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const cudaStreamAttrValue*) {
+  return with_stream(stream);
+}
+cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   *priority = 0;
   return with_stream(stream);

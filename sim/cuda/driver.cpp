@@ -64,6 +64,16 @@ CUresult refused(CUresult code, const std::string& why) {
   return code;
 }
 
+/// The name of the library whose code is there; empty for the program and for the simulator.
+std::string library_of(const void* code) {
+  Dl_info there{}, here{};
+  if (dladdr(code, &there) == 0 || dladdr(reinterpret_cast<void*>(&result), &here) == 0 ||
+      there.dli_fbase == here.dli_fbase)
+    return "";
+  const std::string name = there.dli_fname;
+  return name.find(".so") == std::string::npos ? "" : name.substr(name.rfind('/') + 1);
+}
+
 sim::Kernel* kernel(CUfunction function) { return reinterpret_cast<sim::Kernel*>(function); }
 sim::Module* module(CUmodule loaded) { return reinterpret_cast<sim::Module*>(loaded); }
 
@@ -119,7 +129,11 @@ CUresult launch(CUfunction function, dim3 grid, dim3 block, unsigned shared_byte
     const sim::Program* const program = kernel(function)->decoded();
     if (!program) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     for (const auto& [offset, size] : program->parameters) {
-      if (!buffer || offset + size > bytes) return CUDA_ERROR_INVALID_VALUE;
+      if (!buffer || offset + size > bytes) {
+        return refused(CUDA_ERROR_INVALID_VALUE, "cuLaunchKernel of " + kernel(function)->name +
+                                                     ": its parameters end at byte " + std::to_string(offset + size) +
+                                                     ", and " + std::to_string(buffer ? bytes : 0) + " are given");
+      }
       unpacked.push_back(const_cast<char*>(buffer) + offset);
     }
     parameters = unpacked.data();
@@ -229,7 +243,14 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** to, int version, cuuint6
              : too_new ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                        : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   }
-  return *to ? CUDA_SUCCESS : refused(CUDA_ERROR_NOT_FOUND, std::string(symbol) + " is not supported");
+  if (*to) return CUDA_SUCCESS;
+  // A runtime inside another library asks for all functions that it knows: one line, not hundreds.
+  const std::string asks = library_of(__builtin_return_address(0));
+  return refused(CUDA_ERROR_NOT_FOUND,
+                 asks.empty() ? std::string(symbol) + " is not supported"
+                              : asks +
+                                    " is not supported: it asks for more of the driver than there is here, and "
+                                    "libraries whose kernels are machine code do not run");
 }
 CUresult cuGetProcAddress(const char* symbol, void** to, int version, cuuint64_t flags) {
   return cuGetProcAddress_v2(symbol, to, version, flags, nullptr);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "cuda/errors.h"
 #include "cuda/process.h"
 #include "session/simulator.h"
 
@@ -69,7 +70,7 @@ void after_launch() {
     tell_all();
     _exit(code_of_interrupt);
   }
-  if (simulator.asked) return;
+  if (simulator.asked && device_state() == cudaSuccess) return;  // else the program will end before it asks
   const std::string text = simulator.new_mistakes();
   if (text.empty()) return;
   std::fflush(stdout);

@@ -79,6 +79,14 @@ cudaError_t fill(void* pointer, int value, size_t bytes) {
   return cudaSuccess;
 }
 
+struct Pool {
+  uint64_t threshold = 0;
+};
+cudaMemPool_t default_pool() {
+  static Pool pool;
+  return reinterpret_cast<cudaMemPool_t>(&pool);
+}
+
 }  // namespace
 
 extern "C" {
@@ -95,6 +103,52 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return alloc
 cudaError_t cudaFree(void* pointer) { return release(pointer); }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer); }
 cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {
+  *flags = cudaHostAllocMapped;
+  return on_device(pointer, 1) ? cudaSuccess : sim::returned(cudaErrorInvalidValue);
+}
+
+// A pool only hands out memory: what is freed is gone at once.
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  *pool = reinterpret_cast<cudaMemPool_t>(new Pool);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  if (pool == default_pool()) return sim::returned(cudaErrorInvalidValue);
+  delete reinterpret_cast<Pool*>(pool);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = default_pool();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int) { return cudaDeviceGetDefaultMemPool(pool, 0); }
+cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) { return cudaSuccess; }
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t, cudaStream_t) {
+  return allocate(pointer, bytes, "cudaMallocFromPoolAsync");
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t, cudaMemLocation*) {
+  *flags = cudaMemAccessFlagsProtReadWrite;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  if (attribute == cudaMemPoolAttrReleaseThreshold)
+    std::memcpy(&reinterpret_cast<Pool*>(pool)->threshold, value, sizeof(uint64_t));
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  const uint64_t bytes = Simulator::instance().allocations.bytes(), one = 1;
+  const bool flag = attribute < cudaMemPoolAttrReleaseThreshold;  // an int: what may be reused
+  const uint64_t* const from = flag ? &one
+                               : attribute == cudaMemPoolAttrReleaseThreshold
+                                   ? &reinterpret_cast<Pool*>(pool)->threshold
+                                   : &bytes;
+  std::memcpy(value, from, flag ? sizeof(int) : sizeof(uint64_t));
+  return cudaSuccess;
+}
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   *pitch = (width + 511) / 512 * 512;

@@ -151,7 +151,13 @@ void write(const std::string& file, const char* what, const std::string& text) {
 Simulator& Simulator::instance() {
   static Simulator* const simulator = [] {  // outlives the program's own static objects, which may still call
     auto* const made = new Simulator(from_environment());
-    if (const char* const file = std::getenv("PTXSIM_JSON"); file && *file) json_file = std::filesystem::absolute(file);
+    if (const char* const file = std::getenv("PTXSIM_JSON"); file && *file) {
+      if (const std::string why = why_not_writable(file); !why.empty()) {
+        std::fprintf(stderr, "simulator: no counts can be written to PTXSIM_JSON=%s: %s\n", file, why.c_str());
+        std::_Exit(2);
+      }
+      json_file = std::filesystem::absolute(file);
+    }
     trace_as_asked(*made);
     record_events_as_asked(*made);
     record_as_asked(*made);

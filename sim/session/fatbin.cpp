@@ -141,7 +141,8 @@ PtxTexts find_ptx(const void* fat_binary, uint32_t architecture) {
   if (!texts.texts.empty()) return texts;
   if (lowest != ~0u)
     throw Refused("the PTX in this binary is for compute_" + lowest_name + ", which the simulated GPU, compute_" +
-                  std::to_string(architecture) + ", does not run");
+                  std::to_string(architecture) + ", does not run: build it with nvcc -arch=sm_" +
+                  std::to_string(architecture) + ", or simulate another GPU (ptxsim --device)");
   throw Refused("this binary holds no PTX" + (machine_code.empty() ? "" : ", only machine code for " + machine_code) +
                 ": build it with nvcc -gencode arch=compute_80,code=compute_80");
 }

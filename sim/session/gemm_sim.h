@@ -21,7 +21,8 @@ void gemmSimReset(void);
 ///                   "block": [x,y,z], "counts": {…},
 ///                   "lines": [{"file", "line", "counts": {…}}]}],
 ///      "reports": [{"kind", "kernel", "message", "times", "lines": [here, there]}],
-///      "warnings": as the reports: what is doubtful, or does no harm here}
+///      "warnings": as the reports: what is doubtful, or does no harm here,
+///      "mistakes": [{"text", "warning"}]: both as they are printed, one for each mistake, causes first}
 const char* gemmSimReport(void);
 
 /// Counting and checking on (1, as at the start) or off (0): off is for measuring what they cost, and checks nothing at

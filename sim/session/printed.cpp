@@ -25,12 +25,6 @@ std::string also(const Mistake& mistake) {
   return text;
 }
 
-std::vector<Report> everything(const Reports& reports) {
-  std::vector<Report> all = reports.all(), warnings = reports.warnings();
-  all.insert(all.end(), warnings.begin(), warnings.end());
-  return all;
-}
-
 std::string grouped(uint64_t number) {
   std::string text = std::to_string(number);
   for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
@@ -51,8 +45,20 @@ std::string quotient(uint64_t a, uint64_t b) {
 
 }  // namespace
 
+std::vector<Mistake> mistakes_of(const Reports& reports) {
+  std::vector<Report> all = reports.all(), warnings = reports.warnings();
+  all.insert(all.end(), warnings.begin(), warnings.end());
+  return gathered(std::move(all));
+}
+
+std::string told(const Mistake& mistake) {
+  return head(mistake) + ": " + mistake.first.message +
+         (mistake.times > 1 ? " (" + times(mistake.times) + also(mistake) + ")" : "");
+}
+
 std::string Simulator::new_mistakes() {
-  std::vector<Report> all = everything(reports), fresh;
+  std::vector<Report> all = reports.all(), warnings = reports.warnings(), fresh;
+  all.insert(all.end(), warnings.begin(), warnings.end());
   std::copy_if(all.begin(), all.end(), std::back_inserter(fresh),
                [&](const Report& each) { return each.order >= told_; });
   told_ = all.size();
@@ -60,15 +66,13 @@ std::string Simulator::new_mistakes() {
   for (const Mistake& mistake : gathered(std::move(fresh))) {
     if (told_mistakes_++ == most_mistakes_) text += "simulator: more is found than is printed: ptxsim --reports N\n";
     if (told_mistakes_ > most_mistakes_) continue;
-    text += "simulator: " + head(mistake) + ": " + mistake.first.message;
-    if (mistake.times > 1) text += " (" + times(mistake.times) + also(mistake) + ")";
-    text += "\n";
+    text += "simulator: " + told(mistake) + "\n";
   }
   return text;
 }
 
 std::string Simulator::all_mistakes() const {
-  const std::vector<Mistake> mistakes = gathered(everything(reports));
+  const std::vector<Mistake> mistakes = mistakes_of(reports);
   if (mistakes.empty() || mistakes.front().first.warning) return "";  // warnings were said when they were new
   const auto warnings =
       std::count_if(mistakes.begin(), mistakes.end(), [](const Mistake& each) { return each.first.warning; });

@@ -207,6 +207,11 @@ class Simulator {
       last_global_;  ///< what the last launch did to global memory, as long as the next may overlap
 };
 
+/// Errors, causes first, then warnings.
+std::vector<Mistake> mistakes_of(const Reports& reports);
+/// A mistake in one line: what, where, what else it shows at, and how often.
+std::string told(const Mistake& mistake);
+
 /// File and line that a reader of the kernel's file would name: where code inlined from elsewhere was called.
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location);
 

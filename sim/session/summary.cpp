@@ -149,6 +149,9 @@ std::string Simulator::summary(bool asked) {
   };
   list("reports", reports.all());
   list("warnings", reports.warnings());
+  result["mistakes"] = json::array();
+  for (const Mistake& mistake : mistakes_of(reports))
+    result["mistakes"].push_back({{"text", told(mistake)}, {"warning", mistake.first.warning}});
   if (asked) reports_given = result["reports"].size();
   return result.dump(-1, ' ', false, json::error_handler_t::replace);
 }

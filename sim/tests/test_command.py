@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 PTXSIM, NVCC = map(Path, sys.argv[1:3])
-PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 SUM = r"""
 #include <cstdio>

@@ -18,6 +18,13 @@ int cublasSgemm_v2(void*, int, int, int, int, int, const float*, const float*, i
                    float*, int);
 int cublasGemmEx(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int, const void*,
                  void*, int, int, int, int);
+int cublasLtMatrixLayoutCreate(void**, int, uint64_t, uint64_t, int64_t);
+int cublasLtMatrixLayoutSetAttribute(void*, int, const void*, size_t);
+int cublasLtMatmulDescCreate(void**, int, int);
+int cublasLtMatmulDescSetAttribute(void*, int, const void*, size_t);
+int cublasLtMatmul(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, void*,
+                   void*, void*, const void*, void*, size_t, void*);
+int cublasZhemm_v2();
 }
 
 namespace {
@@ -162,6 +169,46 @@ TEST(Blas, MultipliesMatricesOfManyTypes) {
   EXPECT_EQ(cublasSgemm_v2(handle, 1, 0, m, n, k, &alpha, a, k - 1, b, k, &beta, c, m), 7);
   EXPECT_EQ(cublasGemmEx(handle, 1, 0, m, n, k, &alpha, a, 28, k, b, 28, k, &none, c, f32, m, compute_f32, 0), 15);
   EXPECT_EQ(cublasDestroy_v2(handle), 0);
+  cudaFree(memory);
+}
+
+// E4M3 factors along k, a D in rows that is not C; what is refused says so by name.
+TEST(Blas, MultipliesByDescriptions) {
+  constexpr int m = 2, n = 3, k = 4, f32 = 0, e4m3 = 28, compute_f32 = 68, order = 1, op_a = 3, epilogue = 7;
+  std::byte* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory), 4096), cudaSuccess);
+  auto* const a = reinterpret_cast<uint8_t*>(memory);
+  auto* const b = a + 256;
+  auto* const c = reinterpret_cast<float*>(memory + 1024);
+  auto* const d = reinterpret_cast<float*>(memory + 2048);
+  std::fill_n(a, m * k, uint8_t{0x38});  // 1
+  std::fill_n(a + k, k, uint8_t{0xc4});  // -3
+  std::fill_n(b, n * k, uint8_t{0x01});  // 2^-9
+  for (int i = 0; i < m * n; ++i) c[i] = static_cast<float>(i);
+  void *how = nullptr, *at_a = nullptr, *at_b = nullptr, *at_c = nullptr;
+  cublasLtMatmulDescCreate(&how, compute_f32, f32);
+  cublasLtMatrixLayoutCreate(&at_a, e4m3, k, m, k);
+  cublasLtMatrixLayoutCreate(&at_b, e4m3, k, n, k);
+  cublasLtMatrixLayoutCreate(&at_c, f32, m, n, n);
+  const int one = 1, relu = 2;
+  const float alpha = 128, beta = 10;
+  EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(at_c, order, &one, sizeof one), 0);
+  const auto multiply = [&] {
+    return cublasLtMatmul(nullptr, how, &alpha, a, at_a, b, at_b, &beta, c, at_c, d, at_c, nullptr, nullptr, 0,
+                          nullptr);
+  };
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(multiply(), 15);  // A not transposed
+  cublasLtMatmulDescSetAttribute(how, op_a, &one, sizeof one);
+  EXPECT_EQ(multiply(), 0);
+  for (int i = 0; i < m * n; ++i) EXPECT_EQ(d[i], (i < n ? 1.0f : -3.0f) + 10 * static_cast<float>(i));
+  cublasLtMatmulDescSetAttribute(how, epilogue, &relu, sizeof relu);
+  EXPECT_EQ(multiply(), 15);
+  EXPECT_EQ(cublasZhemm_v2(), 15);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  for (const char* why :
+       {"do not lie along k", "the epilogue RELU is not supported", "cublasZhemm_v2 is not supported"})
+    EXPECT_NE(said.find(why), std::string::npos) << said;
   cudaFree(memory);
 }
 

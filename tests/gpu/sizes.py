@@ -29,12 +29,12 @@ def simulated_cases(variant: Variant, beside: Variant) -> list[Case]:
     """For the simulator, which takes its time: everything for a step's default, and for variants that take any size
     `beside` a default that does not; of the others each number of slices on one tile, tiles beside and above each
     other, and wide rows with scaling."""
-    few = size_of(variant)
+    few, two = size_of(variant), size_of(variant, 2, (1, 2))
     runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
     if variant.default or (variant.any_size and not beside.any_size):
-        runs += [*_plain(variant), *_scaled(variant, few), *_strides(variant, few), *_ragged(variant)]
+        runs += [*_plain(variant, SQUARE), *_scaled(variant, two), *_strides(variant, few), *_ragged(variant)]
     else:  # of those that take some sizes beside their tile's: a few, scaled and with wide rows
-        runs += [_plain(variant)[1], (few, (*wide_rows(variant, few), *SCALED)), *_strides(variant, few)[-1:]]
+        runs += [_plain(variant)[0], (two, (*wide_rows(variant, two), *SCALED)), *_strides(variant, few)[-1:]]
         runs += _ragged(variant)[1:9:2]
     return _unique(variant, runs) + refused(variant)
 
@@ -76,13 +76,13 @@ def refused(variant: Variant) -> list[Case]:
 Run = tuple[Size, tuple[str, ...]]
 
 
-def _plain(variant: Variant) -> list[Run]:
-    """Tiles in a square, below each other, beside each other."""
+def _plain(variant: Variant, largest: int = LARGEST) -> list[Run]:
+    """Tiles below each other, beside each other, and a square up to the largest."""
     bm, bn, _ = variant.block
     side = math.lcm(*variant.multiples, *variant.block)
     square = max(1, SQUARE // side) * side
-    sizes = (square, square, square), (3 * bm, bn, variant.k_of(2)), (bm, 5 * bn, variant.k_of(7))
-    return [(size, ()) for size in sizes]
+    sizes = [(3 * bm, bn, variant.k_of(2)), (bm, 5 * bn, variant.k_of(7))]
+    return [(size, ()) for size in sizes + [(square, square, square)] * (square <= largest)]
 
 
 def _scaled(variant: Variant, size: Size) -> list[Run]:

@@ -8,7 +8,7 @@ from programs import program
 
 from base import cuda, packages, process, venv
 from base.errors import UserError
-from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENTS, SITE_REQUIREMENTS
+from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENTS, SITE_REQUIREMENTS, TIDY_REQUIREMENTS
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
@@ -98,7 +98,7 @@ def test_pins_are_installed_once(tmp_path, monkeypatch):
     assert not codes
 
 
-PINS = [REQUIREMENTS, CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, SITE_REQUIREMENTS]
+PINS = [REQUIREMENTS, CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, SITE_REQUIREMENTS, TIDY_REQUIREMENTS]
 
 
 @pytest.mark.parametrize("pins", PINS, ids=lambda file: file.name)

@@ -30,8 +30,11 @@ FRAGMENT, FENCE, PHASE, BYTES = "wrong fragment row", "fence removed", "wrong ph
 RACE, UNWAITED, OUTSIDE, MISALIGNED = "race", "unwaited copy", "out of bounds", "misaligned"
 UNWRITTEN, PRODUCT, PROXY = "uninitialised read", "unwaited product", "missing proxy fence"
 PRODUCT_FENCE, PARITY, TRANSACTIONS = "missing wgmma.fence", "wrong parity", "transaction count"
-EXITED = "exited block"
-REPORTS = (RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN, PRODUCT, PROXY, PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED)
+EXITED, UNSEEN = "exited block", "warning, missing proxy fence"
+REPORTS = (
+    *(RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN, PRODUCT, PROXY),
+    *(PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED, UNSEEN),
+)
 WRONG, COUNTS = "wrong result", "counts"
 
 RAGGED = ("--m", "70", "--n", "67", "--k", "69")
@@ -58,6 +61,7 @@ class Mutant:
     variant: str = ""  # the default one
     arguments: tuple[str, ...] = ()  # the simulator's own small size
     source: str = "kernel"  # or also/NAME: the variant is then one of that file's
+    says: str = ""  # words of the first line of the report; those that have some are the seeded set
 
     @property
     def file(self) -> Path:
@@ -89,20 +93,20 @@ MUTANTS = (
     Mutant("09_double_buffer", BARRIER, "store_slice(0); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "store_slice(write); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "«__syncthreads();» store_slice();", "", RACE, "one_buffer_unroll8", source="also/one_buffer"),
-    Mutant("10_cp_async", BARRIER, "__syncthreads();", "", RACE),
+    Mutant("10_cp_async", BARRIER, "__syncthreads();", "", RACE, says="with no barrier between"),
     Mutant("11_warp_tiling", BARRIER, "«__syncthreads();» write = read;", "", RACE),
     Mutant("13_half_double_buffer", BARRIER, "«__syncthreads();» if (left > 0) read ^= 1;", "", RACE),
-    Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "", UNWAITED),
-    Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED),
-    Mutant("10_cp_async", WAIT, "cp_async_commit();", "", UNWAITED),
+    Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "", UNWAITED, says="no cp.async wait has covered it"),
+    Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED, says="no cp.async wait has covered it"),
+    Mutant("10_cp_async", WAIT, "cp_async_commit();", "", UNWAITED, says="no cp.async wait has covered it"),
     Mutant("11_warp_tiling", WAIT, "if (k == BK - 1) { «cp_async_wait<STAGES - 2>();»", "", UNWAITED),
     Mutant("11_warp_tiling", WAIT, "«cp_async_wait<STAGES - 2>();» __syncthreads(); load_fragments(0, 0);", "", UNWAITED),
     Mutant("13_half_double_buffer", WAIT, "store_a(read ^ 1); «cp_async_wait<0>();»", "", UNWAITED),
-    Mutant("01_naive", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
+    Mutant("01_naive", INDEX, "k < g.k", "k <= g.k", OUTSIDE, says="0 bytes past the end of the 16384 bytes of a cudaMalloc"),
     Mutant("02_coalesced", INDEX, "k < g.k", "k <= g.k", OUTSIDE),
     Mutant("03_smem_tiling", INDEX, "As[tile_row][k] *", "As[tile_row][k + 1] *", WRONG),
     Mutant("05_vector_load", INDEX, "As[k][tile_row]", "As[k][tile_row + 1]", UNWRITTEN),
-    Mutant("06_thread_tile_4x4", INDEX, "&As[k][tile_row]", "&As[k][tile_row + 1]", MISALIGNED),
+    Mutant("06_thread_tile_4x4", INDEX, "&As[k][tile_row]", "&As[k][tile_row + 1]", MISALIGNED, says="is no multiple of 16"),
     Mutant("08_conflict_free", INDEX, "As[a_col + 3]", "As[a_col + 4]", UNWRITTEN),
     Mutant("01_naive", GUARD, "if (row >= g.m || col >= g.n) return;", "", OUTSIDE, arguments=RAGGED),
     Mutant("02_coalesced", GUARD, " || col >= static_cast<Index>(g.n)", "", OUTSIDE, arguments=RAGGED),
@@ -118,8 +122,8 @@ MUTANTS = (
     Mutant("09_double_buffer", PAD, "[BK][BM + PAD]", "[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("09_double_buffer", SWAP, "write ^= 1;", "", RACE),
     Mutant("09_double_buffer", SWAP, "read = write;", "", RACE),
-    Mutant("10_cp_async", SWAP, "read = read + 1 == STAGES ? 0 : read + 1;", "", RACE),
-    Mutant("10_cp_async", SWAP, "write = read;", "", RACE),
+    Mutant("10_cp_async", SWAP, "read = read + 1 == STAGES ? 0 : read + 1;", "", UNWAITED, says="while the copy started at"),
+    Mutant("10_cp_async", SWAP, "write = read;", "", UNWAITED, says="while the copy started at"),
     Mutant("11_warp_tiling", SWAP, "write = read;", "", RACE),
     Mutant("13_half_double_buffer", PAD, "row ^ (k / 8 * TURN)", "row", COUNTS, arguments=RECORDED),
     Mutant("13_half_double_buffer", SWAP, "if (left > 0) read ^= 1;", "", WRONG),
@@ -162,19 +166,20 @@ MUTANTS = (
     Mutant("21_mma_persistent", INDEX, "tile_to_copy += gridDim.x;", "", WRONG, "small", TILES),
     Mutant("21_mma_persistent", INDEX, "if (k_left <= 0) next_tile();", "if (k_left < 0) next_tile();", UNWRITTEN, "small", TILES),
     Mutant("21_mma_persistent", INDEX, "load_frags(0, read);", "load_frags(0, 0);", WRONG, "small", TILES),
-    Mutant("22_tma", WAIT, "wait_for(slice + 1);", "", UNWAITED, arguments=DEEP),
-    Mutant("22_tma", BARRIER, "«__syncthreads();» if (lane == 0) copy(next);", "", RACE, arguments=DEEP),
-    Mutant("22_tma", BYTES, "&full[stage], STAGE_BYTES)", "&full[stage], STAGE_BYTES - A_BYTES)", TRANSACTIONS),
-    Mutant("23_wgmma", FENCE, "wgmma_fence();", "", PRODUCT_FENCE, arguments=DEEP),
-    Mutant("23_wgmma", WAIT, "wgmma_wait<0>();", "", PRODUCT, arguments=DEEP),
-    Mutant("23_wgmma", WAIT, "wgmma_wait<1>();", "", UNWAITED, arguments=DEEP),
-    Mutant("24_warp_specialised", PHASE, "slice / STAGES % 2 ^ 1", "slice / STAGES % 2", PARITY, arguments=DEEP),
-    Mutant("24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP),
-    Mutant("25_overlapped_store", FENCE, "fence_for_async_reads();", "", PROXY),
-    Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT),
-    Mutant("26_clusters", FENCE, "fence_for_async_reads();", "", PROXY),
-    Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", RACE, arguments=DEEP),
-    Mutant("26_clusters", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED),
+    Mutant("22_tma", WAIT, "wait_for(slice + 1);", "", UNWAITED, arguments=DEEP, says="nobody has waited for its mbarrier"),
+    Mutant("22_tma", BARRIER, "«__syncthreads();» if (lane == 0) copy(next);", "", RACE, arguments=DEEP, says="with no barrier between"),
+    Mutant("22_tma", BYTES, "&full[stage], STAGE_BYTES)", "&full[stage], STAGE_BYTES - A_BYTES)", TRANSACTIONS, says="transaction count that does not balance"),
+    Mutant("22_tma", FENCE, "barrier_init_fence();", "", UNSEEN, says=r"fence\.mbarrier_init"),
+    Mutant("23_wgmma", FENCE, "wgmma_fence();", "", PRODUCT_FENCE, arguments=DEEP, says=r"no wgmma\.fence orders it"),
+    Mutant("23_wgmma", WAIT, "wgmma_wait<0>();", "", PRODUCT, arguments=DEEP, says=r"no wgmma\.wait_group has covered it"),
+    Mutant("23_wgmma", WAIT, "wgmma_wait<1>();", "", UNWAITED, arguments=DEEP, says="may still be reading: nobody has waited"),
+    Mutant("24_warp_specialised", PHASE, "slice / STAGES % 2 ^ 1", "slice / STAGES % 2", PARITY, arguments=DEEP, says="parity"),
+    Mutant("24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP, says="may still be reading: nobody has waited"),
+    Mutant("25_overlapped_store", FENCE, "fence_for_async_reads();", "", PROXY, says=r"no fence\.proxy\.async between"),
+    Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT, says=r"no wgmma\.wait_group has covered it"),
+    Mutant("26_clusters", FENCE, "fence_for_async_reads();", "", PROXY, says=r"no fence\.proxy\.async between"),
+    Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", UNWAITED, arguments=DEEP, says="may still be reading"),
+    Mutant("26_clusters", BARRIER, "__syncwarp(); «cluster_sync();»", "", EXITED, says="may have ended by then: nothing makes it wait"),
     Mutant("28_in_turns", BARRIER, "named_barrier_sync(TURN + warpgroup, CONSUMERS", "(void)(1, CONSUMERS", UNWAITED, arguments=TURNS),
     Mutant("28_in_turns", PHASE, "place.skip(taken);", "", UNWAITED, arguments=MORE_TURNS),
     Mutant("29_split_k", BARRIER, "named_barrier_sync(MEETING, CONSUMERS", "(void)(1, CONSUMERS", RACE, "two"),
@@ -194,7 +199,7 @@ MUTANTS = (
     Mutant("30_tf32", FRAGMENT, "pair_at(lane % 4 + 4, lane)", "pair_at(lane % 4, lane)", WRONG),
     Mutant("30_tf32", INDEX, "tile.y + rank * HALF * BOX_COLS", "tile.y", WRONG),
     Mutant("30_tf32", PHASE, "CLUSTER * WARPS);", "WARPS);", RACE, arguments=DEEP),
-    Mutant("30_tf32", BARRIER, "} } «cluster_sync();»", "", EXITED),
+    Mutant("30_tf32", BARRIER, "__syncwarp(); «cluster_sync();»", "", EXITED),
     Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
     Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant("31_eight_bits", WAIT, "Cs + piece * PIECE_BYTES", "Cs + piece % 2 * PIECE_BYTES", UNWAITED, "promoted", source="also/promoted"),
@@ -286,8 +291,8 @@ class Build:
         return executable
 
 
-def catches(executable: Path, number: int, mutant: Mutant) -> set[str]:
-    """Everything that catches a mutant."""
+def catches(executable: Path, number: int, mutant: Mutant) -> tuple[set[str], str]:
+    """Everything that catches a mutant, and the first line that is said."""
     counts = executable.parent / f"{number}.jsonl"
     line = [str(executable), "--sim", "--variant", f"mutant_{number}", *mutant.arguments, "--json", str(counts)]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
@@ -299,7 +304,7 @@ def catches(executable: Path, number: int, mutant: Mutant) -> set[str]:
         raise LookupError(f"exit code {done.returncode}: {done.stderr.strip()}")
     if counts.exists():
         found |= {COUNTS for record in _records(counts) if not _as_recorded(record, mutant)}
-    return found
+    return found, next((line for line in lines if line.startswith(REPORTS)), "")
 
 
 def _records(file: Path) -> list[dict]:
@@ -317,7 +322,7 @@ def _as_recorded(record: dict, mutant: Mutant) -> bool:
     return True
 
 
-def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[str], str]]:
+def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[str], str, str]]:
     """What catches each of some mutants of one architecture, or why that is not known."""
     found, there = [], []
     for mutant in mutants:
@@ -325,18 +330,18 @@ def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[st
             mutant.place(mutant.file.read_text(encoding="utf-8"))
             there.append(mutant)
         except LookupError as problem:
-            found.append((mutant, set(), str(problem)))
+            found.append((mutant, set(), "", str(problem)))
     mutants = there
     with tempfile.TemporaryDirectory() as folder:
         try:
             executable = build.make(mutants, Path(folder)) if mutants else Path()
         except LookupError as problem:
-            return [*found, *((mutant, set(), str(problem)) for mutant in mutants)]
+            return [*found, *((mutant, set(), "", str(problem)) for mutant in mutants)]
         for number, mutant in enumerate(mutants):
             try:
-                found.append((mutant, catches(executable, number, mutant), ""))
+                found.append((mutant, *catches(executable, number, mutant), ""))
             except (LookupError, subprocess.TimeoutExpired) as problem:
-                found.append((mutant, set(), str(problem)))
+                found.append((mutant, set(), "", str(problem)))
     return found
 
 
@@ -354,18 +359,24 @@ def main() -> int:
     parser.add_argument("build", type=Path, help="the build directory, with the steps and the simulator built")
     parser.add_argument("--only", default="", help="mutants of the steps whose name begins like this")
     parser.add_argument("--part", default="1/1", help="2/4: the second of four parts of them")
+    parser.add_argument("--seeded", action="store_true", help="only the 22 whose first line is held, and print it")
     asked = parser.parse_args()
     build = Build(asked.build)
-    wanted = batches(build, [mutant for mutant in MUTANTS if mutant.step.startswith(asked.only)])
+    some = [mutant for mutant in MUTANTS if mutant.step.startswith(asked.only) and (mutant.says or not asked.seeded)]
+    wanted = batches(build, some)
     part, parts = map(int, asked.part.split("/"))
     passed = missed = 0
     print(f"{'step':<20}{'mistake':<23}{'has to be caught by':<21}caught by")
-    for mutant, found, problem in (one for batch in wanted[part - 1 :: parts] for one in judged(build, batch)):
+    for mutant, found, first, problem in (one for batch in wanted[part - 1 :: parts] for one in judged(build, batch)):
         caught = mutant.caught_by in found
+        if mutant.says:  # the first line names the mistake
+            caught = first.startswith(mutant.caught_by) and re.search(mutant.says, first) is not None
         passed, missed = passed + caught, missed + (not caught)
         verdict = problem or ", ".join(sorted(found)) or "nothing"
         words = f"{mutant.step:<20}{mutant.kind:<23}{mutant.caught_by:<21}{verdict}{'' if caught else '  MISSED'}"
         print(words, flush=True)
+        if asked.seeded or (found and not caught):
+            print(f"    {first}", flush=True)
     print(f"{passed} passed, {missed} failed")
     return 1 if missed else 0
 

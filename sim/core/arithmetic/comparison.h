@@ -1,7 +1,9 @@
 /// setp and set. The comparison itself is compiled once per kind of values; what is made of its truth works on masks.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "core/warp/forms.h"
 
@@ -43,28 +45,49 @@ void set_number(Warp& warp, const Operands& operands) {
   });
 }
 
-/// setp with one comparison, alone and combined with a predicate; `tail` is ".s32" or ".ftz.f32".
-template <class T, auto compare>
-[[gnu::cold]] void add_setp(Table& table, const std::string& comparison, const std::string& tail) {
-  constexpr char letter = operand_letter<T>();
-  const std::string setp = "setp." + comparison, two = {'P', letter, letter}, three = two + 'p';
-  table.add(setp + tail, {two, Class::predicate, handle<set_predicate<T, compare, Combined::alone>>});
-  table.add(setp + ".and" + tail, {three, Class::predicate, handle<set_predicate<T, compare, Combined::conjunction>>});
-  table.add(setp + ".or" + tail, {three, Class::predicate, handle<set_predicate<T, compare, Combined::disjunction>>});
-  table.add(setp + ".xor" + tail, {three, Class::predicate, handle<set_predicate<T, compare, Combined::exclusive>>});
+/// How a comparison is written: setp.NAME.ftz.TYPE.
+struct Comparison {
+  std::string_view name, ftz, type;  // "lt"; "" or ".ftz"; "f32"
+};
+
+// What does not depend on the comparison is compiled once, and not with each of the two hundred.
+[[gnu::cold, gnu::noinline]] inline void add_setps(Table& table, const Comparison& written, char letter,
+                                                   const std::array<Handler, 4>& handlers) {
+  constexpr std::array combined = {"", ".and", ".or", ".xor"};
+  for (size_t i = 0; i < handlers.size(); ++i) {
+    const std::string setp = "setp." + std::string(written.name) + combined[i] + std::string(written.ftz);
+    const std::string operands = {'P', letter, letter, 'p'};
+    table.add(setp + "." + std::string(written.type),
+              {operands.substr(0, i == 0 ? 3 : 4), Class::predicate, handlers[i]});
+  }
+}
+[[gnu::cold, gnu::noinline]] inline void add_set_as(Table& table, const Comparison& written, std::string_view to,
+                                                    const char* operands, Handler handler) {
+  const std::string set = "set." + std::string(written.name) + std::string(written.ftz);
+  table.add(set + "." + std::string(to) + "." + std::string(written.type), {operands, Class::predicate, handler});
 }
 
-/// set with one comparison, whose result is the bits `truth` or 0.
+/// setp with one comparison, alone and combined with a predicate.
+template <class T, auto compare>
+[[gnu::cold]] void add_setp(Table& table, const Comparison& written) {
+  static constexpr std::array<Handler, 4> handlers = {
+      handle<set_predicate<T, compare, Combined::alone>>, handle<set_predicate<T, compare, Combined::conjunction>>,
+      handle<set_predicate<T, compare, Combined::disjunction>>, handle<set_predicate<T, compare, Combined::exclusive>>};
+  add_setps(table, written, operand_letter<T>(), handlers);
+}
+
+/// set with one comparison, whose result is the bits `truth` or 0, of type `to`.
 template <class T, auto compare, auto truth>
-[[gnu::cold]] void add_set(Table& table, const std::string& opcode) {
-  constexpr char to = operand_letter<decltype(truth)>() - 'a' + 'A', letter = operand_letter<T>();
-  table.add(opcode, {{to, letter, letter}, Class::predicate, handle<set_number<T, compare, truth, 1>>});
+[[gnu::cold]] void add_set(Table& table, const Comparison& written, std::string_view to) {
+  static constexpr char letter = operand_letter<T>();
+  static constexpr char operands[] = {operand_letter<decltype(truth)>() - 'a' + 'A', letter, letter, 0};
+  add_set_as(table, written, to, operands, handle<set_number<T, compare, truth, 1>>);
 }
 
 /// The same on two values of 16 bits in each register.
 template <auto compare, u16 truth>
-[[gnu::cold]] void add_set_of_pairs(Table& table, const std::string& opcode) {
-  table.add(opcode, {"Www", Class::predicate, handle<set_number<u16, compare, truth, 2>>});
+[[gnu::cold]] void add_set_of_pairs(Table& table, const Comparison& written, std::string_view to) {
+  add_set_as(table, written, to, "Www", handle<set_number<u16, compare, truth, 2>>);
 }
 
 }  // namespace sim

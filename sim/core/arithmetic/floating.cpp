@@ -131,21 +131,21 @@ template <class T>
 
 /// setp; and what single precision alone has: with `.ftz`, and set with a number for a result.
 template <class T, auto compare>
-[[gnu::cold]] void add_comparison(Table& table, const std::string& comparison, const std::string& type) {
-  add_setp<T, compare>(table, comparison, "." + type);
+[[gnu::cold]] void add_comparison(Table& table, std::string_view name, std::string_view type) {
+  add_setp<T, compare>(table, {name, "", type});
   if constexpr (std::is_same_v<T, f32>) {
     constexpr auto flushing = [](f32 a, f32 b) { return compare(flushed(a), flushed(b)); };
     constexpr auto one = std::bit_cast<u32>(1.0f);
-    add_setp<f32, flushing>(table, comparison, ".ftz.f32");
-    add_set<f32, compare, one>(table, "set." + comparison + ".f32.f32");
-    add_set<f32, flushing, one>(table, "set." + comparison + ".ftz.f32.f32");
-    add_set<f32, compare, ~0u>(table, "set." + comparison + ".{u32,s32}.f32");
+    add_setp<f32, flushing>(table, {name, ".ftz", type});
+    add_set<f32, compare, one>(table, {name, "", type}, "f32");
+    add_set<f32, flushing, one>(table, {name, ".ftz", type}, "f32");
+    add_set<f32, compare, ~0u>(table, {name, "", type}, "{u32,s32}");
   }
 }
 
 /// The ordered comparisons are false with a NaN, those that end in u are true.
 template <class T>
-[[gnu::cold]] void add_comparisons(Table& table, const std::string& type) {
+[[gnu::cold]] void add_comparisons(Table& table, std::string_view type) {
   add_comparison<T, [](T a, T b) { return a == b; }>(table, "eq", type);
   add_comparison<T, [](T a, T b) { return (a < b || a > b); }>(table, "ne", type);
   add_comparison<T, [](T a, T b) { return a < b; }>(table, "lt", type);

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "core/arithmetic/comparison.h"
 #include "core/arithmetic/formats.h"
@@ -138,53 +139,64 @@ void on_operands(Warp& warp, const Operands& operands) {
   }(std::make_index_sequence<operand_count>{});
 }
 
+/// How an instruction is written: OPCODE.finish.TAIL.type.
+struct Name {
+  std::string_view opcode, finish, type, tail = "";
+};
+
 /// An instruction by the names that it has for one value per register and for two.
+[[gnu::cold]] void add_both(Table& table, const Name& name, size_t operand_count, Class counted_as, Handler one,
+                            Handler two) {
+  const std::string opcode = std::string(name.opcode) + std::string(name.finish) + std::string(name.tail) + ".";
+  const std::string narrow(operand_count, 'h'), wide(operand_count, 'w'), type(name.type);
+  table.add(opcode + type, {"H" + narrow, counted_as, one});
+  table.add(opcode + type + "x2", {"W" + wide, counted_as, two});
+}
 template <auto loop, size_t operand_count>
-[[gnu::cold]] void add_loop(Table& table, const std::string& one, const std::string& two, Class counted_as) {
-  const std::string narrow(operand_count, 'h'), wide(operand_count, 'w');
-  table.add(one, {"H" + narrow, counted_as, handle<on_operands<loop, 1, operand_count>>});
-  table.add(two, {"W" + wide, counted_as, handle<on_operands<loop, 2, operand_count>>});
+[[gnu::cold]] void add_loop(Table& table, const Name& name, Class counted_as) {
+  add_both(table, name, operand_count, counted_as, handle<on_operands<loop, 1, operand_count>>,
+           handle<on_operands<loop, 2, operand_count>>);
 }
 
 template <auto function>
-[[gnu::cold]] void add_unary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
-  add_loop<unary<function>, 1>(table, opcode + "." + type, opcode + "." + type + "x2", counted_as);
+[[gnu::cold]] void add_unary(Table& table, const Name& name) {
+  add_loop<unary<function>, 1>(table, name, Class::floating);
 }
 template <auto function>
-[[gnu::cold]] void add_binary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
-  add_loop<binary<function>, 2>(table, opcode + "." + type, opcode + "." + type + "x2", counted_as);
+[[gnu::cold]] void add_binary(Table& table, const Name& name) {
+  add_loop<binary<function>, 2>(table, name, Class::floating);
 }
 template <auto function>
-[[gnu::cold]] void add_ternary(Table& table, const std::string& opcode, const std::string& type, Class counted_as) {
-  add_loop<ternary<function>, 3>(table, opcode + "." + type, opcode + "." + type + "x2", counted_as);
-}
-
-template <class F, Finish how>
-[[gnu::cold]] void add_sums(Table& table, const std::string& finish, const std::string& type) {
-  add_binary<add<F, how>>(table, "add{,.rn}" + finish, type, Class::floating);
-  add_binary<subtract<F, how>>(table, "sub{,.rn}" + finish, type, Class::floating);
-  add_binary<multiply<F, how>>(table, "mul{,.rn}" + finish, type, Class::floating);
+[[gnu::cold]] void add_ternary(Table& table, const Name& name) {
+  add_loop<ternary<function>, 3>(table, name, Class::fma);
 }
 
 template <class F, Finish how>
-[[gnu::cold]] void add_selection(Table& table, const std::string& finish, const std::string& type) {
-  add_binary<extreme<F, how, false, false>>(table, "min" + finish, type, Class::floating);
-  add_binary<extreme<F, how, true, false>>(table, "max" + finish, type, Class::floating);
-  add_binary<extreme<F, how, false, true>>(table, "min" + finish + ".NaN", type, Class::floating);
-  add_binary<extreme<F, how, true, true>>(table, "max" + finish + ".NaN", type, Class::floating);
-  add_unary<negated<F, how>>(table, "neg" + finish, type, Class::floating);
-  add_unary<magnitude<F, how>>(table, "abs" + finish, type, Class::floating);
+[[gnu::cold]] void add_sums(Table& table, std::string_view finish, std::string_view type) {
+  add_binary<add<F, how>>(table, {"add{,.rn}", finish, type});
+  add_binary<subtract<F, how>>(table, {"sub{,.rn}", finish, type});
+  add_binary<multiply<F, how>>(table, {"mul{,.rn}", finish, type});
+}
+
+template <class F, Finish how>
+[[gnu::cold]] void add_selection(Table& table, std::string_view finish, std::string_view type) {
+  add_binary<extreme<F, how, false, false>>(table, {"min", finish, type});
+  add_binary<extreme<F, how, true, false>>(table, {"max", finish, type});
+  add_binary<extreme<F, how, false, true>>(table, {"min", finish, type, ".NaN"});
+  add_binary<extreme<F, how, true, true>>(table, {"max", finish, type, ".NaN"});
+  add_unary<negated<F, how>>(table, {"neg", finish, type});
+  add_unary<magnitude<F, how>>(table, {"abs", finish, type});
 }
 
 [[gnu::cold]] void add_arithmetic(Table& table) {
-  add_loop<fma_halves, 3>(table, "fma.rn.f16", "fma.rn.f16x2", Class::fma);
-  add_loop<fma_bfloats, 3>(table, "fma.rn.bf16", "fma.rn.bf16x2", Class::fma);
-  add_ternary<multiply_add<Half, Finish::flush>>(table, "fma.rn.ftz", "f16", Class::fma);
-  add_ternary<multiply_add<Half, Finish::saturate>>(table, "fma.rn.sat", "f16", Class::fma);
-  add_ternary<multiply_add<Half, Finish::flush_saturate>>(table, "fma.rn.ftz.sat", "f16", Class::fma);
-  add_ternary<multiply_add<Half, Finish::relu>>(table, "fma.rn.relu", "f16", Class::fma);
-  add_ternary<multiply_add<Half, Finish::flush_relu>>(table, "fma.rn.ftz.relu", "f16", Class::fma);
-  add_ternary<multiply_add<Bfloat, Finish::relu>>(table, "fma.rn.relu", "bf16", Class::fma);
+  add_loop<fma_halves, 3>(table, {"fma.rn", "", "f16"}, Class::fma);
+  add_loop<fma_bfloats, 3>(table, {"fma.rn", "", "bf16"}, Class::fma);
+  add_ternary<multiply_add<Half, Finish::flush>>(table, {"fma.rn", ".ftz", "f16"});
+  add_ternary<multiply_add<Half, Finish::saturate>>(table, {"fma.rn", ".sat", "f16"});
+  add_ternary<multiply_add<Half, Finish::flush_saturate>>(table, {"fma.rn", ".ftz.sat", "f16"});
+  add_ternary<multiply_add<Half, Finish::relu>>(table, {"fma.rn", ".relu", "f16"});
+  add_ternary<multiply_add<Half, Finish::flush_relu>>(table, {"fma.rn", ".ftz.relu", "f16"});
+  add_ternary<multiply_add<Bfloat, Finish::relu>>(table, {"fma.rn", ".relu", "bf16"});
   add_sums<Half, Finish::none>(table, "", "f16");
   add_sums<Bfloat, Finish::none>(table, "", "bf16");
   add_sums<Half, Finish::flush>(table, ".ftz", "f16");
@@ -204,23 +216,23 @@ bool is(u16 a, u16 b) {
 }
 /// setp, and set with a result of 1 or of all ones; each half for itself where two are packed.
 template <class F, auto compare, bool flush>
-[[gnu::cold]] void add_comparison_of(Table& table, const std::string& name, const std::string& ftz,
-                                     const std::string& type) {
+[[gnu::cold]] void add_comparison_of(Table& table, std::string_view name, std::string_view type,
+                                     std::string_view packed) {
   constexpr auto holds = is<F, compare, flush>;
-  add_setp<u16, holds>(table, name, ftz + "." + type);
-  const std::string set = "set." + name + ftz + ".";
-  add_set<u16, holds, F::one>(table, set + type + "." + type);
-  add_set<u16, holds, u16{0xffff}>(table, set + "{u16,s16}." + type);
-  add_set<u16, holds, ~0u>(table, set + "{u32,s32}." + type);
-  add_set_of_pairs<holds, F::one>(table, set + type + "x2." + type + "x2");
-  add_set_of_pairs<holds, u16{0xffff}>(table, set + "{u32,s32}." + type + "x2");
+  const Comparison one{name, flush ? ".ftz" : "", type}, two{name, one.ftz, packed};
+  add_setp<u16, holds>(table, one);
+  add_set<u16, holds, F::one>(table, one, type);
+  add_set<u16, holds, u16{0xffff}>(table, one, "{u16,s16}");
+  add_set<u16, holds, ~0u>(table, one, "{u32,s32}");
+  add_set_of_pairs<holds, F::one>(table, two, packed);
+  add_set_of_pairs<holds, u16{0xffff}>(table, two, "{u32,s32}");
 }
 
 template <auto compare>
-[[gnu::cold]] void add_comparison(Table& table, const std::string& name) {
-  add_comparison_of<Half, compare, false>(table, name, "", "f16");
-  add_comparison_of<Half, compare, true>(table, name, ".ftz", "f16");
-  add_comparison_of<Bfloat, compare, false>(table, name, "", "bf16");
+[[gnu::cold]] void add_comparison(Table& table, std::string_view name) {
+  add_comparison_of<Half, compare, false>(table, name, "f16", "f16x2");
+  add_comparison_of<Half, compare, true>(table, name, "f16", "f16x2");
+  add_comparison_of<Bfloat, compare, false>(table, name, "bf16", "bf16x2");
 }
 
 [[gnu::cold]] void add_comparisons(Table& table) {

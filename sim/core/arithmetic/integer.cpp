@@ -205,17 +205,17 @@ u32 dot_bytes(auto a0, auto b0, u32 a, u32 b, u32 c) {
 
 template <class T>
 [[gnu::cold]] void add_equality(Table& table, const std::string& type) {
-  add_setp<T, [](T a, T b) { return a == b; }>(table, "eq", "." + type);
-  add_setp<T, [](T a, T b) { return a != b; }>(table, "ne", "." + type);
+  add_setp<T, [](T a, T b) { return a == b; }>(table, {"eq", "", type});
+  add_setp<T, [](T a, T b) { return a != b; }>(table, {"ne", "", type});
 }
 
 template <class T>
 [[gnu::cold]] void add_order(Table& table, const std::string& type) {
   const bool is_unsigned = std::is_unsigned_v<T>;
-  add_setp<T, [](T a, T b) { return a < b; }>(table, is_unsigned ? "{lt,lo}" : "lt", "." + type);
-  add_setp<T, [](T a, T b) { return a <= b; }>(table, is_unsigned ? "{le,ls}" : "le", "." + type);
-  add_setp<T, [](T a, T b) { return (a > b); }>(table, is_unsigned ? "{gt,hi}" : "gt", "." + type);
-  add_setp<T, [](T a, T b) { return a >= b; }>(table, is_unsigned ? "{ge,hs}" : "ge", "." + type);
+  add_setp<T, [](T a, T b) { return a < b; }>(table, {is_unsigned ? "{lt,lo}" : "lt", "", type});
+  add_setp<T, [](T a, T b) { return a <= b; }>(table, {is_unsigned ? "{le,ls}" : "le", "", type});
+  add_setp<T, [](T a, T b) { return (a > b); }>(table, {is_unsigned ? "{gt,hi}" : "gt", "", type});
+  add_setp<T, [](T a, T b) { return a >= b; }>(table, {is_unsigned ? "{ge,hs}" : "ge", "", type});
 }
 
 template <class T>

@@ -47,15 +47,15 @@ uint32_t rank(Finding kind) {
     case Finding::tensor_map: return 0;
     case Finding::out_of_bounds:
     case Finding::misaligned:
-    case Finding::divergent_barrier: return 1;
+    case Finding::divergent_barrier:
+    case Finding::transaction_count: return 1;
     case Finding::unwaited:
     case Finding::unwaited_product:
     case Finding::unfenced:
     case Finding::wgmma_fence:
     case Finding::wrong_parity: return 2;
     case Finding::race:
-    case Finding::mbarrier:
-    case Finding::transaction_count: return 3;
+    case Finding::mbarrier: return 3;
     case Finding::uninitialised:
     case Finding::exited_block: return 4;
     default: return 5;  // what it came to

@@ -129,6 +129,8 @@ void build_call(Builder& builder) {
   const bool prints = name == "vprintf";
   if (!prints && name != "__assertfail") {
     const std::string function = "function '" + readable(name) + "'";
+    if (name.starts_with("__cudaCDP") || name.starts_with("cudaCDP"))
+      builder.refuse("a launch by a kernel (dynamic parallelism) is not modelled: " + function);
     if (ptx::find_function(builder.module(), name))
       builder.refuse(function + " calls itself, or calls that are expanded make more than a million instructions");
     builder.refuse(function +

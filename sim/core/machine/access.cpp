@@ -172,12 +172,29 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   };
   switch (objection.what) {
     case What::never_written:
+      // CUB's merges read one element past the valid ones and drop it.
+      if (block.program.name.starts_with("_ZN3cub") || block.program.name.starts_with("_ZN6thrust")) {
+        return block.cluster.warn(Finding::uninitialised, here, nowhere, [&] {
+          return block.what_it_does(warp, objection.lane) + ": reads " + address +
+                 ", which nothing has written before; kernels of CUB and Thrust drop such values";
+        });
+      }
       return block.report(Finding::uninitialised, here, nowhere, [&] {
         return block.what_it_does(warp, objection.lane) + ": reads " + address +
                ", which nothing has written before: a barrier is missing, or the wait for the copy that writes it, or "
                "nobody does";
       });
     case What::copy_under_way:
+      // A warp that has met the copying one in no barrier yet may have come before its wait; else the wait is missing.
+      if (objection.other_agent != warp.agent &&
+          !owner.shadow.clocks.has_seen(warp.agent, objection.other_agent, objection.other_lane,
+                                        owner.shadow.clocks.start() + 1)) {
+        return report(Finding::race, [&] {
+          return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
+                 block.where(objection.other_site) + " by " + other() +
+                 " is under way, with no barrier between its wait (cp.async.wait_group) and this access, or no wait";
+        });
+      }
       return report(Finding::unwaited, [&] {
         return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                block.where(objection.other_site) + " by " + other() +

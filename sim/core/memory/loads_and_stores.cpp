@@ -224,7 +224,7 @@ void build_prefetch(Builder& builder) {
           vector + types,
       {"", Class::load_global, nullptr, build_load});
   table.add("ld{,.volatile}.shared{,::cta,::cluster}" + vector + types, {"", Class::load_shared, nullptr, build_load});
-  table.add("ld{,.volatile}" + vector + types,
+  table.add("ld{,.ca,.cg,.cs,.lu,.cv,.volatile,.weak}" + vector + types,
             {"", Class::load_global, nullptr, build_load});  // generic: counted where it goes
   table.add("ld{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_load});
   table.add("ld.const" + vector + types, {"", Class::other, nullptr, build_load});
@@ -237,7 +237,7 @@ void build_prefetch(Builder& builder) {
             {"", Class::store_global, nullptr, build_store});
   table.add("st{,.volatile}.shared{,::cta,::cluster}" + vector + types,
             {"", Class::store_shared, nullptr, build_store});
-  table.add("st{,.volatile}" + vector + types, {"", Class::store_global, nullptr, build_store});
+  table.add("st{,.wb,.cg,.cs,.wt,.volatile,.weak}" + vector + types, {"", Class::store_global, nullptr, build_store});
   table.add("st{,.volatile}.local" + vector + types, {"", Class::other, nullptr, build_store});
   table.add("st.param" + vector + types, {"", Class::other, nullptr, build_store});
 

@@ -188,7 +188,13 @@ void Builder::decode_one(const ptx::Instruction& written) {
   if (forms.empty()) refuse("the simulator does not know this instruction");
   const auto fitting =
       std::find_if(forms.begin(), forms.end(), [&](const Form* each) { return each->build || fits(*each); });
-  if (fitting == forms.end()) refuse("operands that this instruction does not take");
+  if (fitting == forms.end()) {
+    for (const ptx::Operand& operand : instruction.operands) {
+      if (operand.kind == ptx::Operand::Kind::name && operand.text.starts_with("%"))
+        refuse("register " + operand.text + " is declared nowhere");
+    }
+    refuse("operands that this instruction does not take");
+  }
   const Form* const form = *fitting;
 
   made_.run = form->run;

@@ -102,6 +102,9 @@ uint32_t Builder::source(const Operand& operand, Width width) {
       if (width != Width::b64)
         refuse("a constant of 64 bits where there should be " + std::to_string(8 * static_cast<int>(width)));
       return constant(width, operand.value);
+    case Operand::Kind::name:
+      refuse("the address of function '" + operand.text +
+             "' is not modelled (function pointers, launches by a kernel)");
     default: refuse("a register or a constant is needed here");
   }
 }
