@@ -31,7 +31,7 @@ def test_no_mutant_is_lost():
 
 def test_a_mutant_whose_code_is_gone_or_stands_twice_is_named_in_one_line():
     gone = replace(mutants.MUTANTS[0], old="no_such_barrier();")
-    ((mutant, caught_by, problem),) = mutants.judged(None, [gone])
+    ((mutant, caught_by, _, problem),) = mutants.judged(None, [gone])
     assert (mutant, caught_by) == (gone, set())
     assert problem == "03_smem_tiling/kernel.cu has 0 places, not 1, with 'no_such_barrier();'"
     with pytest.raises(LookupError, match=re.escape("has 2 places, not 1, with '__syncthreads();'")):

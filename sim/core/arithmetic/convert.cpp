@@ -153,6 +153,7 @@ template <class T>
   add_rounded<f32, f64>(table, "f32.f64");
   table.lanewise<[](f32 x) { return static_cast<f64>(x); }>("cvt.f64.f32", Class::convert);
   table.lanewise<[](f32 x) { return std::fmin(std::fmax(x, 0.0f), 1.0f); }>("cvt.sat.f32.f32", Class::convert);
+  table.lanewise<[](f64 x) { return std::fmin(std::fmax(x, 0.0), 1.0); }>("cvt.sat.f64.f64", Class::convert);
   add_flushing(table);
 }
 
