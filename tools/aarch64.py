@@ -133,4 +133,7 @@ def _told(prefix: list[str], folder: Path, step: str) -> tuple[list, list[str]]:
             bits = [line for line in text.splitlines() if FINGERPRINT.search(line)]
         if not bits:
             raise Failure(f"{program.name} told no bits of C:\n{text}")
-        return read(file), bits
+        counts = read(file)
+        for line in (line for record in counts for line in record["lines"]):
+            line["file"] = os.path.normpath(line["file"])  # the compiler writes it as seen from its own build folder
+        return counts, bits
