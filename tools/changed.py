@@ -38,7 +38,7 @@ EVERYTHING = re.compile(
     r"(?:.*/)?meson\.(?:build|options)|requirements.*|pyproject\.toml|\.ci/.*|base/.*|tests/\w+\.py"
 )
 # What no test reads.
-NOTHING = re.compile(r"\.devcontainer/.*|\.editorconfig|\.git\w*|LICENSE|\.clangd|\.github/.*")
+NOTHING = re.compile(r"\.devcontainer/.*|\.editorconfig|\.git\w*|LICENSE|\.clangd|\.clang-tidy|\.github/.*")
 
 
 @dataclass

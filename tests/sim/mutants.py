@@ -32,18 +32,8 @@ UNWRITTEN, PRODUCT, PROXY = "uninitialised read", "unwaited product", "missing p
 PRODUCT_FENCE, PARITY, TRANSACTIONS = "missing wgmma.fence", "wrong parity", "transaction count"
 EXITED, UNSEEN = "exited block", "warning, missing proxy fence"
 REPORTS = (
-    RACE,
-    UNWAITED,
-    OUTSIDE,
-    MISALIGNED,
-    UNWRITTEN,
-    PRODUCT,
-    PROXY,
-    PRODUCT_FENCE,
-    PARITY,
-    TRANSACTIONS,
-    EXITED,
-    UNSEEN,
+    *(RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN, PRODUCT, PROXY),
+    *(PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED, UNSEEN),
 )
 WRONG, COUNTS = "wrong result", "counts"
 
