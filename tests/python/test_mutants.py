@@ -27,6 +27,7 @@ def test_reworded_comments_leave_every_mutant_in_its_place(step):
 
 def test_no_mutant_is_lost():
     assert len(mutants.MUTANTS) >= 102 and len(set(mutants.MUTANTS)) == len(mutants.MUTANTS)
+    assert sum(bool(mutant.says) for mutant in mutants.MUTANTS) == 22  # whose first line is held
 
 
 def test_a_mutant_whose_code_is_gone_or_stands_twice_is_named_in_one_line():
