@@ -1,5 +1,5 @@
-// How C is cut into tiles: how many there are, in which order blocks walk them, how well they fill the GPU; and the
-// accesses of 16 bytes that move a tile.
+// How C is cut into tiles: which size of tile, in which order blocks walk them; and the accesses of 16 bytes that move a
+// tile.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,9 +9,7 @@
 #include <iterator>
 
 #include "common/device/check.h"
-
-/// Blocks of `size` needed to cover `count`: the quotient rounded up. No sum that could overflow.
-__host__ __device__ constexpr int ceil_div(int count, int size) { return count / size + (count % size != 0 ? 1 : 0); }
+#include "common/device/waves.h"
 
 /// The four floats at p as one 16-byte access; p is 16-byte aligned.
 __device__ __forceinline__ float4& float4_at(float* p) { return *reinterpret_cast<float4*>(p); }
@@ -30,12 +28,6 @@ __device__ __forceinline__ float4 load_quad(const float* p, int count) {
                      count > 3 ? p[3] : 0.0f);
 }
 
-/// Height of a band, in tiles of `bm` rows: `stride` rows of C, or `otherwise` rows where stride is 0; at least one
-/// tile, at most all tiles of a C of `m` rows.
-constexpr int band_height(int stride, int otherwise, int bm, int m) {
-  return std::min(ceil_div(stride == 0 ? otherwise : stride, bm), ceil_div(m, bm));
-}
-
 /// The tile (row, column) of block `index`, where blocks walk bands of `band_rows` tile rows, column after column.
 ///
 /// Blocks that run at the same time then share rows of A and columns of B in the L2 cache: a wave of w blocks covers
@@ -45,13 +37,6 @@ __device__ __forceinline__ int2 tile_in_bands(int index, int tile_rows, int tile
   const int in_band = index % (band_rows * tile_cols);
   const int rows_here = min(band_rows, tile_rows - band * band_rows);  // the last band may be lower
   return make_int2(band * band_rows + in_band % rows_here, in_band / rows_here);
-}
-
-/// Share of the multiprocessors' time that computes C (m x n), when each of them gets whole tiles of bm x bn.
-inline double wave_efficiency(int m, int n, int bm, int bn, int multiprocessors) {
-  const double tiles = static_cast<double>(ceil_div(m, bm)) * ceil_div(n, bn);
-  const double waves = std::ceil(tiles / multiprocessors);
-  return static_cast<double>(m) * n / (waves * multiprocessors * bm * bn);
 }
 
 /// Multiprocessors of the current device.
@@ -129,8 +114,7 @@ template <class Launcher, int COUNT>
 TileCost<Launcher> cheapest(const TileCost<Launcher> (&ways)[COUNT], int m, int n, int slices) {
   const int multiprocessors = multiprocessors_here();
   const auto cost = [&](const TileCost<Launcher>& way) {
-    const int waves = ceil_div(ceil_div(m, way.bm) * ceil_div(n, way.bn), multiprocessors);
-    return waves * (slices * way.per_slice + way.per_tile);
+    return time_of(m, n, slices, way.bm, way.bn, way.per_slice, way.per_tile, multiprocessors);
   };
   const auto cheaper = [&](const auto& x, const auto& y) { return cost(x) < cost(y); };
   return *std::min_element(std::begin(ways), std::end(ways), cheaper);

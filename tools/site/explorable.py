@@ -7,6 +7,7 @@ ASSETS = "assets/explorables"  # below the English pages, where the generator pu
 MISTAKES = "mistakes"  # the variant that holds a step's mistakes
 RINGS = "rings"  # the variant that holds a run whose events are played
 WAVES = ("steps/21_mma_persistent", "steps/27_by_size", "docs/start-here")
+MODEL = "steps/27_by_size"  # the page whose tile and wave has the launcher's model
 DIGITS = ("steps/31_eight_bits", "steps/32_digits", "docs/tensor-cores")
 BANKS = ("steps/04_smem_padding", "steps/08_conflict_free", "steps/20_mma_warp_swizzle", "docs/bank-conflicts")
 
@@ -43,7 +44,7 @@ class Runs:
         parts += [_div("rings", step=step)] if RINGS in variants else []
         parts += [_div("break", step=step)] if MISTAKES in variants else []
         parts += [_div("banks")] if place in BANKS else []
-        parts += [_div("waves")] if place in WAVES else []
+        parts += [_div("waves", **({"model": "yes"} if place == MODEL else {}))] if place in WAVES else []
         parts += [_div("digits")] if place in DIGITS else []
         return "".join(f"\n\n{part}\n" for part in parts)
 

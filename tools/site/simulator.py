@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def make(folder: Path) -> Path:
             *(f"-Dheaders_of_json={headers}", f"-Dweb_sources={COURSE / 'course.cpp'}"),
             *(
                 f"-Dweb_includes={COURSE},{ROOT}",
-                "-Dweb_exports=_course_fill,_course_rounded,_course_value",
+                "-Dweb_exports=_course_fill,_course_rounded,_course_value,_course_waves,_course_time",
                 "-Db_ndebug=true",
             ),
         ]
@@ -107,7 +108,7 @@ def assets(web: Path, recorded: Path, wanted: list[str]) -> dict[str, str | Path
     worker = "\n".join([(web / "ptxsim.js").read_text(encoding="utf-8"), *(_text(name) for name in IN_WORKER)])
     module = (web / "ptxsim.wasm").read_bytes()
     made: dict[str, str | Path] = {
-        "explorables.js": "\n".join(_text(name) for name in ON_PAGES),
+        "explorables.js": "\n".join([*(_text(name) for name in ON_PAGES), f"explorables.tiles27 = {json.dumps(_tiles())};"]),
         "explorables.css": _text("explorables.css"),
         "simulator.js": f"explorables.worker = {json.dumps(worker)};\n",
         "ptxsim.wasm": web / "ptxsim.wasm",
@@ -116,6 +117,17 @@ def assets(web: Path, recorded: Path, wanted: list[str]) -> dict[str, str | Path
     }
     made["variants.txt"] = "\n".join(wanted) + "\n"
     return made | {f"kernels/{name}.js": recorded / f"{name}.js" for name in wanted}
+
+
+def _tiles() -> list[dict]:
+    """The tiles among which step 27's launcher chooses, and what they cost, as its kernel.cu has them."""
+    code = (registry.find("27", registry.steps()).folder / "kernel.cu").read_text(encoding="utf-8")
+    sides = {name: (int(bm), int(bn)) for name, bm, bn in re.findall(r"using (\w+) = Tile<(\d+), (\d+),", code)}
+    costs = re.findall(r"\{(\w+)::BM, \1::BN, ([\d.]+), ([\d.]+), launch", code)
+    return [
+        {"name": name.lower(), "bm": sides[name][0], "bn": sides[name][1], "perSlice": float(slice_), "perTile": float(once)}
+        for name, slice_, once in costs
+    ]
 
 
 def _text(name: str) -> str:

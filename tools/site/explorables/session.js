@@ -166,6 +166,16 @@ ret;
     return c;
   }
 
+  /** How tiles fall on the multiprocessors, by the course's own functions; of each of `ways` also step 27's estimate. */
+  waves({ m, n, slices, bm, bn, atOnce, ways }) {
+    const at = this.module._front_room(24);
+    this.module._course_waves(at, m, n, bm, bn, atOnce);
+    const [tiles, waves, used] = new Float64Array(this.module.HEAPU8.buffer.slice(at, at + 24));
+    this.module._front_release(at);
+    const times = ways.map((way) => this.module._course_time(m, n, slices, way.bm, way.bn, way.perSlice, way.perTile, atOnce));
+    return { tiles, waves, used, times };
+  }
+
   /** The hash of what an array holds. */
   hash(array) {
     const { address, bytes } = this.arrays[array];

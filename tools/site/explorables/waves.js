@@ -1,8 +1,11 @@
-// Tile and wave: how the tiles of C fall on the multiprocessors.
+// Tile and wave: how the tiles of C fall on the multiprocessors, and which tile step 27's launcher takes for it. Counts and
+// estimates are the course's own functions (tools/site/wasm/course.cpp).
 "use strict";
 
 explorables.define("waves", (place, from) => {
-  const { say, element, choice, number, keep, grouped } = explorables;
+  const { say, element, choice, number, keep, grouped, Simulator } = explorables;
+  const BK = 64; // of step 27's slices
+  const model = place.dataset.model === "yes";
   const TILES = [[32, 32], [64, 64], [128, 64], [128, 128], [128, 256], [256, 192], [256, 256]];
   const taken = (key, least, most, otherwise) => {
     const value = Number(from[key]);
@@ -17,23 +20,26 @@ explorables.define("waves", (place, from) => {
     resident: taken("resident", 1, 32, 1),
     bytes: [1, 2, 4].includes(Number(from.bytes)) ? Number(from.bytes) : 2,
     guess: from.guess || "",
+    way: explorables.tiles27.some(({ name }) => name === from.way) ? from.way : "",
   };
+  let simulator = null;
   const controls = element("div", { class: "controls" });
   const guess = element("input", { type: "text", inputmode: "decimal", size: 5, value: chosen.guess, onkeydown: (event) => event.key === "Enter" && check() });
   const status = element("p", { role: "status", "aria-live": "polite" });
   const shown = element("div", {});
 
-  function found() {
+  async function found() {
     const [bm, bn] = chosen.tile.split("x").map(Number);
-    const tiles = Math.ceil(chosen.m / bm) * Math.ceil(chosen.n / bn);
     const places = chosen.sms * chosen.resident;
-    const waves = Math.ceil(tiles / places);
-    const last = tiles - (waves - 1) * places;
+    simulator ||= await Simulator.start();
+    const slices = Math.ceil(chosen.k / BK);
+    const of = await simulator.call("waves", { of: { m: chosen.m, n: chosen.n, slices, bm, bn, atOnce: places, ways: explorables.tiles27 } });
+    const last = of.tiles - (of.waves - 1) * places;
     // Of the tiles that could be computed in these waves, those that are not; what lies beyond C's edge is computed, too.
-    const idle = 1 - tiles / (waves * places);
-    const beyond = 1 - (chosen.m * chosen.n) / (tiles * bm * bn);
+    const idle = 1 - of.tiles / (of.waves * places);
+    const beyond = Math.max(0, 1 - of.used / (1 - idle));
     const perFlop = (chosen.bytes * (bm + bn)) / (2 * bm * bn);
-    return { bm, bn, tiles, places, waves, last, idle, beyond, perFlop };
+    return { ...of, places, last, idle, beyond, perFlop };
   }
 
   function changed() {
@@ -43,7 +49,7 @@ explorables.define("waves", (place, from) => {
     delete place.dataset.waves;
   }
 
-  function check() {
+  async function check() {
     const value = Number(guess.value);
     if (!guess.value.trim() || !Number.isFinite(value)) {
       status.textContent = say("Write a number first: what share of the time is lost, in percent?", "请先写一个数：损失百分之几的时间？");
@@ -52,7 +58,18 @@ explorables.define("waves", (place, from) => {
     }
     chosen.guess = guess.value.trim();
     keep("waves", chosen);
-    const of = found();
+    if (model && !chosen.way) {
+      status.textContent = say("Choose the tile that you expect first.", "请先选出你预计的分块。");
+      return;
+    }
+    status.textContent = say("Loading the simulator …", "正在加载模拟器……");
+    let of = null;
+    try {
+      of = await found();
+    } catch (problem) {
+      status.textContent = problem.message;
+      return;
+    }
     const percent = (share) => `${(100 * share).toFixed(1)}` + say(" %", "%");
     status.textContent = say(`Places without a tile: ${percent(of.idle)}. You predicted ${chosen.guess} %.`, `空闲位置：${percent(of.idle)}。你预测的是 ${chosen.guess}%。`);
     const rows = [
@@ -74,7 +91,24 @@ explorables.define("waves", (place, from) => {
         Array.from({ length: cells }, (_, i) => element("span", { class: i < of.last ? "used" : "" })),
       ),
     );
+    if (model) shown.append(...estimates(of.times));
     place.dataset.waves = of.waves;
+  }
+
+  /** Step 27's estimate for each of its tiles, in slices of its first. */
+  function estimates(times) {
+    const least = times.indexOf(Math.min(...times));
+    const taken = explorables.tiles27[least].name;
+    place.dataset.taken = taken;
+    const right = taken === chosen.way ? say("as you predicted", "与你的预测一致") : say(`you predicted ${chosen.way}`, `你预测的是 ${chosen.way}`);
+    return [
+      element("p", {}, say(`Step 27's launcher takes ${taken}, ${right}. Its estimates, in slices of the first tile:`, `步骤 27 的启动函数选 ${taken}，${right}。它的估计，以第一种分块的一片为单位：`)),
+      element(
+        "table",
+        { class: "counts" },
+        element("tbody", {}, explorables.tiles27.map(({ name, bm, bn }, i) => element("tr", { class: i === least ? "here" : "" }, element("th", { scope: "row" }, `${name} ${bm}×${bn}`), element("td", {}, times[i].toFixed(1))))),
+      ),
+    ];
   }
 
   const set = (key, convert = Number) => (value) => {
@@ -84,16 +118,19 @@ explorables.define("waves", (place, from) => {
   controls.append(
     number("M", chosen.m, 1, 65536, set("m")),
     number("N", chosen.n, 1, 65536, set("n")),
+    model ? number("K", chosen.k, 1, 65536, set("k")) : "",
     choice(say("Tile", "tile"), TILES.map(([bm, bn]) => [`${bm}x${bn}`, `${bm}×${bn}`]), chosen.tile, set("tile", String)),
     number(say("Multiprocessors", "SM 数"), chosen.sms, 1, 1024, set("sms")),
     number(say("Blocks on each", "每个 SM 的线程块"), chosen.resident, 1, 32, set("resident")),
     choice(say("Bytes of an element", "元素字节数"), [4, 2, 1].map((bytes) => [bytes, bytes]), chosen.bytes, set("bytes")),
   );
+  const ways = [["", "…"], ...explorables.tiles27.map(({ name, bm, bn }) => [name, `${name} ${bm}×${bn}`])];
+  const expected = model ? choice(say("Step 27 will take", "步骤 27 会选"), ways, chosen.way, set("way", String)) : "";
   place.append(
     element("h2", {}, say("Tile and wave", "tile 与 wave")),
     element("p", {}, say("Blocks are dealt out in waves. What share of the places stays without a tile, in percent?", "线程块一个 wave 一个 wave 地分发。百分之几的位置没有分到 tile？")),
     controls,
-    element("div", { class: "controls" }, element("label", {}, say("Your prediction ", "你的预测 "), guess), element("button", { type: "button", onclick: check }, say("Check", "检查"))),
+    element("div", { class: "controls" }, element("label", {}, say("Your prediction ", "你的预测 "), guess), expected, element("button", { type: "button", onclick: check }, say("Check", "检查"))),
     status,
     shown,
   );

@@ -30,6 +30,7 @@ const handlers = {
   bytes: ({ array }) => session.bytes(array),
   rounded: ({ type, numbers }) => numbers.map((each) => session.rounded(type, each)),
   sum: ({ type, numbers, c }) => session.sum(type, numbers, c),
+  waves: ({ of }) => session.waves(of),
   ask: ({ request }) => session.ask(request),
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/device/waves.h"
 #include "common/harness/inputs.h"
 #include "core/arithmetic/formats.h"
 #include "core/arithmetic/half.h"
@@ -96,6 +97,19 @@ extern "C" {
   if (name == "e5m2") bits = rounded<sim::tensor::E5m2>(near), bytes = 1;
   std::memcpy(to, &bits, static_cast<std::size_t>(bytes));
   return bytes;
+}
+
+// How the tiles of bm × bn of C (m × n) fall on the multiprocessors, as step 21's launcher counts it: at `to` the number of
+// tiles, of waves, and the share of the multiprocessors' time that computes C.
+[[gnu::used]] void course_waves(double* to, int m, int n, int bm, int bn, int at_once) {
+  to[0] = static_cast<double>(ceil_div(m, bm)) * ceil_div(n, bn);
+  to[1] = waves_of(m, n, bm, bn, at_once);
+  to[2] = wave_efficiency(m, n, bm, bn, at_once);
+}
+
+// The time that step 27's launcher estimates for a tile, in units of a slice of its first tile.
+[[gnu::used]] double course_time(int m, int n, int slices, int bm, int bn, double per_slice, double per_tile, int at_once) {
+  return time_of(m, n, slices, bm, bn, per_slice, per_tile, at_once);
 }
 
 // The value of an element of so many bits, which lie in an integer.
