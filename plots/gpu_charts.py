@@ -33,7 +33,7 @@ PREDICTED = {
 }
 GOAL, NOTHING_EXPOSED = 1.8, 2.0
 SIZES = ((4096, style.MUTED), (8192, style.BLUE))
-NOISE = 0.03  # what two series of one GPU differ by
+NOISE = 0.03  # what two series on H100s differ by
 
 
 def several(course: Course, records: Records, language: str) -> Figure:
@@ -110,8 +110,8 @@ def beside(course: Course, records: Records, language: str) -> Figure:
     note = say(
         language,
         f"Speed on the {other} ÷ speed on the {one}; whiskers: the spreads of both; band: {NOISE:.0%}, what "
-        "two series on one GPU differ by",
-        f"{other} 的速度 ÷ {one} 的速度；须线：两者的波动；浅色带：{NOISE:.0%}，同一种 GPU 的两组测量之差",
+        "two series on H100s differ by",
+        f"{other} 的速度 ÷ {one} 的速度；须线：两者的波动；浅色带：{NOISE:.0%}，H100 的两组测量之差",
     )
     entries = [("box", colour, f"{size}³") for size, colour in SIZES]
     entries.append(("box", style.RED, say(language, "main loops that read DRAM", "读显存的主循环")))
