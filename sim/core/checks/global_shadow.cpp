@@ -179,8 +179,8 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
                                const ReportTo& report) const {
   std::erase_if(page.reads, [&](GlobalRegion::Page::Read& read) {
     if (read.last < first || last < read.first) return false;
-    const bool own = read.who.cluster == actor.who.cluster && read.who.agent == actor.who.agent &&
-                     read.stamp != under_way_stamp;
+    const bool own =
+        read.who.cluster == actor.who.cluster && read.who.agent == actor.who.agent && read.stamp != under_way_stamp;
     if (!own && !is_ordered(actor, read.who, read.stamp) && !are_strong(actor, read.who)) {
       report({GlobalObjection::What::write_of_read,
               page.begin + (uint64_t{std::max<uint32_t>(read.first, first)} << shift_), 1u << shift_, read.who,

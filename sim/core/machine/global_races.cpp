@@ -39,7 +39,8 @@ std::string remedy(const Warp& warp, const GlobalObjection& objection, Scope sco
   const uint32_t warps = warp.block.launch.warps();
   if (objection.under_way || program.sites[objection.other_site].text.find("async.bulk") != std::string::npos) {
     if (objection.what == GlobalObjection::What::write_of_read)
-      return ". Whoever writes there has to wait for the mbarrier that the copy tells of its bytes, or for somebody who "
+      return ". Whoever writes there has to wait for the mbarrier that the copy tells of its bytes, or for somebody "
+             "who "
              "has";
     return ". The thread that asked for the copy has to execute cp.async.bulk.wait_group 0 before it, or a barrier or "
            "flag that follows, tells others";
