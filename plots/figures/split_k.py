@@ -26,7 +26,7 @@ def split(language: str) -> Canvas:
         language,
         (
             f"two blocks share K, and each hands {kilobytes} KB of sums to the other",
-            f"两个线程块分担 K，各把 {kilobytes} KB 的累加结果交给对方",
+            f"两个线程块切分 K，各把 {kilobytes} KB 的累加结果交给对方",
         ),
         (
             f"BM = {of.bm}, BN = {of.bn}, BK = {of.bk}; one tile, a cluster of {of.split} blocks",
