@@ -1,5 +1,5 @@
-// How C is cut into tiles: which size of tile, in which order blocks walk them; and the accesses of 16 bytes that move a
-// tile.
+// How C is cut into tiles: which size of tile, in which order blocks walk them; and the accesses of 16 bytes that move
+// a tile.
 #pragma once
 
 #include <cuda_runtime.h>

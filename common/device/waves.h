@@ -15,7 +15,8 @@ constexpr int band_height(int stride, int otherwise, int bm, int m) {
   return std::min(ceil_div(stride == 0 ? otherwise : stride, bm), ceil_div(m, bm));
 }
 
-/// Waves that the tiles of bm × bn of C (m × n) take, where so many blocks run at the same time and each computes one tile.
+/// Waves that the tiles of bm × bn of C (m × n) take, where so many blocks run at the same time and each computes one
+/// tile.
 inline int waves_of(int m, int n, int bm, int bn, int at_once) {
   return ceil_div(ceil_div(m, bm) * ceil_div(n, bn), at_once);
 }

@@ -35,7 +35,11 @@ def main() -> None:
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     old, new, *command = sys.argv[1:]
-    each = [[*command, kernel] for kernel in KERNELS] if command[0].endswith("program_speed") and not command[1:] else [command]
+    each = (
+        [[*command, kernel] for kernel in KERNELS]
+        if command[0].endswith("program_speed") and not command[1:]
+        else [command]
+    )
     print("million warp instructions per second and core: old, new")
     for run in each:
         pairs = [(rate(old, run), rate(new, run)) for _ in range(RUNS)]

@@ -108,7 +108,9 @@ def assets(web: Path, recorded: Path, wanted: list[str]) -> dict[str, str | Path
     worker = "\n".join([(web / "ptxsim.js").read_text(encoding="utf-8"), *(_text(name) for name in IN_WORKER)])
     module = (web / "ptxsim.wasm").read_bytes()
     made: dict[str, str | Path] = {
-        "explorables.js": "\n".join([*(_text(name) for name in ON_PAGES), f"explorables.tiles27 = {json.dumps(_tiles())};"]),
+        "explorables.js": "\n".join(
+            [*(_text(name) for name in ON_PAGES), f"explorables.tiles27 = {json.dumps(_tiles())};"]
+        ),
         "explorables.css": _text("explorables.css"),
         "simulator.js": f"explorables.worker = {json.dumps(worker)};\n",
         "ptxsim.wasm": web / "ptxsim.wasm",
@@ -125,7 +127,13 @@ def _tiles() -> list[dict]:
     sides = {name: (int(bm), int(bn)) for name, bm, bn in re.findall(r"using (\w+) = Tile<(\d+), (\d+),", code)}
     costs = re.findall(r"\{(\w+)::BM, \1::BN, ([\d.]+), ([\d.]+), launch", code)
     return [
-        {"name": name.lower(), "bm": sides[name][0], "bn": sides[name][1], "perSlice": float(slice_), "perTile": float(once)}
+        {
+            "name": name.lower(),
+            "bm": sides[name][0],
+            "bn": sides[name][1],
+            "perSlice": float(slice_),
+            "perTile": float(once),
+        }
         for name, slice_, once in costs
     ]
 

@@ -70,8 +70,6 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
   } else {
     from = global_part(warp, lane, copy.from, bytes, false);
     if (!from) return;
-    if (warp.block.launch.options.watch)
-      watch_races_of_copy(warp, lane, {{reinterpret_cast<uint64_t>(from), bytes}}, false, Scope::none);
   }
   const uint32_t mask = receiver_mask(warp, lane, copy.multicast, copy.mask, *to);
   const Reduction reduction = reduction_of(copy.reduce, copy.type);
@@ -79,6 +77,7 @@ void issue_to_shared(Warp& warp, uint32_t lane, const BulkCopy& copy, uint32_t b
   issue_to_receivers(warp, lane, mask, *to, *signal, bytes, [&](const Spot& spot) {
     AsyncTransfer transfer;
     if (own) transfer.reads.push_back({own->block, {own->offset, bytes}});
+    if (!own) transfer.reads_global.push_back({reinterpret_cast<uint64_t>(from), bytes});
     transfer.writes.push_back({spot.block, {spot.offset, bytes}});
     transfer.move = [=] { combine(spot.block->shared.data() + spot.offset, from, bytes, reduction); };
     return transfer;

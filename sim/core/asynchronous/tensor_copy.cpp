@@ -103,8 +103,6 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
     if (!well) return std::nullopt;
   }
   count_bulk(warp, bytes, sectors);
-  const bool load = copy.what == TensorCopy::What::load && bytes != 0 && warp.block.launch.options.watch;
-  if (load && !need_not_know(warp, low)) watch_races_of_copy(warp, lane, spans_of(box), false, Scope::none);
   return bytes;
 }
 
@@ -120,12 +118,18 @@ void warn_within_pattern(Warp& warp, uint32_t lane, const TensorBox& box, const 
   });
 }
 
-void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorBox& box, const Spot& to,
-                uint64_t bytes) {
+/// `tensor`: an address in what the map describes.
+void issue_load(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorBox& box, const Spot& to, uint64_t bytes,
+                uint64_t tensor) {
   const auto signal = signal_of(warp, lane, copy.mbarrier, to, box.bytes());
   if (!signal) return;
   const uint32_t mask = receiver_mask(warp, lane, copy.multicast, copy.mask, to);
-  issue_to_receivers(warp, lane, mask, to, *signal, bytes, [&](const Spot& spot) { return load_of_box(box, spot); });
+  const bool watched = bytes != 0 && warp.block.launch.options.watch && !need_not_know(warp, tensor);
+  issue_to_receivers(warp, lane, mask, to, *signal, bytes, [&](const Spot& spot) {
+    AsyncTransfer transfer = load_of_box(box, spot);
+    if (watched) transfer.reads_global = spans_of(box);
+    return transfer;
+  });
 }
 
 void trace_copy(Warp& warp, uint32_t lane, const TensorCopy& copy, const TensorMap& map, const TensorBox& box,
@@ -167,7 +171,7 @@ void copy_by_lane(Warp& warp, uint32_t lane, const TensorCopy& copy) {
   if (!bytes) return;
   if (warp.trace != nullptr) [[unlikely]]
     trace_copy(warp, lane, copy, *map, *box, at, spot, *bytes);
-  if (copy.what == TensorCopy::What::load) issue_load(warp, lane, copy, *box, *spot, *bytes);
+  if (copy.what == TensorCopy::What::load) issue_load(warp, lane, copy, *box, *spot, *bytes, map->address);
   if (copy.what != TensorCopy::What::store) return;
   AsyncTransfer transfer = store_of_box(*box, *spot, reduction_of(copy.reduce, map->type));
   transfer.writes_global = spans_of(*box);

@@ -179,11 +179,12 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
                                const ReportTo& report) const {
   std::erase_if(page.reads, [&](GlobalRegion::Page::Read& read) {
     if (read.last < first || last < read.first) return false;
-    const bool own = read.who.cluster == actor.who.cluster && read.who.agent == actor.who.agent;
+    const bool own =
+        read.who.cluster == actor.who.cluster && read.who.agent == actor.who.agent && read.stamp != under_way_stamp;
     if (!own && !is_ordered(actor, read.who, read.stamp) && !are_strong(actor, read.who)) {
       report({GlobalObjection::What::write_of_read,
               page.begin + (uint64_t{std::max<uint32_t>(read.first, first)} << shift_), 1u << shift_, read.who,
-              read.site, false, is_noticed(actor, read.who, read.stamp)});
+              read.site, read.stamp == under_way_stamp, is_noticed(actor, read.who, read.stamp)});
     }
     if (first <= read.first && read.last <= last) return true;
     if (read.last <= last)
@@ -194,11 +195,12 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
   });
 }
 
-void GlobalShadow::note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last) const {
+void GlobalShadow::note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
+                             bool under_way) const {
   const uint32_t now = actor.clocks.now(), who = packed(actor.who);
   constexpr size_t looked_at = 8;
   const size_t known = page.reads.size();
-  for (size_t i = known; i > 0 && i + looked_at > known; --i) {
+  for (size_t i = known; i > 0 && i + looked_at > known && !under_way; --i) {
     GlobalRegion::Page::Read& read = page.reads[i - 1];
     if (read.who.cluster != actor.who.cluster || packed(read.who) != who || read.site != actor.site) continue;
     const bool same = read.first == first && read.last == last;
@@ -209,7 +211,8 @@ void GlobalShadow::note_read(const Actor& actor, GlobalRegion::Page& page, uint3
     return;
   }
   if (known == most_reads) page.reads.erase(page.reads.begin(), page.reads.begin() + most_reads / 2);
-  page.reads.push_back({static_cast<uint16_t>(first), static_cast<uint16_t>(last), actor.who, now, actor.site});
+  page.reads.push_back({static_cast<uint16_t>(first), static_cast<uint16_t>(last), actor.who,
+                        under_way ? under_way_stamp : now, actor.site});
 }
 
 void GlobalShadow::note_write(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
@@ -230,7 +233,7 @@ void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, 
   if (write) region.note_write();
   over_pages(region, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
     if (page.writes) check_writes(actor, touch, page, first, last, report);
-    if (!write) return note_read(actor, page, first, last);
+    if (!write) return note_read(actor, page, first, last, under_way);
     if (!page.reads.empty()) check_reads(actor, page, first, last, report);
     if (!page.writes) page.writes = std::make_unique<GlobalRegion::Page::Writes>(GlobalRegion::page_bytes >> shift_);
     note_write(actor, page, first, last, under_way ? under_way_stamp : actor.clocks.now());
@@ -303,6 +306,19 @@ void GlobalShadow::end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, 
       ended.scope = static_cast<Scope>(writes.who[g] >> 24);
       writes.who[g] = packed(ended);
       writes.stamp[g] = stamp;
+    }
+  });
+}
+
+void GlobalShadow::end_read(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span) {
+  over_pages(region, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
+    for (GlobalRegion::Page::Read& read : page.reads) {
+      const bool own = read.who.cluster == who.cluster && read.who.agent == who.agent && read.who.lane == who.lane;
+      if (!own || read.stamp != under_way_stamp || read.first < first || last < read.last) continue;
+      read.who.agent = static_cast<uint16_t>(by);
+      read.who.lane = GlobalWho::any_lane;
+      read.stamp = stamp;
+      return;  // a multicast copy has begun as many as it has receivers
     }
   });
 }

@@ -98,11 +98,14 @@ class GlobalShadow {
   /// An access of a warp.
   void touch(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern,
              const ReportTo& report);
-  /// An access of a single thread, or on its behalf. `under_way`: a write that goes on until `end_write`.
+  /// An access of a single thread, or on its behalf. `under_way`: it goes on until `end_write` or `end_read`.
   void touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, const ReportTo& report,
              bool under_way = false);
   /// What `who` began to write is written: for whoever learns of `by`.
   void end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span);
+
+  /// What `who` began to read has been read, for whoever learns of `by`.
+  void end_read(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span);
 
   /// For the next launch, where that may begin before this one's end: an instruction that has accessed these bytes.
   std::optional<uint32_t> touched(GlobalSpan span, bool only_writes);
@@ -123,7 +126,7 @@ class GlobalShadow {
                     const ReportTo& report) const;
   void check_reads(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
                    const ReportTo& report) const;
-  void note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last) const;
+  void note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last, bool under_way) const;
   void note_write(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last, uint32_t stamp) const;
   void note_lanes(const Actor& actor, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern);
 

@@ -34,8 +34,8 @@ void AsyncProxy::issue(Warp& warp, uint32_t lane, AsyncTransfer transfer) {
       });
       block->shadow.note_swizzle(span, each.transfer.swizzle);
     }
-    if (!each.transfer.writes_global.empty())
-      watch_races_of_copy(warp, lane, each.transfer.writes_global, true, each.transfer.scope);
+    watch_races_of_copy(warp, lane, each.transfer.reads_global, false, Scope::none);
+    watch_races_of_copy(warp, lane, each.transfer.writes_global, true, each.transfer.scope);
   }
   if (cluster_.events) [[unlikely]] {
     Event event{.kind = each.transfer.kind == AsyncKind::wgmma ? Event::Kind::wgmma_issue : Event::Kind::copy_issue,
@@ -181,8 +181,9 @@ void AsyncProxy::end(UnderWay& each, uint32_t agent) {
   }
   for (const auto& [block, span] : each.transfer.writes)
     block->shadow.end_async_write(agent, span, each.transfer.swizzle);
-  if (!each.transfer.writes_global.empty())
-    end_copy_to_global(cluster_, std::get<0>(each.thread), agent, each.transfer.writes_global);
+  const auto [warp, lane, kind] = each.thread;
+  end_copy_of_global(cluster_, warp, lane, agent, each.transfer.reads_global, false);
+  end_copy_of_global(cluster_, warp, lane, agent, each.transfer.writes_global, true);
 }
 
 std::vector<AsyncProxy::State> AsyncProxy::under_way() const {

@@ -52,9 +52,9 @@ struct AsyncTransfer {
   std::optional<Signal> signal = {};
   AsyncKind kind = AsyncKind::bulk;  ///< of the group, where there is no signal
   bool checked = false;  ///< the instruction has checked what it reads, of which `reads` is the surroundings
-  uint8_t swizzle = Shadow::unknown_swizzle;   ///< bytes of the pattern in which a tile is written; 0 without
-  std::vector<GlobalSpan> writes_global = {};  ///< its bytes of global memory, where that is watched
-  Scope scope = Scope::none;                   ///< of a reduction there
+  uint8_t swizzle = Shadow::unknown_swizzle;  ///< bytes of the pattern in which a tile is written; 0 without
+  std::vector<GlobalSpan> reads_global = {}, writes_global = {};  ///< its bytes of global memory, where that is watched
+  Scope scope = Scope::none;                                      ///< of a reduction there
   std::function<void()> move = {};
 };
 

@@ -38,6 +38,10 @@ std::string remedy(const Warp& warp, const GlobalObjection& objection, Scope sco
   const Program& program = warp.block.program;
   const uint32_t warps = warp.block.launch.warps();
   if (objection.under_way || program.sites[objection.other_site].text.find("async.bulk") != std::string::npos) {
+    if (objection.what == GlobalObjection::What::write_of_read)
+      return ". Whoever writes there has to wait for the mbarrier that the copy tells of its bytes, or for somebody "
+             "who "
+             "has";
     return ". The thread that asked for the copy has to execute cp.async.bulk.wait_group 0 before it, or a barrier or "
            "flag that follows, tells others";
   }
@@ -185,18 +189,25 @@ void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan
           warp.block.cluster.report(Finding::race, warp.here(), objection.other_site,
                                     [&] { return message(warp, lane, objection, scope, own); });
         },
-        writes);
+        true);
   }
 }
 
-void end_copy_to_global(Cluster& cluster, uint32_t agent, uint32_t by, const std::vector<GlobalSpan>& spans) {
+void end_copy_of_global(Cluster& cluster, uint32_t agent, uint32_t lane, uint32_t by,
+                        const std::vector<GlobalSpan>& spans, bool writes) {
   GlobalShadow* const shadow = cluster.launch.global.get();
   GlobalRegion* const region = shadow && !spans.empty() ? shadow->region(spans.front().begin) : nullptr;
   if (!region) return;
   GlobalWho who;
   who.cluster = static_cast<uint32_t>(cluster.number()) + 1;
   who.agent = static_cast<uint16_t>(agent);
-  for (const GlobalSpan& span : spans) shadow->end_write(who, by, cluster.clocks.now(), *region, span);
+  who.lane = static_cast<uint8_t>(lane);
+  for (const GlobalSpan& span : spans) {
+    if (writes)
+      shadow->end_write(who, by, cluster.clocks.now(), *region, span);
+    else
+      shadow->end_read(who, by, cluster.clocks.now(), *region, span);
+  }
 }
 
 bool WaitsForLaunches::has_waited(const Clocks& clocks, uint32_t warp) const {

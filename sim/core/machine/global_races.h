@@ -61,11 +61,12 @@ class WaitsForLaunches {
 
 /// Notes and checks an access of a warp, once it is within its allocation.
 void watch_races(Warp& warp, Pattern& pattern, const Lanes& lanes, Touch touch, Scope scope);
-/// The same of bytes that a thread's copy reads or writes. A write goes on until `end_copy_to_global`.
+/// The same of bytes that a thread's copy reads or writes, until `end_copy_of_global`.
 void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan>& spans, bool writes, Scope scope);
 /// Whether nobody needs to know what a copy reads here.
 bool need_not_know(Warp& warp, uint64_t address);
-/// What the threads of the warp `agent` began to write has been written, for whoever learns of `by`.
-void end_copy_to_global(Cluster& cluster, uint32_t agent, uint32_t by, const std::vector<GlobalSpan>& spans);
+/// What a thread's copy began to read or write there is done, for whoever learns of the agent `by`.
+void end_copy_of_global(Cluster& cluster, uint32_t agent, uint32_t lane, uint32_t by,
+                        const std::vector<GlobalSpan>& spans, bool writes);
 
 }  // namespace sim

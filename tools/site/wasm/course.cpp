@@ -99,8 +99,8 @@ extern "C" {
   return bytes;
 }
 
-// How the tiles of bm × bn of C (m × n) fall on the multiprocessors, as step 21's launcher counts it: at `to` the number of
-// tiles, of waves, and the share of the multiprocessors' time that computes C.
+// How the tiles of bm × bn of C (m × n) fall on the multiprocessors, as step 21's launcher counts it: at `to` the
+// number of tiles, of waves, and the share of the multiprocessors' time that computes C.
 [[gnu::used]] void course_waves(double* to, int m, int n, int bm, int bn, int at_once) {
   to[0] = static_cast<double>(ceil_div(m, bm)) * ceil_div(n, bn);
   to[1] = waves_of(m, n, bm, bn, at_once);
@@ -108,7 +108,8 @@ extern "C" {
 }
 
 // The time that step 27's launcher estimates for a tile, in units of a slice of its first tile.
-[[gnu::used]] double course_time(int m, int n, int slices, int bm, int bn, double per_slice, double per_tile, int at_once) {
+[[gnu::used]] double course_time(int m, int n, int slices, int bm, int bn, double per_slice, double per_tile,
+                                 int at_once) {
   return time_of(m, n, slices, bm, bn, per_slice, per_tile, at_once);
 }
 
