@@ -97,7 +97,7 @@ def compiled(program: Program, folder: Path, made: Path, asked: argparse.Namespa
     out = made / program.title.replace("/", "-")
     root = asked.clones / program.repository
     words = [word.replace("$ROOT", str(root)) for word in shlex.split(program.build)]
-    note = out.with_suffix(".command")
+    note = Path(f"{out}.command")
     command = [str(asked.ptxsim), "nvcc", "-w", *words, "-o", str(out)]
     text = shlex.join([*words, str(program.smaller)])
     if out.exists() and note.exists() and note.read_text() == text:
@@ -130,7 +130,7 @@ def run(program: Program, asked: argparse.Namespace) -> Outcome:
     executable, why = compiled(program, folder, asked.made, asked)
     if why:
         return Outcome("does not compile", why.splitlines()[:6], why)
-    counts = executable.with_suffix(".json")
+    counts = Path(f"{executable}.json")
     counts.unlink(missing_ok=True)
     # However slow a busy machine is: the limit is the processor's.
     line = [
@@ -154,7 +154,7 @@ def run(program: Program, asked: argparse.Namespace) -> Outcome:
         return Outcome("too late", [f"after {late.timeout} s"], (late.output or b"").decode(errors="replace"), most)
     took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     output = done.stdout.decode(errors="replace")
-    executable.with_suffix(".out").write_text(output)
+    Path(f"{executable}.out").write_text(output)
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Outcome("too late", [f"after {most} s of the processor", *output.splitlines()[-3:]], output, took)
     reports = json.loads(counts.read_text())["reports"] if counts.exists() else []
