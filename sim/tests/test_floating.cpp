@@ -90,6 +90,7 @@ TEST(Floating, SaturatesToTheUnitInterval) {
   }
   expect_like<f32, f32, f32, f32>("fma.rn.sat.f32", [=](f32 a, f32 b, f32 c) { return unit(std::fma(a, b, c)); });
   expect_like<f32, f32>("cvt.sat.f32.f32", [=](f32 a) { return unit(a); });
+  expect_like<f64, f64>("cvt.sat.f64.f64", [](f64 a) { return std::isnan(a) ? 0.0 : std::clamp(a, 0.0, 1.0) + 0.0; });
   for (const std::string rounding : {"", ".rn"}) {
     expect_like<f32, f32, f32>("add" + rounding + ".ftz.sat.f32",
                                [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) + flush(b)))); });

@@ -114,8 +114,9 @@ GlobalRegion* GlobalShadow::region(uint64_t address) {
 template <class Body>
 void GlobalShadow::over_pages(GlobalRegion& region, uint64_t begin, uint64_t bytes, Body body) {
   constexpr uint64_t size = GlobalRegion::page_bytes;
-  for (uint64_t at = begin; at < begin + bytes;) {
-    const uint64_t end = std::min(begin + bytes, at / size * size + size);
+  const uint64_t behind = std::min(begin + bytes, region.end_);  // lanes beyond the allocation have been reported
+  for (uint64_t at = std::max(begin, region.begin_); at < behind;) {
+    const uint64_t end = std::min(behind, at / size * size + size);
     const Hold hold(region.page(at), locks_);
     body(hold.page, static_cast<uint32_t>(at % size >> shift_), static_cast<uint32_t>((end - 1) % size >> shift_));
     at = end;
@@ -258,7 +259,9 @@ void GlobalShadow::note_lanes(const Actor& actor, GlobalRegion& region, const La
   };
   const uint64_t base = lanes.address[0], size = GlobalRegion::page_bytes;
   const uint32_t per_lane = lanes.bytes >> shift_;
-  if (pattern.spread() == Pattern::Spread::side_by_side && base / size == (base + warp_size * lanes.bytes - 1) / size) {
+  const uint64_t behind = base + warp_size * lanes.bytes;
+  const bool within = region.begin_ <= base && behind <= region.end_;
+  if (pattern.spread() == Pattern::Spread::side_by_side && within && base / size == (behind - 1) / size) {
     const Hold hold(region.page(base), locks_);
     const uint32_t first = static_cast<uint32_t>(base % size >> shift_);
     GlobalWho who = actor.who;
