@@ -9,8 +9,6 @@ block or cluster and few slices of K, less its clocks, and packed: an event is a
 shape, which names the fields. No GPU is needed.
 """
 
-import argparse
-import itertools
 import json
 import os
 import subprocess
@@ -22,6 +20,7 @@ from pathlib import Path
 from base.code import without_comments
 from base.errors import UserError
 from base.paths import BUILD, ROOT, SIMULATOR, shown
+from lab.recorded_files import Files
 from records.events import FOLDER, Events, load, packed
 
 
@@ -118,44 +117,11 @@ def essence(found: Events) -> list[str]:
     return lines
 
 
-def compare(recording: Recording) -> bool:
-    """Whether the same happens as recorded; prints what it found."""
-    file = FOLDER / f"{recording.step}.json"
-    if not file.is_file():
-        print(f"{recording.step}: not recorded; run python -m lab.events")
-        return False
-    before, now = essence(load(recording.step)), essence(recorded(recording))
-    if before == now:
-        print(f"{recording.step}: {len(now)} events, as recorded")
-        return True
-    different = next((pair for pair in itertools.zip_longest(before, now) if pair[0] != pair[1]), None)
-    print(f"{recording.step}: NOT as recorded\n  recorded: {different[0]}\n  now:      {different[1]}")
-    return False
-
-
 def main() -> int:
     """The command; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=[""], help="steps whose name begins with one of these")
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args()
-    chosen = [one for one in RECORDINGS if one.step.startswith(tuple(asked.only))]
-    if not chosen:
-        print(f"no recording begins like this: {' '.join(asked.only)}", file=sys.stderr)
-        return 2
-    try:
-        if asked.check:
-            same = [compare(one) for one in chosen]  # all of them, whether one differs or not
-            return 0 if all(same) else 1
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        for one in chosen:
-            text = text_of(recorded(one))
-            (FOLDER / f"{one.step}.json").write_text(text, encoding="utf-8")
-            print(f"{one.step}: {len(text) / 1024:.0f} KiB")
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    found = {one.step: one for one in RECORDINGS}
+    files = Files("lab.events", FOLDER, list(found), lambda name: recorded(found[name]), load, text_of, essence)
+    return files.command(__doc__)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ The steps, the simulator and lab/micro/bank_patterns have to be built. A recorde
 memory the first of each line. Each instruction has the text of its line beside it, as `source`. No GPU is needed.
 """
 
-import argparse
-import itertools
 import json
 import os
 import subprocess
@@ -24,6 +22,7 @@ from base import build, registry
 from base.code import without_comments
 from base.errors import UserError
 from base.paths import BUILD, DATA, ROOT, SIMULATOR, shown
+from lab.recorded_files import Files
 
 FOLDER = DATA / "simulator" / "traces"
 PATTERNS = "bank_patterns"  # of lab/micro
@@ -198,44 +197,16 @@ def essence(trace: Trace) -> list[str]:
     return sorted(lines)
 
 
-def compare(recording: Recording) -> bool:
-    """Whether a step is traced as recorded; prints what it found."""
-    file = FOLDER / f"{recording.name}.json"
-    if not file.is_file():
-        print(f"{recording.name}: not recorded; run python -m lab.traces")
-        return False
-    before, now = essence(json.loads(file.read_text(encoding="utf-8"))), essence(recorded(recording))
-    if before == now:
-        print(f"{recording.name}: {len(now)} requests and fragments, as recorded")
-        return True
-    different = next((pair for pair in itertools.zip_longest(before, now) if pair[0] != pair[1]), None)
-    print(f"{recording.name}: NOT as recorded\n  recorded: {different[0]}\n  now:      {different[1]}")
-    return False
+def load(name: str) -> Trace:
+    """What is recorded."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def main() -> int:
     """The command; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=[""], help="recordings whose name begins with one of these")
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args()
-    chosen = [one for one in RECORDINGS if one.name.startswith(tuple(asked.only))]
-    if not chosen:
-        print(f"no recording begins like this: {' '.join(asked.only)}", file=sys.stderr)
-        return 2
-    try:
-        if asked.check:
-            same = [compare(one) for one in chosen]  # all of them, whether one differs or not
-            return 0 if all(same) else 1
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        for one in chosen:
-            text = text_of(recorded(one))
-            (FOLDER / f"{one.name}.json").write_text(text, encoding="utf-8")
-            print(f"{one.name}: {len(text) / 1024:.0f} KiB")
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    found = {one.name: one for one in RECORDINGS}
+    files = Files("lab.traces", FOLDER, list(found), lambda name: recorded(found[name]), load, text_of, essence)
+    return files.command(__doc__)
 
 
 if __name__ == "__main__":
