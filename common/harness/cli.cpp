@@ -171,7 +171,7 @@ CLI::Option* add_measurement(CLI::App& app, Options& options, Raw& raw) {
       ->check(something());
   app.add_flag("--sim", options.simulate, "run in the simulator and print what it counts")->disable_flag_override();
   app.add_option("--trace", options.trace,
-                 "with --sim: write which lane touches which address to this JSON file (docs/simulator.md)")
+                 "with --sim: write which lane touches which address to this JSON file (docs/simulator-reference.md)")
       ->check(something());
   return min_time;
 }

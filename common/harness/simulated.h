@@ -42,7 +42,7 @@ Outcome end();
 /// From now on the first launch of each kernel is traced. Does nothing where the runtime is the real one.
 void begin_trace();
 
-/// What was traced, as JSON (docs/simulator.md). Throws where the simulator has no traces.
+/// What was traced, as JSON (docs/simulator-reference.md). Throws where the simulator has no traces.
 std::string trace();
 
 /// Prints the counts as a table, then beside the source lines of the kernel that cause them.

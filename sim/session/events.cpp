@@ -5,6 +5,7 @@
 
 #include "core/base/readable.h"
 #include "session/simulator.h"
+#include "session/variables.h"
 
 namespace sim {
 namespace {
@@ -78,19 +79,6 @@ Json event_json(const Launch& launch, const Event& event, uint64_t number) {
   return made;
 }
 
-/// The kernel's variables in shared memory, by their last names.
-Json variables_json(const Launch& launch) {
-  Json all = Json::array();
-  for (const auto& [mangled, offset, bytes] : launch.program.shared_variables) {
-    const std::string name = demangled(mangled);
-    const size_t scope = name.rfind("::");
-    all.push_back({{"name", scope == std::string::npos ? name : name.substr(scope + 2)},
-                   {"offset", offset},
-                   {"bytes", bytes != 0 ? bytes : launch.shared_bytes() - offset}});
-  }
-  return all;
-}
-
 /// The first block's place in the grid of a cluster with this number, then those of the others: as Cluster::start has
 /// it.
 Json blocks_json(const Launch& launch, uint64_t number) {
@@ -125,7 +113,7 @@ Json events_json(const Launch& launch, const Events& events) {
           {"cluster", {launch.cluster.x, launch.cluster.y, launch.cluster.z}},
           {"blocks", blocks_json(launch, events.asked.cluster)},
           {"warps", launch.warps()},
-          {"shared_variables", variables_json(launch)},
+          {"shared_variables", shared_variables_json(launch)},
           {"window", {{"first", events.asked.first}, {"kept", kept.size()}, {"all", events.count()}}},
           {"sites", sites},
           {"events", all}};

@@ -40,7 +40,7 @@ const char* gemmSimWhy(void);
 /// (0, as at the start). What was traced before is forgotten. Needs counting on.
 void gemmSimTrace(int on);
 
-/// What was traced, as JSON (docs/simulator.md); valid until the next call.
+/// What was traced, as JSON (docs/simulator-reference.md); valid until the next call.
 const char* gemmSimTraceText(void);
 
 #ifdef __cplusplus

@@ -19,7 +19,7 @@ class Recorder {
   void before(const Launch& launch, std::string_view ptx);
   void after(const Launch& launch);
 
-  /// All of it, as JSON (docs/simulator.md), with the summary of the launches since the last reset.
+  /// All of it, as JSON (docs/simulator-reference.md), with the summary of the launches since the last reset.
   std::string text(const std::string& summary) const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "core/base/readable.h"
 #include "session/simulator.h"
+#include "session/variables.h"
 
 namespace sim {
 namespace {
@@ -110,20 +111,6 @@ Json operand_json(const TracedOperand& operand) {
           {"major", operand.k_major ? "K" : "MN"},
           {"lines", {operand.first_line, operand.lines}},
           {"spans", operand.spans}};
-}
-
-/// The kernel's variables in shared memory. What is declared in its body has a mangled name; of that the last part
-/// counts.
-Json shared_variables_json(const Launch& launch) {
-  Json all = Json::array();
-  for (const auto& [mangled, offset, bytes] : launch.program.shared_variables) {
-    const std::string name = demangled(mangled);
-    const size_t scope = name.rfind("::");
-    all.push_back({{"name", scope == std::string::npos ? name : name.substr(scope + 2)},
-                   {"offset", offset},
-                   {"bytes", bytes != 0 ? bytes : launch.shared_bytes() - offset}});
-  }
-  return all;
 }
 
 /// "load", "store", "atomic", or the instruction's own name where it does more than that.

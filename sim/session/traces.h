@@ -1,4 +1,4 @@
-/// The traces of a process: of the first launch of each kernel, as JSON (docs/simulator.md describes it).
+/// The traces of a process: of the first launch of each kernel, as JSON (docs/simulator-reference.md describes it).
 #pragma once
 
 #include <map>
