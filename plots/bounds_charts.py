@@ -125,7 +125,7 @@ def up_to(course: Course, records: Records, step: Step, language: str) -> Figure
         language,
         f"{step.short} reaches {share.replace('%', ' %')} of what {'the load/store unit' if unit else 'its issue slots'} "
         "can do",
-        f"{step.short}：达到{'LSU ' if unit else '发射槽'}上界的 {share}",
+        f"{step.short}：达到{' LSU ' if unit else '发射槽'}上界的 {share}",
     )
     note = say(language, f"{SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound",
                f"{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例")  # fmt: skip
