@@ -1,8 +1,8 @@
 """Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU that
 can run it.
 
-With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes where blocks
-are persistent, which then have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of
+With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes where their
+number matters: persistent blocks then have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of
 its warps and copies, too, on these few. No run may take more than MOST_MEMORY. One process checks all sizes (`--check`):
 it says what became of each variant, and every case that failed as it can be run by hand.
 """
@@ -39,9 +39,12 @@ def copies_asynchronously(step: Step) -> bool:
     return any(word in kernel for word in ASYNCHRONOUS)
 
 
-def is_persistent(step: Step) -> bool:
-    """Has the step a kernel whose blocks ask how many of them there are? To others multiprocessors are all one."""
-    return any("gridDim" in source.read_text(encoding="utf-8") for source in (STEPS / step.name).rglob("*.cu"))
+def counts_multiprocessors(step: Step) -> bool:
+    """Does a launcher choose by their number, or do blocks go on from tile to tile? To other steps it is all one."""
+    words = ("gridDim", "multiprocessors_here", "best_choice", "cheapest")
+    return any(
+        word in source.read_text(encoding="utf-8") for source in (STEPS / step.name).rglob("*.cu") for word in words
+    )
 
 
 def seeded_variants(step: Step):
@@ -69,7 +72,7 @@ def main() -> int:
     code = step.check(cases, ["--sim"]).returncode
     few = few_multiprocessors(step)
     on_few = {"PTXSIM_MULTIPROCESSORS": few}
-    if is_persistent(step):
+    if counts_multiprocessors(step):
         print(f"with multiprocessors: {few}", flush=True)
         cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
         code = code or step.check(cases, ["--sim"], environment=on_few).returncode
