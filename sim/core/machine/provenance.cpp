@@ -669,30 +669,37 @@ Provenance::Origins Provenance::origins(const std::vector<Array>& arrays, uint64
     const auto* const begin = reinterpret_cast<const std::byte*>(image.address);
     as_usual.push_back({image.address, {begin, begin + image.bytes.size()}});
   }
-  size_t run = 0;
-  const auto note = [&](auto changes) {  // changes(row, col): whether this run has another value there
-    if (run == Origins::Runs{}.size()) return;
+  made.warps_ = base->launch->warps();
+  for (const Image& image : memory_) made.memory_.emplace_back(image.address, image.bytes.size());
+  const auto note = [&](auto changes) {  // changes(array, row, col): whether this run has another value there
     const auto twin = run_of([&] {
       for (const Array& array : arrays)
         for (uint32_t row = 0; row < array.rows; ++row)
           for (uint32_t col = 0; col < array.cols; ++col)
             if (changes(array, row, col)) change({array.at(row, col), array.element_bytes});
     });
+    Origins::Run& run = made.runs_.emplace_back();
+    const auto compare = [](const std::byte* a, const std::byte* b, size_t bytes, size_t unit) {
+      std::vector<bool> different(bytes / unit);
+      for_different(a, b, bytes, [&](size_t at) { different[at / unit] = true; });
+      return different;
+    };
+    if (steps == at_the_end) {
+      for (const Image& image : as_usual) {
+        const auto* const now = reinterpret_cast<const std::byte*>(image.address);
+        run.global.push_back(compare(now, image.bytes.data(), image.bytes.size(), 1));
+      }
+      return;
+    }
     for (uint32_t rank = 0; rank < base->cluster.blocks().size(); ++rank) {
       Block& here = *base->cluster.blocks()[rank];
       Block& there = *twin->cluster.blocks()[rank];
-      for_different(here.shared.data(), there.shared.data(), here.shared.size(),
-                    [&](size_t at) { made.shared_[rank][at].set(run); });
-      for (uint32_t i = 0; i < base->launch->warps(); ++i) {
-        for_different(here.warps()[i].registers, there.warps()[i].registers, launch_.program.register_bytes,
-                      [&](size_t at) { made.registers_[{rank, i}][at].set(run); });
+      run.shared.push_back(compare(here.shared.data(), there.shared.data(), here.shared.size(), 1));
+      for (uint32_t i = 0; i < made.warps_; ++i) {
+        run.registers.push_back(compare(here.warps()[i].registers, there.warps()[i].registers,
+                                        launch_.program.register_bytes / 4 * 4, 4));
       }
     }
-    for (const Image& image : as_usual) {
-      for_different(reinterpret_cast<const std::byte*>(image.address), image.bytes.data(), image.bytes.size(),
-                    [&](size_t at) { made.global_[image.address + at].set(run); });
-    }
-    ++run;
   };
   for (const Array& array : arrays) {
     const auto of_this = [&](auto test) {
@@ -712,17 +719,24 @@ Provenance::Origins Provenance::origins(const std::vector<Array>& arrays, uint64
   return made;
 }
 
-std::vector<Provenance::Source> Provenance::Origins::decoded(Runs runs) const {
+std::vector<Provenance::Source> Provenance::Origins::decoded(const std::vector<Bytes> Run::* memory, size_t number,
+                                                             uint64_t first, uint64_t end) const {
   std::vector<Source> sources;
-  size_t run = 0;
+  auto run = runs_.begin();
+  const auto next_differs = [&] {
+    const std::vector<Bytes>& all = (*run++).*memory;
+    for (uint64_t at = first; number < all.size() && at < std::min<uint64_t>(end, all[number].size()); ++at)
+      if (all[number][at]) return true;
+    return false;
+  };
   for (size_t i = 0; i < arrays_.size(); ++i) {
-    const bool any = runs[run++];
+    const bool any = next_differs();
     const auto numbers = [&](uint32_t count) {
       std::vector<uint32_t> all(count);
-      for (uint32_t number = 0; number < count; ++number) all[number] = number;
+      for (uint32_t each = 0; each < count; ++each) all[each] = each;
       for (uint32_t bit = 1; bit < count; bit *= 2) {
-        const bool set = runs[run++], clear = runs[run++];
-        std::erase_if(all, [&](uint32_t number) { return number & bit ? !set : !clear; });
+        const bool set = next_differs(), clear = next_differs();
+        std::erase_if(all, [&](uint32_t each) { return each & bit ? !set : !clear; });
       }
       return all;
     };
@@ -733,34 +747,23 @@ std::vector<Provenance::Source> Provenance::Origins::decoded(Runs runs) const {
   return sources;
 }
 
-std::vector<Provenance::Source> Provenance::Origins::joined(const std::map<uint64_t, Runs>& of, uint64_t first,
-                                                            uint32_t bytes) const {
-  Runs runs;
-  for (auto at = of.lower_bound(first); at != of.end() && at->first < first + bytes; ++at) runs |= at->second;
-  return decoded(runs);
-}
-
 std::vector<Provenance::Source> Provenance::Origins::of_shared(uint32_t rank, uint32_t address, uint32_t bytes) const {
-  const auto at = shared_.find(rank);
-  return at == shared_.end() ? std::vector<Source>() : joined(at->second, address, bytes);
+  return decoded(&Run::shared, rank, address, uint64_t{address} + bytes);
 }
 
 std::vector<Provenance::Source> Provenance::Origins::of_register(uint32_t rank, uint32_t warp, uint32_t offset,
                                                                  uint32_t first, uint32_t bytes) const {
-  const auto at = registers_.find({rank, warp});
-  return at == registers_.end() ? std::vector<Source>() : joined(at->second, offset + first, bytes);
+  const uint64_t begin = uint64_t{offset} + first;
+  return decoded(&Run::registers, size_t{rank} * warps_ + warp, begin / 4, (begin + bytes + 3) / 4);
 }
 
 std::vector<Provenance::Source> Provenance::Origins::of_global(uint64_t address, uint32_t bytes) const {
-  return joined(global_, address, bytes);
-}
-
-std::map<uint32_t, std::vector<Provenance::Source>> Provenance::Origins::all_shared(uint32_t rank) const {
-  std::map<uint32_t, std::vector<Source>> all;
-  const auto at = shared_.find(rank);
-  if (at == shared_.end()) return all;
-  for (const auto& [address, runs] : at->second) all.emplace(static_cast<uint32_t>(address), decoded(runs));
-  return all;
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    const auto [begin, size] = memory_[i];
+    if (address >= begin && address < begin + size)
+      return decoded(&Run::global, i, address - begin, address - begin + bytes);
+  }
+  return {};
 }
 
 }  // namespace sim

@@ -9,7 +9,6 @@
 /// depend on the element is followed to the first branch that the two runs take differently.
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/machine/cluster.h"
@@ -106,27 +106,30 @@ class Provenance {
   /// The cluster that writes this place; none where no cluster changes it.
   std::optional<uint64_t> writer_of(Element place);
 
-  /// From where everything came that a cluster holds after so many steps. It runs once for each bit of the arrays' row
-  /// and column numbers, and once for each bit's contrary.
+  /// From where everything came that a cluster holds after so many steps: its shared memory and registers; at the end,
+  /// what it has written to global memory. The cluster runs once for each bit of the arrays' row and column numbers, and
+  /// once for each bit's contrary.
   class Origins {
    public:
     std::vector<Source> of_shared(uint32_t rank, uint32_t address, uint32_t bytes) const;
+    /// `offset`: of the register in a warp's, `Program::registers` has it; `first`: a byte of its lanes.
     std::vector<Source> of_register(uint32_t rank, uint32_t warp, uint32_t offset, uint32_t first,
                                     uint32_t bytes) const;
     std::vector<Source> of_global(uint64_t address, uint32_t bytes) const;
-    /// Bytes of a block's shared memory that came from anywhere, with their source.
-    std::map<uint32_t, std::vector<Source>> all_shared(uint32_t rank) const;
 
    private:
     friend class Provenance;
-    using Runs = std::bitset<256>;  ///< those in which a byte is another one
-    std::vector<Source> decoded(Runs runs) const;
-    std::vector<Source> joined(const std::map<uint64_t, Runs>& of, uint64_t first, uint32_t bytes) const;
+    using Bytes = std::vector<bool>;  ///< a byte, or of registers four: whether it is another one
+    struct Run {
+      std::vector<Bytes> shared, registers, global;  ///< by rank, by warp of the cluster, by allocation
+    };
+    std::vector<Source> decoded(const std::vector<Bytes> Run::* memory, size_t number, uint64_t first,
+                                uint64_t end) const;
 
     std::vector<Array> arrays_;
-    std::map<uint32_t, std::map<uint64_t, Runs>> shared_;                          ///< by rank
-    std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, Runs>> registers_;  ///< by rank and warp
-    std::map<uint64_t, Runs> global_;
+    std::vector<Run> runs_;
+    std::vector<std::pair<uint64_t, uint64_t>> memory_;  ///< first address and bytes of each allocation
+    uint32_t warps_ = 0;                                 ///< of a block
   };
   Origins origins(const std::vector<Array>& arrays, uint64_t cluster, uint64_t steps = at_the_end);
 
