@@ -89,7 +89,7 @@ class Page {
   /** Shows a page of this width, in light or dark. */
   async open(url, { width = 1280, height = 900, dark = false } = {}) {
     await this.call("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 600 });
-    await this.call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
+    await this.call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }, { name: "hover", value: width < 600 ? "none" : "hover" }] });
     const loaded = new Promise((resolve) => (this.loaded = resolve));
     await this.call("Page.navigate", { url: "about:blank" });
     await loaded;
@@ -145,6 +145,7 @@ class Page {
   async picture(file, selector) {
     let clip;
     if (selector) {
+      await this.value(`document.querySelector("header.md-header")?.style.setProperty("display", "none")`); // it stays in sight
       const box = await this.value(`(() => { const r = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect(); return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: Math.min(r.height, 2400)}; })()`);
       clip = { ...box, scale: 1 };
     }

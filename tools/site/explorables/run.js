@@ -315,7 +315,7 @@ explorables.define("run", (place, from) => {
   }
 
   function requestParts({ instruction, request }, of) {
-    const parts = [element("pre", {}, element("code", {}, instruction))];
+    const parts = [element("pre", {}, element("code", { tabindex: 0 }, instruction))];
     const ranges = (lanes) => {
       const ends = [];
       for (const lane of lanes) ends.length && ends.at(-1)[1] === lane - 1 ? (ends.at(-1)[1] = lane) : ends.push([lane, lane]);
@@ -432,7 +432,7 @@ explorables.define("run", (place, from) => {
           element("button", { type: "button", disabled: !now.can_go_back, onclick: () => move({ do: "back" }) }, say("back", "后退")),
         ),
         element("p", { role: "status" }, say(`${now.steps} instructions of all warps so far. `, `所有 warp 已执行 ${now.steps} 条指令。`), now.over ? say("The cluster has ended.", "这个 cluster 已结束。") : placeOf(warp)),
-        element("pre", {}, element("code", {}, line || "–")),
+        element("pre", {}, element("code", { tabindex: 0 }, line || "–")),
         Object.keys(registers).length
           ? element(
               "div",
