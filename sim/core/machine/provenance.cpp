@@ -696,8 +696,8 @@ Provenance::Origins Provenance::origins(const std::vector<Array>& arrays, uint64
       Block& there = *twin->cluster.blocks()[rank];
       run.shared.push_back(compare(here.shared.data(), there.shared.data(), here.shared.size(), 1));
       for (uint32_t i = 0; i < made.warps_; ++i) {
-        run.registers.push_back(compare(here.warps()[i].registers, there.warps()[i].registers,
-                                        launch_.program.register_bytes / 4 * 4, 4));
+        run.registers.push_back(
+            compare(here.warps()[i].registers, there.warps()[i].registers, launch_.program.register_bytes / 4 * 4, 4));
       }
     }
   };

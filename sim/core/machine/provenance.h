@@ -107,8 +107,8 @@ class Provenance {
   std::optional<uint64_t> writer_of(Element place);
 
   /// From where everything came that a cluster holds after so many steps: its shared memory and registers; at the end,
-  /// what it has written to global memory. The cluster runs once for each bit of the arrays' row and column numbers, and
-  /// once for each bit's contrary.
+  /// what it has written to global memory. The cluster runs once for each bit of the arrays' row and column numbers,
+  /// and once for each bit's contrary.
   class Origins {
    public:
     std::vector<Source> of_shared(uint32_t rank, uint32_t address, uint32_t bytes) const;
