@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/machine/cluster.h"
+#include "core/machine/memory_image.h"
 
 namespace sim {
 
@@ -137,16 +138,11 @@ class Provenance {
   struct Twin;
   struct Following;
   std::unique_ptr<Launch> launch() const;
-  void restore() const;
   void run_whole(uint64_t cluster) const;
   static void change(Element element);
 
   const Launch& launch_;
-  struct Image {
-    uint64_t address;
-    std::vector<std::byte> bytes;
-  };
-  std::vector<Image> memory_;  ///< as it was
+  const MemoryImage memory_;  ///< as it was
 };
 
 }  // namespace sim
