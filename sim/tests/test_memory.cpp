@@ -108,7 +108,7 @@ TEST(Memory, StructParameters) {
       "%d<4>; .reg .b32 %r<4>; .reg .f32 %f<2>;\n"
       "ld.param.u64 %d1, [p0];\nld.param.v2.u32 {%r1, %r2}, [p0+8];\nld.param.f32 %f1, [p0+16];\nst.global.v2.u32 "
       "[%d1], {%r1, %r2};\nst.global.f32 [%d1+8], %f1;\nret;\n}\n";
-  std::array<uint32_t, 3> out{};
+  alignas(8) std::array<uint32_t, 3> out{};
   const Ran ran = clean(run_on(text, {},
                                {{reinterpret_cast<uint64_t>(out.data()), sizeof out},
                                 {11 | uint64_t{22} << 32, 0},
