@@ -89,7 +89,7 @@ class Page {
   /** Shows a page of this width, in light or dark. */
   async open(url, { width = 1280, height = 900, dark = false } = {}) {
     await this.call("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 600 });
-    await this.call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }, { name: "hover", value: width < 600 ? "none" : "hover" }] });
+    await this.call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
     const loaded = new Promise((resolve) => (this.loaded = resolve));
     await this.call("Page.navigate", { url: "about:blank" });
     await loaded;

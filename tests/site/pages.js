@@ -68,6 +68,7 @@ async function main(site, options) {
 
   /** What axe finds on the page, or in a part of it. */
   async function look(name, part) {
+    await new Promise((resolve) => setTimeout(resolve, 300)); // the theme and the page's own script have seen its size
     await page.value(axe);
     const found = await page.value(`axe.run(${part ? JSON.stringify(part) : "document"}, { resultTypes: ["violations"] }).then(({ violations }) =>
       violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, impact, nodes }) =>

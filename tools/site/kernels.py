@@ -41,8 +41,9 @@ class Recorded:
 
     @property
     def counts(self) -> dict:
-        """What the last kernel counted."""
-        return self.launches["summary"]["kernels"][-1]["counts"]
+        """What the kernel counted that was the last to change an array."""
+        last = [each["kernel"] for each in self.launches["launches"] if each["results"]][-1]
+        return next(each["counts"] for each in self.launches["summary"]["kernels"] if each["symbol"] == last)
 
 
 @cache
