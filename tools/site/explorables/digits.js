@@ -117,7 +117,7 @@ explorables.define("digits", (place, from) => {
       say("the numbers in each type", "各数在每种类型里"),
       element(
         "table",
-        {},
+        { class: "types" },
         element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))),
         element("tbody", {}, a.map((value, i) => element("tr", {}, element("td", {}, String(value)), element("td", {}, element("code", {}, bits(held[i]))), each.map((all) => element("td", {}, String(all[i].value))), inDigits(i)))),
       ),
