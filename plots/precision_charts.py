@@ -24,7 +24,14 @@ KINDS = {
     "wide": ("(u − ½)·e^(4g)", "(u − ½)·e^(4g)"),
 }
 _MOST_BITS = 32
-_OVER_K = ("cublas", "", "f16", "t16x16_doubled", "bf16", "three_digits")  # variants of PRODUCTS: the others lie on them
+_OVER_K = (
+    "cublas",
+    "",
+    "f16",
+    "t16x16_doubled",
+    "bf16",
+    "three_digits",
+)  # variants of PRODUCTS: the others lie on them
 _NAMES_FROM = 13.5  # bits: to the right of the crowd
 
 

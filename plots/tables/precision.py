@@ -11,7 +11,10 @@ def bits_on_data(page: Page) -> str:
     """The bits that are right at 4096, by way to multiply and kind of data."""
     gpu = precision_charts.gpu_of(page.records)
     made = Table([page.say("product", "乘法"), *(page.say(*words) for words in precision_charts.KINDS.values())])
-    made.note = page.say("M = N = K = 4096; bits relative to |A||B|; u uniform in 0 … 1, g normal", "M = N = K = 4096；位数相对于 |A||B|；u 在 0 … 1 之间均匀分布，g 正态分布")
+    made.note = page.say(
+        "M = N = K = 4096; bits relative to |A||B|; u uniform in 0 … 1, g normal",
+        "M = N = K = 4096；位数相对于 |A||B|；u 在 0 … 1 之间均匀分布，g 正态分布",
+    )
     for product in precision_charts.PRODUCTS:
         rows = [
             precision_charts.recorded(page.records, gpu, product, data).get(precision_charts.SIZE)
