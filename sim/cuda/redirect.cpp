@@ -20,8 +20,10 @@
 namespace {
 
 std::vector<char> whole_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::vector<char> bytes(file ? static_cast<size_t>(file.tellg()) : 0);  // at once: every simulated process reads it
+  file.seekg(0).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 /// Where the program itself was loaded: what is added to the addresses in its file.
