@@ -109,13 +109,13 @@ def conflicts_of_ladder(name: str, rows: Sequence[tuple[Step, float]], language:
     )
 
 
-def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
+def left_out(step: Step, gains: Iterable[tuple[str, float, int]], language: str) -> str:
     """Which piece of work costs the kernel most of its time, because nothing hides it."""
-    what, gain = max(gains, key=lambda one: one[1])
+    what, gain, size = max(gains, key=lambda one: one[1])
     gap = " " if what[-1].isascii() else ""
     cost = f"{1 - 1 / gain:.0%}".replace("%", say(language, " %", "%"))
-    return say(language, f"{step.short}: without {what} it takes {cost} less time",
-               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，时间少 {cost}")  # fmt: skip
+    return say(language, f"{step.short}: without {what} {size}³ takes {cost} less time",
+               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，{size}³ 的时间少 {cost}")  # fmt: skip
 
 
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:

@@ -6,8 +6,8 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 `@16384k512` where K is another; several sizes (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two
 subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
 says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
-`gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`.
-`steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+`gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
+`error uniform.30.cut`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
 the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
 without the sign, which the page's language writes.
 
@@ -18,6 +18,7 @@ A GPU in front of all that, `h100 27@8192:tflops`, asks for its record beside th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
@@ -30,7 +31,7 @@ from .style import Missing, number, say
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
-_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "steps")
+_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "error", "steps")
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -170,6 +171,7 @@ class _Teller:
             "latency": self._latency,
             "memory": self._memory,
             "without": self._without,
+            "error": self._error,
             "large": self._large,
         }
         return of_kind[kind](subject, quantity)
@@ -446,6 +448,17 @@ class _Teller:
             "in-turn": (found.record["ratio"] / found.full["ratio"], 2),
         }  # fmt: skip
         return _named(values, quantity, "a kernel that leaves work out")
+
+    def _error(self, subject: str, quantity: str) -> Value:
+        """Bits that are right at 4096, of `uniform.30.cut` or `normal.cublas.cublas`: relative to |A||B|, or the `result`."""
+        data, step, variant = (*subject.split("."), "", "")[:3]
+        rows = [r for r in self.records.errors.get(self.gpu, []) if (r["data"], r["variant"]) == (data, variant)]
+        found = next((r for r in rows if r["step"].startswith(step) and r["k"] == DEFAULT_SIZE), None)
+        if found is None:
+            raise UnknownFigure(f"no errors '{subject}': data.step.variant")
+        kinds = {"bits": "rms", "largest": "largest", "result": "relative"}
+        values: dict[str, Value] = {name: (-math.log2(found[key]), 1) for name, key in kinds.items() if found.get(key)}
+        return _named(values, quantity, "errors")
 
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""
