@@ -128,7 +128,6 @@ Json Front::start(const Json& request) {
   settings.multiprocessors = request.value("multiprocessors", 0);
   origins_.reset();
   under_way_.reset();
-  copies_.clear();
   stops_.clear();
   simulator_ = nullptr;
   modules_.clear();
@@ -372,12 +371,7 @@ Json Front::inspect(const Json& request) {
   Under& under = under_way();
   const uint64_t cluster = request.value("cluster", 0);
   if (cluster >= under.launch->clusters()) throw Refusal("the grid has no such cluster");
-  copies_.clear();
   stops_.clear();
-  for (const Allocations::Range& range : simulator().allocations.all()) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(range.begin);
-    copies_.push_back({range.begin, {begin, begin + (range.end - range.begin)}});
-  }
   under.run.reset();
   under.inspection = std::make_unique<Inspection>(*under.launch, cluster);
   return state();
@@ -404,8 +398,6 @@ Json Front::back(const Json&) {
 }
 
 void Front::go_back_to(size_t steps) {
-  for (const Copy& copy : copies_)
-    std::memcpy(reinterpret_cast<void*>(copy.address), copy.bytes.data(), copy.bytes.size());
   simulator().reports.clear();
   inspection().begin_anew(steps);
 }
@@ -472,21 +464,13 @@ Json Front::registers(const Json& request) const {
   Inspection& at = inspection();
   const uint32_t rank = request.value("block", 0), number = request.value("warp", 0);
   if (rank >= at.cluster().blocks().size() || number >= at.launch().warps()) throw Refusal("there is no such warp");
-  Warp& warp = at.cluster().blocks()[rank]->warps()[number];
   const auto asked = request.value("names", std::vector<std::string>());
   Json made = Json::object();
   for (const auto& each : at.launch().program.registers) {
     if (!asked.empty() && std::find(asked.begin(), asked.end(), each.name) == asked.end()) continue;
     Json lanes = Json::array();
-    for (uint32_t lane = 0; lane < warp_size; ++lane) {
-      switch (each.width) {
-        case ptx::Width::predicate: lanes.push_back(warp.predicate(each.offset) >> lane & 1); break;
-        case ptx::Width::b8:
-        case ptx::Width::b16: lanes.push_back(hexadecimal(warp.lanes<u16>(each.offset)[lane])); break;
-        case ptx::Width::b32: lanes.push_back(hexadecimal(warp.lanes<u32>(each.offset)[lane])); break;
-        case ptx::Width::b64: lanes.push_back(hexadecimal(warp.lanes<u64>(each.offset)[lane])); break;
-      }
-    }
+    for (const uint64_t bits : *at.lanes(rank, number, each.name))
+      lanes.push_back(each.width == ptx::Width::predicate ? Json(bits) : Json(hexadecimal(bits)));
     made[each.name] = {{"bits", static_cast<uint32_t>(each.width) * 8}, {"lanes", lanes}};
   }
   return made;

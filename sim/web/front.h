@@ -34,11 +34,6 @@ class Front {
     std::unique_ptr<Inspection> inspection;
     double seconds = 0;
   };
-  /// Memory as it was when the inspection began.
-  struct Copy {
-    uint64_t address;
-    std::vector<std::byte> bytes;
-  };
 
   Json start(const Json& request);
   Json module(const Json& request);
@@ -72,8 +67,7 @@ class Front {
   std::map<std::pair<Module*, std::string>, std::unique_ptr<char>> names_;
   std::optional<Under> under_way_;
   std::optional<Provenance::Origins> origins_;  ///< of the launch under way, once they were asked for
-  std::vector<Copy> copies_;
-  std::vector<size_t> stops_;  ///< steps done when each request to step came, for the way back
+  std::vector<size_t> stops_;                   ///< steps done when each request to step came, for the way back
   std::unique_ptr<Simulator> simulator_;
 };
 

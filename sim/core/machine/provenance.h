@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/machine/cluster.h"
+#include "core/machine/memory_image.h"
 
 namespace sim {
 
@@ -107,8 +108,8 @@ class Provenance {
   std::optional<uint64_t> writer_of(Element place);
 
   /// From where everything came that a cluster holds after so many steps: its shared memory and registers; at the end,
-  /// what it has written to global memory. The cluster runs once for each bit of the arrays' row and column numbers, and
-  /// once for each bit's contrary.
+  /// what it has written to global memory. The cluster runs once for each bit of the arrays' row and column numbers,
+  /// and once for each bit's contrary.
   class Origins {
    public:
     std::vector<Source> of_shared(uint32_t rank, uint32_t address, uint32_t bytes) const;
@@ -137,16 +138,11 @@ class Provenance {
   struct Twin;
   struct Following;
   std::unique_ptr<Launch> launch() const;
-  void restore() const;
   void run_whole(uint64_t cluster) const;
   static void change(Element element);
 
   const Launch& launch_;
-  struct Image {
-    uint64_t address;
-    std::vector<std::byte> bytes;
-  };
-  std::vector<Image> memory_;  ///< as it was
+  const MemoryImage memory_;  ///< as it was
 };
 
 }  // namespace sim
