@@ -7,8 +7,7 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
 says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
 `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
-`ways turns.512`.
-`steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+`error uniform.30.cut`, `ways turns.512`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
 the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
 without the sign, which the page's language writes.
 
@@ -19,6 +18,7 @@ A GPU in front of all that, `h100 27@8192:tflops`, asks for its record beside th
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Callable
@@ -32,7 +32,8 @@ from .style import Missing, number, say
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
-_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "ways", "steps")
+_LOADS = ("l2", "latency", "memory")
+_KINDS = ("cutlass", "alone", "launch", "gpus", "loop", "large", "without", "error", "ways", "steps", *_LOADS)
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -172,6 +173,7 @@ class _Teller:
             "latency": self._latency,
             "memory": self._memory,
             "without": self._without,
+            "error": self._error,
             "large": self._large,
             "ways": self._ways,
         }
@@ -449,6 +451,17 @@ class _Teller:
             "in-turn": (found.record["ratio"] / found.full["ratio"], 2),
         }  # fmt: skip
         return _named(values, quantity, "a kernel that leaves work out")
+
+    def _error(self, subject: str, quantity: str) -> Value:
+        """Bits that are right at 4096, of `uniform.30.cut` or `normal.cublas.cublas`: relative to |A||B|, or the `result`."""
+        data, step, variant = (*subject.split("."), "", "")[:3]
+        rows = [r for r in self.records.errors.get(self.gpu, []) if (r["data"], r["variant"]) == (data, variant)]
+        found = next((r for r in rows if r["step"].startswith(step) and r["k"] == DEFAULT_SIZE), None)
+        if found is None:
+            raise UnknownFigure(f"no errors '{subject}': data.step.variant")
+        kinds = {"bits": "rms", "largest": "largest", "result": "relative"}
+        values: dict[str, Value] = {name: (-math.log2(found[key]), 1) for name, key in kinds.items() if found.get(key)}
+        return _named(values, quantity, "errors")
 
     def _ways(self, subject: str, quantity: str) -> Value:
         """Step 29's kernels timed in turn: `turns.512`, its time by that of `large` at this K where M and N are 4096 or
