@@ -33,7 +33,10 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
     told = []
     for english, ratios in sorted(verdicts.items(), key=lambda one: -len(one[1])):
         if ratios:
-            where, chinese = _where(ratios, sorted([*both, *alike]), language), {"faster": "快", "slower": "慢"}[english]
+            where, chinese = (
+                _where(ratios, sorted([*both, *alike]), language),
+                {"faster": "快", "slower": "慢"}[english],
+            )
             than = say(language, "" if told else f" than step {before.number:02d}", "")
             told.append(say(language, f"{english}{than} {where} ({_times(ratios)})",
                             f"{where}更{chinese}（{_times(ratios)}）"))  # fmt: skip
