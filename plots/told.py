@@ -32,10 +32,8 @@ from .style import Missing, number, say
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
-_KINDS = (
-    *("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "error", "ways"),
-    "steps",
-)
+_LOADS = ("l2", "latency", "memory")
+_KINDS = ("cutlass", "alone", "launch", "gpus", "loop", "large", "without", "error", "ways", "steps", *_LOADS)
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
