@@ -34,15 +34,17 @@ COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 
 def counted(executable: Path, folder: Path) -> list[Record]:
     """What a step's variants count at every size. Exits where the simulator finds something wrong."""
-    out = folder / f"{executable.name}.jsonl"
+    found: list[Record] = []
     for variant in variants(executable):
         if variant.get("leaves_out"):  # wrong on purpose
             continue
         any_size = all(variant[f"multiple_{dimension}"] == 1 for dimension in "mnk")
         sizes = SIZES if SIZES_K % variant["multiple_k"] == 0 else (SIZES[0], DEEPER)
         for size in (*sizes, RAGGED) if any_size else sizes:
+            out = folder / f"{executable.name}-{len(found)}.jsonl"  # a run reads again what its file holds already
             run([executable, "--sim", "--variant", variant["variant"], *size, "--json", out])
-    return [{key: value for key, value in record.items() if key not in UNRECORDED} for record in read(out)]
+            found += read(out)
+    return [{key: value for key, value in record.items() if key not in UNRECORDED} for record in found]
 
 
 def run(command: list) -> None:

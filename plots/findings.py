@@ -14,31 +14,63 @@ Error = Mapping[int, float]
 
 
 def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
-    """A step's speed beside that of the step before, at the least and the largest size that both were timed at."""
-    before = course.before(step)
-    timed = {s: records.default_at(gpu, step.name, s) for s in records.square_sizes(gpu, [step.name])}
+    """At which sizes a step is faster or slower than the one before by more than the spread; of a first step its share
+    of the library."""
+    before, sizes = course.before(step), records.square_sizes(gpu, [step.name])
     if before is None:
-        baseline, size = course.yardstick(step.ladder), max(timed)
-        record = records.default_beside(gpu, step.name, size, baseline)
-        library = BASELINES[baseline](language)
-        if not record or record.get("baseline") != baseline:
-            return step.short
-        share = f"{record['ratio']:.0%}"
-        return say(language, f"{step.short}: {share} of {library} at {size}³",
-                   f"{step.short}：{size}³ 时是{style.spaced(library)}的 {share}")  # fmt: skip
-    ratios = {
-        size: record["tflops"] / other["tflops"]
-        for size, record in timed.items()
-        if record and (other := records.default_at(gpu, before.name, size))
-    }
-    if not ratios:
+        return _share(course, records, gpu, step, sizes, language)
+    verdicts: dict[str, dict[int, float]] = {"faster": {}, "slower": {}, "alike": {}}
+    for size in sizes:
+        record, other = (records.default_at(gpu, each.name, size) for each in (step, before))
+        if record and other:
+            ratio = record["tflops"] / other["tflops"]
+            verdict = "alike" if not panels.apart(record, other) else "faster" if ratio > 1 else "slower"
+            verdicts[verdict][size] = ratio
+    alike, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
+    if not both:
+        return say(language, f"{step.short}: the spread hides any difference from step {before.number:02d}",
+                   f"{step.short} 与步骤 {before.number:02d} 的差别不超出波动范围")  # fmt: skip
+    told = []
+    for english, ratios in sorted(verdicts.items(), key=lambda one: -len(one[1])):
+        if ratios:
+            where, chinese = _where(ratios, sorted([*both, *alike]), language), {"faster": "快", "slower": "慢"}[english]
+            than = say(language, "" if told else f" than step {before.number:02d}", "")
+            told.append(say(language, f"{english}{than} {where} ({_times(ratios)})",
+                            f"{where}更{chinese}（{_times(ratios)}）"))  # fmt: skip
+    rest = say(language, "; elsewhere the spreads overlap", "；其余尺寸的波动范围重叠") if alike else ""
+    return say(language, f"{step.short} is {', '.join(told)}{rest}",
+               f"{step.short} 与步骤 {before.number:02d} 相比，{'，'.join(told)}{rest}")  # fmt: skip
+
+
+def _share(course: Course, records: Records, gpu: str, step: Step, sizes: Sequence[int], language: str) -> str:
+    baseline, size = course.yardstick(step.ladder), max(sizes)
+    record = records.default_beside(gpu, step.name, size, baseline)
+    library = BASELINES[baseline](language)
+    if not record or record.get("baseline") != baseline:
         return step.short
-    told = [f"×{ratios[size]:.2f}" for size in (min(ratios), max(ratios))]
-    return say(
-        language,
-        f"{step.short} beside step {before.number:02d}: {told[0]} at {min(ratios)}³, {told[1]} at {max(ratios)}³",
-        f"{step.short} 与步骤 {before.number:02d} 之比：{min(ratios)}³ {told[0]}，{max(ratios)}³ {told[1]}",
-    )
+    share = f"{100 * record['ratio']:.0f}"
+    return say(language, f"{step.short} reaches {share} % of {library} at {size}³",
+               f"{step.short} 在 {size}³ 达到{style.spaced(library)}的 {share}%")  # fmt: skip
+
+
+def _where(found: Iterable[int], sizes: Sequence[int], language: str) -> str:
+    """Some of these sizes in words: every one, from one on, up to one, or named."""
+    named = sorted(found)
+    if named == list(sizes):
+        return say(language, "at every size", "各尺寸都")
+    if len(named) > 1 and named == list(sizes)[-len(named) :]:
+        return say(language, f"from {named[0]}³ on", f"{named[0]}³ 及以上")
+    if len(named) > 1 and named == list(sizes)[: len(named)]:
+        return say(language, f"up to {named[-1]}³", f"{named[-1]}³ 及以下")
+    *others, last = [f"{size}³" for size in named]
+    english = " and ".join([", ".join(others), last] if others else [last])
+    return say(language, f"at {english}", "、".join([*others, last]) + " 时")
+
+
+def _times(ratios: Mapping[int, float]) -> str:
+    """×1.03–1.06, or the one there is."""
+    low, high = (f"{pick(ratios.values()):.2f}" for pick in (min, max))
+    return f"×{low}" if low == high else f"×{low}–{high}"
 
 
 def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], language: str) -> str:

@@ -40,8 +40,6 @@ _INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  #
 READABLE = 4.5  # contrast of letters with what they stand on
 SMALL = 9  # the smallest letters, of figures, names and notes alike
 
-RATIO_REACH = math.log(1.6)  # a ratio so far from 1 has the full colour
-
 # Along a ladder, readable on the panel colour.
 LADDER = (
     "#8a97a8",
@@ -160,9 +158,9 @@ def ink(colour: str) -> str:
     return colour
 
 
-def ratio_colour(ratio: float) -> str:
-    """The colour of a ratio, the same in every heat map: white at 1, blue above, orange below."""
-    share = min(1.0, abs(math.log(ratio)) / RATIO_REACH)
+def ratio_colour(ratio: float, reach: float) -> str:
+    """The colour of a ratio: white at 1, blue above, orange below, full where it is `reach` times as large or small."""
+    share = min(1.0, abs(math.log(ratio)) / math.log(reach))
     return blend(BLUE if ratio > 1 else AMBER, share, 0)
 
 

@@ -134,7 +134,8 @@ def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str
     columns = len(sweep.k)
     cell = (layout.WIDTH - left - right - gap * (len(swept) - 1)) / (columns * len(swept))
     roomy = cell > _ROOMY
-    low, high = (f"{math.exp(sign * style.RATIO_REACH):.1f}" for sign in (-1, 1))
+    reach = 1 + 0.1 * math.ceil(10 * max(abs(r["ratio"] - 1) for rows in swept.values() for r in rows.values()))
+    low, high = f"{1 / reach:.2g}", f"{reach:.2g}"
     what, inside = (
         say(language, "speed relative to the library", "相对库函数的速度"),
         say(language, ", and TFLOPS", "，以及 TFLOPS"),
@@ -161,7 +162,7 @@ def _heat_maps(swept: Mapping[str, dict[Size, Record]], sweep: Sweep, title: str
             for x, k in enumerate(sweep.k)
             if (r := rows.get((m, n, k)))
         }
-        style.cells(ax, len(pairs), columns, cells, style.ratio_colour, start=number * step)
+        style.cells(ax, len(pairs), columns, cells, lambda ratio: style.ratio_colour(ratio, reach), start=number * step)
         mean = f"{geometric_mean(rows.values()):.3f}"
         for line, up in ((name, 28), (say(language, f"mean {mean}", f"平均 {mean}"), 17)):
             ax.annotate(line, (number * step, 0), (0, up), textcoords="offset points", fontsize=style.SMALL,

@@ -4,9 +4,10 @@ A key is SUBJECT:QUANTITY, and :N behind it asks for N decimals.
 
 A subject is a step's number, with `.VARIANT` where it is not the default and `@SIZE` where it is not 4096³, or
 `@16384k512` where K is another; several sizes (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two
-subjects with `/` between them are compared. A kind in front says that other records are meant: `cutlass 27@8192`,
-`alone 26`, `l2 26@8192`, `launch 20.only_xor`, `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`,
-`memory 14@8192`, `without 16.no_copies`, `large`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
+says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
+`gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`.
+`steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
 the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
 without the sign, which the page's language writes.
 
@@ -127,8 +128,31 @@ class _Teller:
         first, _, second = subjects.partition("/")
         if quantity == "faster":
             return 100 * self.compared(kind, subjects, "tflops")[0] - 100, 0
+        if not kind and quantity in ("pairs", "apart", "overlap", "least-gain", "most-gain"):
+            return self._every_pair(first, second, quantity)
         above, below = (self.one(kind, subject, quantity)[0] for subject in (first, second))
         return above / below, 2
+
+    def _every_pair(self, first: str, second: str, quantity: str) -> Value:
+        """Two steps at every square size and in every variant that both were timed in; `25@8192/24@8192` at one size."""
+        (new, variant, _), (old, *_) = self.step_of(first), self.step_of(second)
+        sizes = [self.step_of(first)[2]] if "@" in first else self.records.square_sizes(self.gpu, [new.name])
+        timed = [
+            {(r["variant"], r["m"]): r for r in self.records.of_step(self.gpu, step.name)
+             if r["m"] == r["n"] == r["k"] and r["m"] in sizes and variant in (None, r["variant"])
+             and not r.get("options") and not r.get("beta")}
+            for step in (new, old)
+        ]  # fmt: skip
+        pairs = [(timed[0][key], timed[1][key]) for key in timed[0].keys() & timed[1].keys()]
+        if not pairs:
+            raise UnknownFigure(f"'{first}' and '{second}' have no variant and size in common")
+        gains = [100 * one["tflops"] / other["tflops"] - 100 for one, other in pairs]
+        apart = sum(panels.apart(*pair) for pair in pairs)
+        values: dict[str, Value] = {
+            "pairs": (len(pairs), 0), "apart": (apart, 0), "overlap": (len(pairs) - apart, 0),
+            "least-gain": (min(gains), 0), "most-gain": (max(gains), 0),
+        }  # fmt: skip
+        return values[quantity]
 
     def one(self, kind: str, subject: str, quantity: str) -> Value:
         """One subject; of several sizes the least or the most."""
@@ -246,6 +270,7 @@ class _Teller:
             "of-peak": lambda: (100 * speed / self._peak(step), 0),
             "error": lambda: (100 * record["error"], 2),  # percent: the norm of C's error by that of C
             "watts": lambda: (record["power_w"], 0),
+            "pj": lambda: (record["power_w"] / speed, 2),
             "mhz": lambda: (record["sm_mhz"], 0),
             "per-ghz": lambda: (1000 * speed / record["sm_mhz"], 0),
         }

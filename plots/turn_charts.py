@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from records import BASELINES, BEST_LIBRARY, Record, Records
 
-from . import layout, panels, style
+from . import findings, layout, panels, style
 from .course import Course, Step
 from .layout import Panel, Texts
 from .style import say
@@ -34,7 +34,7 @@ def over_size(course: Course, records: Records, gpus: Sequence[str], step: Step,
     """The step's ratio to the library at each size, and that of the step before, each in turn with it."""
     library = BASELINES[course.yardstick(step.ladder)](language)
     texts = Texts(
-        _title(course, records, gpus[0], step, library, language),
+        findings.over_size(course, records, gpus[0], step, language),
         say(
             language,
             f"Speed ÷ {library} in turn in the same run, {panels.on_gpus(records, gpus, language)}; whiskers: the "
@@ -55,25 +55,6 @@ def _shares(course: Course, records: Records, gpu: str, step: Step) -> AtSizes:
     beside = course.yardstick(step.ladder)
     at = {s: records.default_beside(gpu, step.name, s, beside) for s in records.square_sizes(gpu, [step.name])}
     return {size: r for size, r in at.items() if r and r.get("baseline") == beside and r.get("ratio")}
-
-
-def _title(course: Course, records: Records, gpu: str, step: Step, library: str, language: str) -> str:
-    """The least and the most share of the step, and of the one before, from the size on from which all are on the axis."""
-    found = _shares(course, records, gpu, step)
-    outside = [size for size, r in found.items() if not LOW <= r["ratio"] <= HIGH]
-    first = min(size for size in found if size > max(outside, default=0))
-
-    def span(shares: AtSizes) -> str:
-        ratios = [r["ratio"] for size, r in shares.items() if size >= first]
-        return f"{min(ratios):.2f}–{max(ratios):.2f}"
-
-    before = course.before(step)
-    told = say(language, f"{step.short}: {span(found)} of {library} from {first}³ on",
-               f"{step.short}：从 {first}³ 起是{style.spaced(library)}的 {span(found)} 倍")  # fmt: skip
-    if not before:
-        return told
-    others = span(_shares(course, records, gpu, before))
-    return told + say(language, f", step {before.number:02d}: {others}", f"，步骤 {before.number:02d}：{others}")
 
 
 def _draw(

@@ -67,6 +67,7 @@ class Records:
     variants: list[Record] = field(default_factory=list)
     launched: dict[str, str] = field(default_factory=dict)  # by step: the variant that a default launches from 4096 on
     shown: frozenset[str] | None = None  # the GPUs whose records charts and tables show; None: all
+    _by_step: dict[str, dict[str, list[Record]]] = field(default_factory=dict, init=False, repr=False)  # of each GPU
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
         """The GPUs that are shown, with at least one timing of one of the steps; most records first, then by name."""
@@ -84,7 +85,11 @@ class Records:
 
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""
-        return [r for r in self.timings.get(gpu, []) if r["step"] == step and _product_alone(r)]
+        if gpu not in self._by_step:  # once: pages and charts ask a hundred thousand times
+            steps = self._by_step[gpu] = {}
+            for r in filter(_product_alone, self.timings.get(gpu, [])):
+                steps.setdefault(r["step"], []).append(r)
+        return self._by_step[gpu].get(step, [])
 
     def default_at(
         self, gpu: str, step: str, m: int, n: int | None = None, k: int | None = None, baseline: str | None = None

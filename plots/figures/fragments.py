@@ -54,7 +54,7 @@ def mma_fragments(language: str) -> Canvas:
     """Who holds what of A, B and C in mma.m16n8k16."""
     canvas, y = layout.page(
         language,
-        ("mma.m16n8k16: who holds what", "mma.m16n8k16：谁持有什么"),
+        ("mma.m16n8k16: a register holds two neighbouring elements", "mma.m16n8k16：一个寄存器存两个相邻元素"),
         (
             "each box is one register of two 16-bit elements: its lane's number, its colour the register; dark: lane 5",
             "每个小框是一个寄存器（两个 16 位元素）：数字为 lane，颜色为寄存器；深色为 lane 5",

@@ -51,7 +51,7 @@ def packs_and_pairs(language: str) -> Canvas:
     canvas, top = layout.of_step(
         "12_half_pack",
         language,
-        ("packs of eight, products in pairs", "八个一包搬运，成对相乘"),
+        ("one access moves eight halves, one HFMA2 multiplies two", "一次访存搬八个 half，一条 HFMA2 乘两对"),
         (
             "one thread, one k; a strong frame is a 32-bit register with two halves",
             "一个线程，一个 k；粗框是一个 32 位寄存器，装两个 half",

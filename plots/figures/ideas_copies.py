@@ -29,7 +29,7 @@ def _node(
 def double_buffer(language: str) -> Canvas:
     """Step 09: two buffers change roles with every slice."""
     canvas, top = layout.of_step(
-        "09_double_buffer", language, ("fill one buffer while reading the other", "读一个缓冲，同时填另一个")
+        "09_double_buffer", language, ("one buffer fills while the other is read", "读一个缓冲，同时填另一个")
     )
     for number, y in enumerate((top + 6, top + 176)):
         which, ahead = ("s", "s + 1") if number == 0 else ("s + 1", "s + 2")
@@ -65,7 +65,9 @@ def double_buffer(language: str) -> Canvas:
 
 def cp_async(language: str) -> Canvas:
     """Step 10: the way of a float into shared memory, before and now."""
-    canvas, top = layout.of_step("10_cp_async", language, ("straight into shared memory", "直达共享内存"))
+    canvas, top = layout.of_step(
+        "10_cp_async", language, ("a copy goes straight into shared memory", "拷贝直达共享内存，不经过寄存器")
+    )
     for y, now in ((top + 6, False), (top + 152, True)):
         parts.card(
             canvas, MARGIN, y, INNER, 134, say(language, *(("step 10", "步骤 10") if now else ("step 09", "步骤 09")))

@@ -21,7 +21,9 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 def naive(language: str) -> Canvas:
     """Step 01: every lane of a warp reads another row of A."""
-    canvas, top = layout.of_step("01_naive", language, ("one thread, one element of C", "一个线程计算 C 的一个元素"))
+    canvas, top = layout.of_step(
+        "01_naive", language, ("one thread computes one element of C", "一个线程计算 C 的一个元素")
+    )
     x, y, rows, unit = MARGIN, top + 30, 16, 16.0
     cols, c_cols = 19, 9
     parts.grid(canvas, x, y, rows, cols, unit, unit)
@@ -95,7 +97,9 @@ def _turn_card(canvas: Canvas, y: float, kernel: Kernel, heading: Pair, language
 def coalesced(language: str) -> Canvas:
     """Step 02: the warp turned from a column of C to a row."""
     canvas, top = layout.of_step(
-        "02_coalesced", language, ("turn the warp from a column to a row", "把 warp 从列转到行")
+        "02_coalesced",
+        language,
+        ("a warp along a row takes 5 sectors per k, not 33", "warp 沿行排列，扇区从 33 个减到 5 个"),
     )
     _turn_card(canvas, top + 6, traced("01_naive"), ("01: lanes down a column", "01：lane 沿列向下"), language)
     canvas.arrow(MARGIN + INNER / 2, top + 217, MARGIN + INNER / 2, top + 238, INK, 2.4)
@@ -107,7 +111,7 @@ def coalesced(language: str) -> Canvas:
 def smem_tiling(language: str) -> Canvas:
     """Step 03: a tile is copied once and read 32 times."""
     canvas, top = layout.of_step(
-        "03_smem_tiling", language, ("copy a tile once, read it 32 times", "分块只拷贝一次，读取 32 次")
+        "03_smem_tiling", language, ("a tile is copied once and read 32 times", "分块只拷贝一次，读取 32 次")
     )
     y = top + 6
     parts.card(canvas, MARGIN, y, INNER, 238, say(language, "global memory", "全局内存"))
@@ -157,7 +161,11 @@ def smem_tiling(language: str) -> Canvas:
 
 def padding(language: str) -> Canvas:
     """Step 04: a column of As in memory 32 banks wide, without and with a pad."""
-    canvas, top = layout.of_step("04_smem_padding", language, ("one more column", "多加一列"))
+    canvas, top = layout.of_step(
+        "04_smem_padding",
+        language,
+        ("one more column spreads a store over all banks", "多加一列，一次写入就分散到所有 bank"),
+    )
     unit, rows = 8.5, 33
     y = top + 32
     for x, one in zip((MARGIN, RIGHT - 32 * unit), smem_padding().shared[:2], strict=True):

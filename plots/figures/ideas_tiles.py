@@ -37,7 +37,7 @@ def _figure(canvas: Canvas, x: float, y: float, value: str, words: str, colour: 
 def thread_tile_4x4(language: str) -> Canvas:
     """Step 06: the outer product of two float4."""
     canvas, top = layout.of_step(
-        "06_thread_tile_4x4", language, ("the outer product of two float4", "两个 float4 的外积")
+        "06_thread_tile_4x4", language, ("two float4 give 16 FMAs", "两个 float4 的外积给出 16 次 FMA")
     )
     y, unit, left = top + 6, 34.0, 320.0
     parts.card(canvas, MARGIN, y, INNER, 136, say(language, "step 05: 1×4 per thread", "步骤 05：每线程 1×4"))
@@ -59,7 +59,9 @@ def thread_tile_4x4(language: str) -> Canvas:
 
 def thread_tile_8x8(language: str) -> Canvas:
     """Step 07: a larger thread tile, its gain and its price."""
-    canvas, y = layout.of_step("07_thread_tile_8x8", language, ("a larger tile per thread", "更大的 thread tile"))
+    canvas, y = layout.of_step(
+        "07_thread_tile_8x8", language, ("twice the loads feed four times the FMAs", "加载多一倍，FMA 多三倍")
+    )
     y += 6
     unit = 23.0
     for side, heading, threads, share, grade in (
@@ -98,7 +100,11 @@ def _bank_row(
 
 def conflict_free(language: str) -> Canvas:
     """Step 08: a quarter-warp's float4 at stride 8 and at stride 4."""
-    canvas, y = layout.of_step("08_conflict_free", language, ("split the tile 4 + 4", "把 thread tile 拆成 4 + 4"))
+    canvas, y = layout.of_step(
+        "08_conflict_free",
+        language,
+        ("split 4 + 4, eight lanes read from all banks", "拆成 4 + 4，八个 lane 用满所有 bank"),
+    )
     unit, x = INNER / 32, MARGIN
     stride8, stride4 = (
         [address // banks.WORD for address in traces.shared(name, "= float4_at(&Bs[k][tile_col])").addresses[:8]]
@@ -153,7 +159,9 @@ def conflict_free(language: str) -> Canvas:
 def warp_squares(language: str) -> Canvas:
     """Step 11: the shape of a warp's part of C decides what it reads."""
     canvas, top = layout.of_step(
-        "11_warp_tiling", language, ("a square for each warp, 16×8 per thread", "每个 warp 一个方块，每线程 16×8")
+        "11_warp_tiling",
+        language,
+        ("a square part of C needs fewer floats per FMA", "每个 warp 一个方块，每次 FMA 读得更少"),
     )
     half = (INNER - 24) / 2
     for x, kernel, heading in (

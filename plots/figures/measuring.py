@@ -62,7 +62,7 @@ def benchmark_in_turn(language: str) -> Canvas:
     """Kernel and baseline in turn, inputs rotated, the ratio taken round by round."""
     canvas, y = layout.page(
         language,
-        ("How a ratio is measured", "比值是怎样测出来的"),
+        ("Kernel and library run in turn, so both meet the same clock", "kernel 与库轮流运行，两者遇到的频率相同"),
         (
             "kernel and cuBLAS in turn, so that both meet the same clocks and temperature",
             "kernel 与 cuBLAS 轮流运行，使两者处于相同的频率与温度",

@@ -138,7 +138,10 @@ def matrix_banks(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "18_mma_naive",
         language,
-        ("the eight rows of an ldmatrix", "一次 ldmatrix 的八行"),
+        (
+            "8 halves of padding give each row of an ldmatrix its own banks",
+            "填充 8 个 half，ldmatrix 的八行各占不同的 bank",
+        ),
         (
             "32 banks are eight columns of 16 bytes; a row of a matrix takes one of them. Down: rows 0–7. "
             "Red: one more pass",

@@ -71,7 +71,10 @@ def stages(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "19_mma_stages",
         language,
-        ("latency, L2 and DRAM: three remedies", "延迟、L2、DRAM：三处对策"),
+        (
+            "stages hide latency, larger tiles spare L2, bands spare DRAM",
+            "多级流水隐藏延迟，大分块省 L2，条带次序省 DRAM",
+        ),
         (
             f"BM = BN = {TILE}, BK = 64, {STAGES} stages, one block per SM",
             f"BM = BN = {TILE}，BK = 64，{STAGES} 个 stage，每个 SM 一个线程块",
@@ -105,7 +108,7 @@ def copies(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "19_mma_stages",
         language,
-        ("who copies which row of A", "谁拷贝 A 的哪一行"),
+        ("rows four apart cost 4 wavefronts per copy, not 8", "相隔四行拷贝，每次只要 4 个 wavefront，而不是 8 个"),
         (
             "BK = 32: rows of 64 bytes, 80 with the pad; eight lanes write two rows at a time (the default's BK = 64: "
             "one)",

@@ -36,7 +36,7 @@ def chunks(language: str) -> Canvas:
     """Where the chunks of eight rows lie before and after, for both lengths of row."""
     canvas, y = layout.page(
         language,
-        ("chunk ^ row: where 16 bytes lie", "chunk ^ row：每 16 字节放在哪里"),
+        ("chunk ^ row sends eight rows to eight groups of banks", "chunk ^ row 把八行分到八组 bank"),
         (
             "a column is a group of four banks; a number is the chunk of the row; dark: chunk 1 of each row",
             "一列是四个 bank；数字是该行的第几个 chunk；深色：每一行的 chunk 1",

@@ -53,7 +53,7 @@ def one_tile(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "14_wmma_naive",
         language,
-        ("one warp, one tile", "一个 warp，一个分块"),
+        ("one warp computes one tile of C", "一个 warp 计算 C 的一个分块"),
         ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；深色：一次 mma_sync"),
     )
     unit, count, row, col, k = 20.0, 9, 4, 5, 3

@@ -41,6 +41,7 @@ memory, and reports races, missing waits and wrong accesses with their lines.
   --events-most N      how many are kept (65536)
   --events-accesses    with each access to memory, its lanes and registers
   --events-clocks      with the vector clock of each warp that learns something
+  --follow ARRAY:OFFSET:BYTES  with where an element of an array goes
   --device NAME      the GPU that is simulated, e.g. a100 or rtx4090 (h200)
   --seed N           another order of blocks, warps and copies (0: in order)
   --seeds N          runs it N times, with the seeds 0 to N-1
@@ -144,8 +145,10 @@ Options parse(const std::vector<std::string>& words) {
                                                       {"--events-first", "PTXSIM_EVENTS_FIRST"},
                                                       {"--events-most", "PTXSIM_EVENTS_MOST"},
                                                       {"--max-seconds", "PTXSIM_MAX_SECONDS"}};
-  const std::map<std::string, const char*> texts = {
-      {"--trace", "PTXSIM_TRACE"}, {"--trace-events", "PTXSIM_EVENTS"}, {"--device", "PTXSIM_DEVICE"}};
+  const std::map<std::string, const char*> texts = {{"--trace", "PTXSIM_TRACE"},
+                                                    {"--trace-events", "PTXSIM_EVENTS"},
+                                                    {"--follow", "PTXSIM_FOLLOW"},
+                                                    {"--device", "PTXSIM_DEVICE"}};
   const std::map<std::string, const char*> flags = {{"--counts", "PTXSIM_COUNTS"},
                                                     {"--events-accesses", "PTXSIM_EVENTS_ACCESSES"},
                                                     {"--events-clocks", "PTXSIM_EVENTS_CLOCKS"}};

@@ -99,6 +99,16 @@ Settings from_environment() {
   events.most = std::min<uint64_t>(setting("PTXSIM_EVENTS_MOST", events.most), 1 << 24);
   events.accesses = setting("PTXSIM_EVENTS_ACCESSES", 0, 0) != 0;
   events.clocks = setting("PTXSIM_EVENTS_CLOCKS", 0, 0) != 0;
+  if (const char* const element = std::getenv("PTXSIM_FOLLOW"); element && *element) {
+    unsigned long long array, offset;
+    unsigned bytes;
+    char rest;
+    if (std::sscanf(element, "%llu:%llu:%u%c", &array, &offset, &bytes, &rest) != 3 || bytes == 0 || bytes > 16) {
+      std::fprintf(stderr, "simulator: PTXSIM_FOLLOW=%s: ARRAY:OFFSET:BYTES are needed, such as 0:128:4\n", element);
+      std::_Exit(2);
+    }
+    made.followed = AskedElement{static_cast<size_t>(array), offset, bytes};
+  }
   made.traced_requests =
       static_cast<uint32_t>(std::min(setting("PTXSIM_TRACE_REQUESTS", made.traced_requests), most_requests));
   return made;

@@ -2,8 +2,10 @@
 /// own, by a jump at the beginning of each. The program's symbol table says where they are.
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +21,15 @@
 
 namespace {
 
-std::vector<char> whole_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+/// The program's own file, mapped rather than read: every simulated process looks at its symbols, and at little else.
+std::span<const char> own_file() {
+  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  struct stat status{};
+  if (file < 0 || fstat(file, &status) != 0) return {};
+  const auto bytes = static_cast<size_t>(status.st_size);
+  void* const at = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  return at == MAP_FAILED ? std::span<const char>() : std::span(static_cast<const char*>(at), bytes);
 }
 
 /// Where the program itself was loaded: what is added to the addresses in its file.
@@ -94,7 +102,7 @@ void* this_library() {
 }
 
 /// The functions of a runtime that the program contains.
-std::vector<Found> runtime_in(const std::vector<char>& file, uint64_t base) {
+std::vector<Found> runtime_in(std::span<const char> file, uint64_t base) {
   std::vector<Found> found;
   Elf64_Ehdr header;
   if (file.size() < sizeof header) return found;
@@ -137,8 +145,7 @@ std::vector<Found> runtime_in(const std::vector<char>& file, uint64_t base) {
 }
 
 [[gnu::constructor]] void redirect_static_runtime() {
-  const std::vector<char> file = whole_file("/proc/self/exe");
-  const std::vector<Found> found = runtime_in(file, load_address());
+  const std::vector<Found> found = runtime_in(own_file(), load_address());
   if (found.empty()) return;
   const auto [low, high] =
       std::minmax_element(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.at < b.at; });

@@ -153,10 +153,11 @@ std::unique_ptr<Events> EventLogs::begin(const Launch& launch, std::string_view 
   return made;
 }
 
-void EventLogs::add(const Launch& launch, const Events& events) {
+void EventLogs::add(const Launch& launch, const Events& events, const Json& followed) {
   Json made = events_json(launch, events);
   Json all = std::move(made["events"]);
   made.erase("events");
+  if (!followed.is_null()) made["followed"] = followed;
   std::string text = made.dump();
   text.back() = ',';
   text += " \"events\": [";

@@ -25,7 +25,8 @@ class EventLogs {
 
   /// For the next launch of a kernel; null when one of its launches was recorded already.
   std::unique_ptr<Events> begin(const Launch& launch, std::string_view ptx);
-  void add(const Launch& launch, const Events& events);
+  /// `followed`: where an element went, or null.
+  void add(const Launch& launch, const Events& events, const nlohmann::ordered_json& followed);
   /// All of it, as JSON; an event a line.
   std::string text() const;
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "core/ptx/link.h"
 #include "core/ptx/parse.h"
@@ -139,6 +140,7 @@ Simulator::Simulator(Settings settings)
       traced_warp_(settings.traced_warp),
       traced_requests_(settings.traced_requests),
       asked_events_(settings.events),
+      followed_(settings.followed),
       most_mistakes_(settings.most_mistakes) {}
 
 void Simulator::trace(bool on) {
@@ -326,6 +328,7 @@ LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
   launch->trace = trace.get();
   const std::unique_ptr<Events> events =
       event_logs_ ? event_logs_->begin(*launch, kernel.module->text(kernel.name)) : nullptr;
+  const nlohmann::ordered_json followed = events && followed_ ? followed_json(*launch, *followed_) : nullptr;
   launch->events = events.get();
   if (recorder_) recorder_->before(*launch, kernel.module->text(kernel.name));
   const auto begun = std::chrono::steady_clock::now();
@@ -334,7 +337,7 @@ LaunchResult Simulator::launch(Kernel& kernel, const Request& request) {
   under_way_ = nullptr;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (trace) traces_->add(*launch, *trace);
-  if (events) event_logs_->add(*launch, *events);
+  if (events) event_logs_->add(*launch, *events, followed);
   if (recorder_) recorder_->after(*launch);
   last_global_ = std::move(launch->global);
   return end(kernel, *launch, std::move(tallies), seconds);

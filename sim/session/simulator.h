@@ -21,6 +21,7 @@
 #include "session/device.h"
 #include "session/events.h"
 #include "session/fatbin.h"
+#include "session/followed.h"
 #include "session/recorder.h"
 #include "session/traces.h"
 
@@ -112,6 +113,7 @@ struct Settings {
   size_t most_mistakes = 10;                      ///< that are printed
   uint32_t traced_warp = 0, traced_requests = 8;  ///< see Traces
   Events::Asked events;                           ///< which ones, where they are asked for
+  std::optional<AskedElement> followed;           ///< with the events: where an element of an array goes
 };
 
 class Simulator {
@@ -198,6 +200,7 @@ class Simulator {
   const uint32_t traced_warp_, traced_requests_;
   std::unique_ptr<Traces> traces_;
   const Events::Asked asked_events_;
+  const std::optional<AskedElement> followed_;
   std::unique_ptr<EventLogs> event_logs_;
   std::unique_ptr<Recorder> recorder_;
   const size_t most_mistakes_;

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +17,14 @@ namespace sim::testing {
 
 template <class T>
 using Warpful = std::array<T, 32>;
+
+// 113 bits, which hold products of doubles.
+#ifdef __SIZEOF_FLOAT128__
+using Exactly = __float128;
+#else
+using Exactly = long double;
+static_assert(std::numeric_limits<Exactly>::digits == 113);
+#endif
 
 // The opcodes that were evaluated, so that a test can tell which of the table were not.
 std::set<std::string>& evaluated();
@@ -109,6 +120,31 @@ void expect_like(const std::string& opcode, Expected expected, int batches = 24)
     }(std::index_sequence_for<Operands...>{});
   };
   expect_bits(opcode, value_type<Result>(), {value_type<Operands>()...}, of_bits, batches);
+}
+
+// The only NaN that arithmetic makes.
+inline f32 one_nan(f32 x) { return std::isnan(x) ? std::bit_cast<f32>(0x7fffffffu) : x; }
+inline f64 one_nan(f64 x) { return std::isnan(x) ? std::bit_cast<f64>(0x7fffffffffffffffull) : x; }
+
+// As `.ftz` takes it.
+inline f32 flush(f32 x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+
+// For integers of 16, 32 and 64 bits: `check` gets a value of the type, and its name.
+template <class Check>
+void for_integers(Check check) {
+  check(u16{}, "u16"), check(s16{}, "s16"), check(u32{}, "u32");
+  check(s32{}, "s32"), check(u64{}, "u64"), check(s64{}, "s64");
+}
+
+// setp with another predicate: `relation` is the one that `suffix` compares by.
+template <class T, class Relation>
+void expect_combined(const std::string& name, const std::string& suffix, Relation relation) {
+  expect_like<bool, T, T, bool>(
+      "setp." + name + ".and" + suffix, [=](T a, T b, bool p) { return relation(a, b) && p; }, 3);
+  expect_like<bool, T, T, bool>(
+      "setp." + name + ".or" + suffix, [=](T a, T b, bool p) { return relation(a, b) || p; }, 3);
+  expect_like<bool, T, T, bool>(
+      "setp." + name + ".xor" + suffix, [=](T a, T b, bool p) { return relation(a, b) != p; }, 3);
 }
 
 }  // namespace sim::testing

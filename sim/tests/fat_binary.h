@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
@@ -61,5 +62,31 @@ inline std::string text(const std::string& body = "", uint32_t shared = 16, cons
          "mad.wide.u32 %d2, %r1, 4, %d1;\nmov.u32 %r2, tile;\nmov.u32 %r3, dynamic;\n" +
          body + "\nst.global.u32 [%d2], %r1;\nret;\n}\n.file 1 \"kernel.cu\"\n";
 }
+
+// A kernel of a binary, known by the address of `key`.
+class KernelTest : public ::testing::Test {
+ protected:
+  void use(FatBinary& binary) {
+    void** const handle = __cudaRegisterFatBinary(&binary.wrapper);
+    __cudaRegisterFunction(handle, &key, &key, "k", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    __cudaRegisterVar(handle, &variable, &variable, "counter", 0, 8, 0, 0);
+  }
+  cudaError_t launch(dim3 grid, dim3 block, void* out, size_t shared = 0, uint32_t cluster = 0) {
+    void* arguments[] = {&out};
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {cluster, 1, 1};
+    cudaLaunchConfig_t configuration{};
+    configuration.gridDim = grid;
+    configuration.blockDim = block;
+    configuration.dynamicSmemBytes = shared;
+    configuration.attrs = &attribute;
+    configuration.numAttrs = cluster ? 1 : 0;
+    return cluster ? cudaLaunchKernelExC(&configuration, &key, arguments)
+                   : cudaLaunchKernel(&key, grid, block, arguments, shared, nullptr);
+  }
+
+  char key = 0, variable = 0;
+};
 
 }  // namespace sim::testing

@@ -36,6 +36,18 @@ struct Ran {
   std::string text() const;
 };
 
+// The same, with what it left in memory.
+struct Result : Ran {
+  std::vector<uint32_t> out;
+};
+
+// What a launch did, of which nothing is to be reported.
+template <class Launched>
+Launched clean(Launched ran) {
+  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  return ran;
+}
+
 // A kernel's surroundings, for a body that names its parameters p0, p1, … (all of 64 bits) and has these registers:
 // %p %h (16) %r (32) %d (64) %f (f32) %g (f64), 32 of each. The body's lines are lines of "kernel.cu".
 std::string kernel(const std::string& body, int parameters = 1, const std::string& declarations = "");

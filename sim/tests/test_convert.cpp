@@ -22,30 +22,19 @@ void expect_to_every_integer(const std::string& from) {
   for (const char* to : {"u64", "s64"}) expect_resized<u64, From>(to, from);
   expect_like<u32, From>("cvt.u8." + from, [](From x) { return static_cast<u32>(static_cast<u64>(x) % 256); }, 4);
   expect_like<u16, From>("cvt.u8." + from, [](From x) { return static_cast<u16>(static_cast<u64>(x) % 256); }, 4);
-  const auto sign = [](From x) {
-    const int low = static_cast<int>(static_cast<u64>(x) % 256);
-    return low >= 128 ? low - 256 : low;
-  };
+  const auto sign = [](From x) { return static_cast<s8>(x); };
   expect_like<u32, From>("cvt.s8." + from, [=](From x) { return static_cast<u32>(sign(x)); }, 4);
   expect_like<u16, From>("cvt.s8." + from, [=](From x) { return static_cast<u16>(sign(x)); }, 4);
 }
 
 TEST(Convert, BetweenIntegers) {
-  expect_to_every_integer<u16>("u16");
-  expect_to_every_integer<s16>("s16");
-  expect_to_every_integer<u32>("u32");
-  expect_to_every_integer<s32>("s32");
-  expect_to_every_integer<u64>("u64");
-  expect_to_every_integer<s64>("s64");
+  for_integers([](auto x, const char* type) { expect_to_every_integer<decltype(x)>(type); });
 }
 
 template <class Register>
 void expect_from_byte() {
   const auto u = [](Register x) { return static_cast<int>(x % 256); };
-  const auto s = [](Register x) {
-    const int low = static_cast<int>(x % 256);
-    return low >= 128 ? low - 256 : low;
-  };
+  const auto s = [](Register x) { return static_cast<s8>(x); };
   for (const std::string sign : {"u", "s"}) {
     expect_like<u16, Register>("cvt." + sign + "16.u8", [=](Register x) { return static_cast<u16>(u(x)); }, 3);
     expect_like<u32, Register>("cvt." + sign + "32.u8", [=](Register x) { return static_cast<u32>(u(x)); }, 3);
@@ -68,14 +57,14 @@ TEST(Convert, FromBytesInWiderRegisters) {
 
 // The neighbours of `near` that bracket the exact value, by comparing in a type that holds both exactly.
 template <class To>
-To directed(__float128 exact, char mode) {
+To directed(Exactly exact, char mode) {
   To near = static_cast<To>(exact);
   const auto step = [&](To towards) { near = std::nextafter(near, towards); };
   const To infinity = std::numeric_limits<To>::infinity();
-  if (mode == 'm' && static_cast<__float128>(near) > exact) step(-infinity);
-  if (mode == 'p' && static_cast<__float128>(near) < exact) step(infinity);
-  if (mode == 'z' && exact > 0 && static_cast<__float128>(near) > exact) step(-infinity);
-  if (mode == 'z' && exact < 0 && static_cast<__float128>(near) < exact) step(infinity);
+  if (mode == 'm' && static_cast<Exactly>(near) > exact) step(-infinity);
+  if (mode == 'p' && static_cast<Exactly>(near) < exact) step(infinity);
+  if (mode == 'z' && exact > 0 && static_cast<Exactly>(near) > exact) step(-infinity);
+  if (mode == 'z' && exact < 0 && static_cast<Exactly>(near) < exact) step(infinity);
   return near;
 }
 
@@ -100,30 +89,17 @@ void expect_rounded(const std::string& types) {
 }
 
 TEST(Convert, ToFloatingPointInEveryRounding) {
-  expect_rounded<f32, u16>("f32.u16");
-  expect_rounded<f32, s16>("f32.s16");
-  expect_rounded<f32, u32>("f32.u32");
-  expect_rounded<f32, s32>("f32.s32");
-  expect_rounded<f32, u64>("f32.u64");
-  expect_rounded<f32, s64>("f32.s64");
-  expect_rounded<f64, u16>("f64.u16");
-  expect_rounded<f64, s16>("f64.s16");
-  expect_rounded<f64, u32>("f64.u32");
-  expect_rounded<f64, s32>("f64.s32");
-  expect_rounded<f64, u64>("f64.u64");
-  expect_rounded<f64, s64>("f64.s64");
+  for_integers([](auto x, const std::string& type) {
+    expect_rounded<f32, decltype(x)>("f32." + type);
+    expect_rounded<f64, decltype(x)>("f64." + type);
+  });
   expect_rounded<f32, f64>("f32.f64");
   expect_like<f64, f32>("cvt.f64.f32", [](f32 x) { return static_cast<f64>(x); });
 }
 
 template <class T>
 T whole(T x, char mode) {
-  switch (mode) {
-    case 'n': return std::rint(x);
-    case 'z': return std::trunc(x);
-    case 'm': return std::floor(x);
-    default: return std::ceil(x);
-  }
+  return mode == 'n' ? std::rint(x) : mode == 'z' ? std::trunc(x) : mode == 'm' ? std::floor(x) : std::ceil(x);
 }
 
 template <class I, class T>
@@ -134,9 +110,9 @@ void expect_to_integer(const std::string& types) {
         [mode](T x) -> I {
           using limits = std::numeric_limits<I>;
           if (std::isnan(x)) return sizeof(I) == 8 ? static_cast<I>(u64{1} << 63) : I(0);
-          const __float128 rounded = whole(x, mode);
-          if (rounded <= static_cast<__float128>(limits::min())) return limits::min();
-          if (rounded >= static_cast<__float128>(limits::max())) return limits::max();
+          const Exactly rounded = whole(x, mode);
+          if (rounded <= static_cast<Exactly>(limits::min())) return limits::min();
+          if (rounded >= static_cast<Exactly>(limits::max())) return limits::max();
           return static_cast<I>(rounded);
         },
         6);
@@ -145,12 +121,7 @@ void expect_to_integer(const std::string& types) {
 
 template <class T>
 void expect_from_floating(const std::string& from) {
-  expect_to_integer<s16, T>("s16." + from);
-  expect_to_integer<u16, T>("u16." + from);
-  expect_to_integer<s32, T>("s32." + from);
-  expect_to_integer<u32, T>("u32." + from);
-  expect_to_integer<s64, T>("s64." + from);
-  expect_to_integer<u64, T>("u64." + from);
+  for_integers([&](auto x, const std::string& type) { expect_to_integer<decltype(x), T>(type + "." + from); });
   for (const char mode : {'n', 'z', 'm', 'p'}) {
     expect_like<T, T>(
         std::string("cvt.r") + mode + "i." + from + "." + from, [mode](T x) { return whole(x, mode); }, 6);
@@ -168,9 +139,7 @@ std::vector<f32> telling_singles() {
   return values;
 }
 std::vector<f32> flushed(std::vector<f32> values) {
-  for (f32& x : values) {
-    if (std::fpclassify(x) == FP_SUBNORMAL) x = std::copysign(0.0f, x);
-  }
+  for (f32& x : values) x = flush(x);
   return values;
 }
 
@@ -186,13 +155,7 @@ void expect_flushed_to_integer(const std::string& type) {
 
 // `.ftz` takes a subnormal for a zero: rounding upwards makes no 1 of it.
 TEST(Convert, FlushesSubnormals) {
-  expect_flushed_to_integer<s16>("s16");
-  expect_flushed_to_integer<u16>("u16");
-  expect_flushed_to_integer<s32>("s32");
-  expect_flushed_to_integer<u32>("u32");
-  expect_flushed_to_integer<s64>("s64");
-  expect_flushed_to_integer<u64>("u64");
-  const auto flush = [](f32 x) { return flushed({x})[0]; };
+  for_integers([](auto x, const char* type) { expect_flushed_to_integer<decltype(x)>(type); });
   for (const char mode : {'n', 'z', 'm', 'p'}) {
     expect_like<f32, f32>(std::string("cvt.r") + mode + "i.ftz.f32.f32", [=](f32 x) { return whole(flush(x), mode); });
   }

@@ -35,7 +35,7 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
-class Device : public ::testing::Test {
+class Device : public sim::testing::KernelTest {
  protected:
   void SetUp() override { ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&out), 8192), cudaSuccess); }
   void TearDown() override {
@@ -44,26 +44,11 @@ class Device : public ::testing::Test {
     gemmSimReset();
   }
 
-  void use(FatBinary& binary) {
-    void** const handle = __cudaRegisterFatBinary(&binary.wrapper);
-    __cudaRegisterFunction(handle, &key, &key, "k", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
-  }
   cudaError_t launch(unsigned threads = 32, size_t shared = 0, unsigned cluster = 0) {
-    void* arguments[] = {&out};
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {cluster, 1, 1};
-    cudaLaunchConfig_t configuration{};
-    configuration.gridDim = 8;
-    configuration.blockDim = threads;
-    configuration.dynamicSmemBytes = shared;
-    configuration.attrs = &attribute;
-    configuration.numAttrs = cluster ? 1 : 0;
-    return cudaLaunchKernelExC(&configuration, &key, arguments);
+    return KernelTest::launch(8, threads, out, shared, cluster);
   }
   static std::string reports() { return gemmSimReport(); }
 
-  char key = 0;
   uint32_t* out = nullptr;
 };
 

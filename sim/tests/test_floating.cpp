@@ -10,17 +10,9 @@ namespace {
 
 const f32 hardware_nan = std::bit_cast<f32>(0x7fffffffu);
 
-f32 one_nan(f32 x) { return std::isnan(x) ? hardware_nan : x; }
-f64 one_nan(f64 x) { return std::isnan(x) ? std::bit_cast<f64>(0x7fffffffffffffffull) : x; }
-
 // A format with more than twice the digits and two: a result computed in it and rounded once more is the right one.
 f64 wider(f32 x) { return x; }
-__float128 wider(f64 x) { return x; }
-
-template <class T>
-T flush(T x) {
-  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(T(0), x) : x;
-}
+Exactly wider(f64 x) { return x; }
 
 template <class T>
 T least(T a, T b) {
@@ -61,14 +53,17 @@ void expect_arithmetic(const std::string& type) {
 TEST(Floating, SingleIsRoundedOnce) { expect_arithmetic<f32>("f32"); }
 TEST(Floating, DoubleIsRoundedOnce) { expect_arithmetic<f64>("f64"); }
 
+const std::pair<std::string, f64 (*)(f64, f64)> operations[] = {{"add", [](f64 a, f64 b) { return a + b; }},
+                                                                {"sub", [](f64 a, f64 b) { return a - b; }},
+                                                                {"mul", [](f64 a, f64 b) { return a * b; }}};
+
 TEST(Floating, FlushesSubnormalsOnlyWhenTold) {
   for (const std::string rounding : {"", ".rn"}) {
-    expect_like<f32, f32, f32>("add" + rounding + ".ftz.f32",
-                               [](f32 a, f32 b) { return one_nan(flush(f32(f64(flush(a)) + flush(b)))); });
-    expect_like<f32, f32, f32>("sub" + rounding + ".ftz.f32",
-                               [](f32 a, f32 b) { return one_nan(flush(f32(f64(flush(a)) - flush(b)))); });
-    expect_like<f32, f32, f32>("mul" + rounding + ".ftz.f32",
-                               [](f32 a, f32 b) { return one_nan(flush(f32(f64(flush(a)) * flush(b)))); });
+    for (const auto& [name, exact] : operations) {
+      expect_like<f32, f32, f32>(name + rounding + ".ftz.f32", [exact = exact](f32 a, f32 b) {
+        return one_nan(flush(f32(exact(flush(a), flush(b)))));
+      });
+    }
   }
   expect_like<f32, f32, f32, f32>(
       "fma.rn.ftz.f32", [](f32 a, f32 b, f32 c) { return one_nan(flush(std::fma(flush(a), flush(b), flush(c)))); });
@@ -84,21 +79,17 @@ TEST(Floating, FlushesSubnormalsOnlyWhenTold) {
 TEST(Floating, SaturatesToTheUnitInterval) {
   const auto unit = [](f64 x) { return std::isnan(x) ? 0.0f : static_cast<f32>(std::clamp(x, 0.0, 1.0) + 0.0); };
   for (const std::string rounding : {"", ".rn"}) {
-    expect_like<f32, f32, f32>("add" + rounding + ".sat.f32", [=](f32 a, f32 b) { return unit(f32(f64(a) + b)); });
-    expect_like<f32, f32, f32>("sub" + rounding + ".sat.f32", [=](f32 a, f32 b) { return unit(f32(f64(a) - b)); });
-    expect_like<f32, f32, f32>("mul" + rounding + ".sat.f32", [=](f32 a, f32 b) { return unit(f32(f64(a) * b)); });
+    for (const auto& [name, exact] : operations) {
+      expect_like<f32, f32, f32>(name + rounding + ".sat.f32",
+                                 [=, exact = exact](f32 a, f32 b) { return unit(f32(exact(a, b))); });
+      expect_like<f32, f32, f32>(name + rounding + ".ftz.sat.f32", [=, exact = exact](f32 a, f32 b) {
+        return unit(flush(f32(exact(flush(a), flush(b)))));
+      });
+    }
   }
   expect_like<f32, f32, f32, f32>("fma.rn.sat.f32", [=](f32 a, f32 b, f32 c) { return unit(std::fma(a, b, c)); });
   expect_like<f32, f32>("cvt.sat.f32.f32", [=](f32 a) { return unit(a); });
   expect_like<f64, f64>("cvt.sat.f64.f64", [](f64 a) { return std::isnan(a) ? 0.0 : std::clamp(a, 0.0, 1.0) + 0.0; });
-  for (const std::string rounding : {"", ".rn"}) {
-    expect_like<f32, f32, f32>("add" + rounding + ".ftz.sat.f32",
-                               [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) + flush(b)))); });
-    expect_like<f32, f32, f32>("sub" + rounding + ".ftz.sat.f32",
-                               [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) - flush(b)))); });
-    expect_like<f32, f32, f32>("mul" + rounding + ".ftz.sat.f32",
-                               [=](f32 a, f32 b) { return unit(flush(f32(f64(flush(a)) * flush(b)))); });
-  }
   expect_like<f32, f32, f32, f32>(
       "fma.rn.ftz.sat.f32", [=](f32 a, f32 b, f32 c) { return unit(flush(std::fma(flush(a), flush(b), flush(c)))); });
   expect_like<f32, f32>("cvt.ftz.sat.f32.f32", [=](f32 a) { return unit(flush(a)); });
@@ -116,12 +107,7 @@ void expect_flushing_comparison(const std::string& name, bool (*compare)(f32, f3
   const auto result = [=](f32 a, f32 b) { return std::isnan(a) || std::isnan(b) ? with_nan : compare(a, b); };
   const auto flushed = [=](f32 a, f32 b) { return result(flush(a), flush(b)); };
   expect_like<bool, f32, f32>("setp." + name + ".ftz.f32", flushed, 8);
-  expect_like<bool, f32, f32, bool>(
-      "setp." + name + ".and.ftz.f32", [=](f32 a, f32 b, bool p) { return flushed(a, b) && p; }, 3);
-  expect_like<bool, f32, f32, bool>(
-      "setp." + name + ".or.ftz.f32", [=](f32 a, f32 b, bool p) { return flushed(a, b) || p; }, 3);
-  expect_like<bool, f32, f32, bool>(
-      "setp." + name + ".xor.ftz.f32", [=](f32 a, f32 b, bool p) { return flushed(a, b) != p; }, 3);
+  expect_combined<f32>(name, ".ftz.f32", flushed);
   expect_like<f32, f32, f32>("set." + name + ".f32.f32", [=](f32 a, f32 b) { return result(a, b) ? 1.0f : 0.0f; }, 3);
   expect_like<f32, f32, f32>(
       "set." + name + ".ftz.f32.f32", [=](f32 a, f32 b) { return flushed(a, b) ? 1.0f : 0.0f; }, 3);
@@ -136,11 +122,7 @@ void expect_comparison(const std::string& name, const std::string& type, bool (*
   const auto result = [=](T a, T b) { return std::isnan(a) || std::isnan(b) ? with_nan : compare(a, b); };
   if constexpr (std::is_same_v<T, f32>) expect_flushing_comparison(name, compare, with_nan);
   expect_like<bool, T, T>("setp." + name + "." + type, result, 8);
-  expect_like<bool, T, T, bool>(
-      "setp." + name + ".and." + type, [=](T a, T b, bool p) { return result(a, b) && p; }, 3);
-  expect_like<bool, T, T, bool>("setp." + name + ".or." + type, [=](T a, T b, bool p) { return result(a, b) || p; }, 3);
-  expect_like<bool, T, T, bool>(
-      "setp." + name + ".xor." + type, [=](T a, T b, bool p) { return result(a, b) != p; }, 3);
+  expect_combined<T>(name, "." + type, result);
 }
 
 template <class T>

@@ -12,8 +12,6 @@
 namespace sim::testing {
 namespace {
 
-using Exactly = __float128;  // 113 bits
-
 // A 16-bit format by its definition.
 struct Format {
   std::string name;
@@ -261,35 +259,29 @@ void expect_comparisons(const Format& format, const std::string& ftz) {
       const f64 left = value(x), right = value(y);
       return std::isnan(left) || std::isnan(right) ? with_nan : compare(left, right);
     };
-    const std::string set = "set." + name + ftz + ".";
-    const auto setp = evaluate_all<bool>("setp." + name + tail, a, b);
-    const auto with_and = evaluate_all<bool>("setp." + name + ".and" + tail, a, b, p);
-    const auto with_or = evaluate_all<bool>("setp." + name + ".or" + tail, a, b, p);
-    const auto with_xor = evaluate_all<bool>("setp." + name + ".xor" + tail, a, b, p);
-    const auto one = evaluate_all<u16>(set + format.name + "." + format.name, a, b);
-    const auto u16s = evaluate_all<u16>(set + "u16." + format.name, a, b);
-    const auto s16s = evaluate_all<u16>(set + "s16." + format.name, a, b);
-    const auto u32s = evaluate_all<u32>(set + "u32." + format.name, a, b);
-    const auto s32s = evaluate_all<u32>(set + "s32." + format.name, a, b);
-    const auto ones = evaluate_all<u32>(set + format.name + "x2." + format.name + "x2", pairs_a, pairs_b);
-    const auto masks = evaluate_all<u32>(set + "u32." + format.name + "x2", pairs_a, pairs_b);
-    const auto signed_masks = evaluate_all<u32>(set + "s32." + format.name + "x2", pairs_a, pairs_b);
-    for (size_t i = 0; i < a.size(); ++i) {
-      const bool truth = is(a[i], b[i]);
-      ASSERT_EQ(setp[i], truth) << name << " of " << a[i] << " " << b[i];
-      ASSERT_EQ(with_and[i], truth && p[i]);
-      ASSERT_EQ(with_or[i], truth || p[i]);
-      ASSERT_EQ(with_xor[i], truth != p[i]);
-      ASSERT_EQ(one[i], truth ? unit : 0);
-      ASSERT_EQ(u16s[i], truth ? 0xffff : 0);
-      ASSERT_EQ(s16s[i], u16s[i]);
-      ASSERT_EQ(u32s[i], truth ? ~0u : 0u);
-      ASSERT_EQ(s32s[i], u32s[i]);
-      const bool high = is(pairs_a[i] >> 16, pairs_b[i] >> 16), low = is(pairs_a[i], pairs_b[i]);
-      ASSERT_EQ(ones[i], (high ? unit << 16 : 0u) | (low ? unit : 0u));
-      ASSERT_EQ(masks[i], (high ? 0xffff0000u : 0u) | (low ? 0xffffu : 0u));
-      ASSERT_EQ(signed_masks[i], masks[i]);
+    const auto expect = [&](const auto& results, auto wanted) {
+      for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(results[i], wanted(i)) << name << " of " << a[i] << " " << b[i];
+    };
+    const std::string setp = "setp." + name, set = "set." + name + ftz + ".", twice = format.name + "x2";
+    const auto truth = [&](size_t i) { return is(a[i], b[i]); };
+    expect(evaluate_all<bool>(setp + tail, a, b), truth);
+    expect(evaluate_all<bool>(setp + ".and" + tail, a, b, p), [&](size_t i) { return truth(i) && p[i]; });
+    expect(evaluate_all<bool>(setp + ".or" + tail, a, b, p), [&](size_t i) { return truth(i) || p[i]; });
+    expect(evaluate_all<bool>(setp + ".xor" + tail, a, b, p), [&](size_t i) { return truth(i) != p[i]; });
+    expect(evaluate_all<u16>(set + format.name + "." + format.name, a, b),
+           [&](size_t i) { return truth(i) ? unit : 0; });
+    for (const std::string type : {"u", "s"}) {
+      expect(evaluate_all<u16>(set + type + "16." + format.name, a, b),
+             [&](size_t i) { return truth(i) ? 0xffff : 0; });
+      expect(evaluate_all<u32>(set + type + "32." + format.name, a, b), [&](size_t i) { return truth(i) ? ~0u : 0u; });
     }
+    const auto both = [&](size_t i, u32 yes) {
+      const bool high = is(pairs_a[i] >> 16, pairs_b[i] >> 16), low = is(pairs_a[i], pairs_b[i]);
+      return (high ? yes << 16 : 0u) | (low ? yes : 0u);
+    };
+    expect(evaluate_all<u32>(set + twice + "." + twice, pairs_a, pairs_b), [&](size_t i) { return both(i, unit); });
+    for (const std::string type : {"u32.", "s32."})
+      expect(evaluate_all<u32>(set + type + twice, pairs_a, pairs_b), [&](size_t i) { return both(i, 0xffff); });
   }
 }
 
@@ -377,12 +369,7 @@ void expect_half_from(const std::string& from) {
 
 TEST(Half, FromOtherTypesInEveryRounding) {
   expect_half_from<f64>("f64");
-  expect_half_from<u16>("u16");
-  expect_half_from<s16>("s16");
-  expect_half_from<u32>("u32");
-  expect_half_from<s32>("s32");
-  expect_half_from<u64>("u64");
-  expect_half_from<s64>("s64");
+  for_integers([](auto x, const char* type) { expect_half_from<decltype(x)>(type); });
   // A tie but for a bit that a double cannot hold.
   const u64 tie = (u64{1} << 15) + (u64{1} << 4);
   EXPECT_EQ(evaluate<u16>("cvt.rn.f16.u64", Warpful<u64>{tie, tie + 1, tie - 1, 65519, 65520})[0], 0x7800);
@@ -434,12 +421,9 @@ TEST(Half, ToIntegersClampedInEveryRounding) {
   for (const Format& format : {half, bfloat}) {
     expect_integer_from<u8, u16>(format, "u8");
     expect_integer_from<s8, u16>(format, "s8");
-    expect_integer_from<u16, u16>(format, "u16");
-    expect_integer_from<s16, u16>(format, "s16");
-    expect_integer_from<u32, u32>(format, "u32");
-    expect_integer_from<s32, u32>(format, "s32");
-    expect_integer_from<u64, u64>(format, "u64");
-    expect_integer_from<s64, u64>(format, "s64");
+    for_integers([&](auto x, const char* type) {
+      expect_integer_from<decltype(x), std::make_unsigned_t<decltype(x)>>(format, type);
+    });
     for (const char mode : {'n', 'z', 'm', 'p'}) {
       const auto results = evaluate_all<u16>(std::string("cvt.r") + mode + "i." + format.name + "." + format.name, all);
       for (size_t i = 0; i < all.size(); ++i)
@@ -468,16 +452,15 @@ TEST(Half, ToTf32WithTiesAwayFromZero) {
 TEST(Half, MovesPackAndUnpack) {
   std::vector<u32> out(3 * 32);
   std::vector<u64> wide(2 * 32);
-  const Ran ran = run(kernel("mov.u32 %r0, %tid.x;\nld.param.u64 %d1, [p0];\nmad.wide.u32 %d1, %r0, 12, %d1;\n"
-                             "ld.param.u64 %d2, [p1];\nmad.wide.u32 %d2, %r0, 16, %d2;\n"
-                             "cvt.u16.u32 %h1, %r0;\nmov.b32 %r1, {%h1, 4660};\nmov.b32 {%h2, %h3}, %r1;\n"
-                             "mov.b32 %r2, {%h3, %h2};\nmov.b32 {_, %h4}, %r2;\nmov.b64 %d3, {%h1, %h2, %h3, %h4};\n"
-                             "mov.b64 %d4, {%r1, %r2};\nmov.b64 {%r3, %r4}, %d4;\nmov.b64 {%h5, _, _, %h6}, %d4;\n"
-                             "mov.b32 %r4, {%h5, %h6};\nst.global.b32 [%d1], %r1;\nst.global.b32 [%d1+4], %r2;\n"
-                             "st.global.b32 [%d1+8], %r4;\nst.global.b64 [%d2], %d3;\nst.global.b64 [%d2+8], %d4;\n",
-                             2),
-                      {}, out, wide);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel("mov.u32 %r0, %tid.x;\nld.param.u64 %d1, [p0];\nmad.wide.u32 %d1, %r0, 12, %d1;\n"
+                   "ld.param.u64 %d2, [p1];\nmad.wide.u32 %d2, %r0, 16, %d2;\n"
+                   "cvt.u16.u32 %h1, %r0;\nmov.b32 %r1, {%h1, 4660};\nmov.b32 {%h2, %h3}, %r1;\n"
+                   "mov.b32 %r2, {%h3, %h2};\nmov.b32 {_, %h4}, %r2;\nmov.b64 %d3, {%h1, %h2, %h3, %h4};\n"
+                   "mov.b64 %d4, {%r1, %r2};\nmov.b64 {%r3, %r4}, %d4;\nmov.b64 {%h5, _, _, %h6}, %d4;\n"
+                   "mov.b32 %r4, {%h5, %h6};\nst.global.b32 [%d1], %r1;\nst.global.b32 [%d1+4], %r2;\n"
+                   "st.global.b32 [%d1+8], %r4;\nst.global.b64 [%d2], %d3;\nst.global.b64 [%d2+8], %d4;\n",
+                   2),
+            {}, out, wide));
   for (u32 i = 0; i < 32; ++i) {
     const u32 there = 0x12340000u | i, back = i << 16 | 0x1234u;
     EXPECT_EQ(out[3 * i], there);
@@ -505,13 +488,12 @@ TEST(Half, WhatPtxDoesNotHaveIsRefused) {
 TEST(Half, VectorsOfSixteenBitsLoadAndStore) {
   std::vector<u16> from(32 * 4), to(32 * 4);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<u16>(40000 + i);
-  const Ran ran = run(kernel("mov.u32 %r0, %tid.x;\nld.param.u64 %d1, [p0];\nmad.wide.u32 %d1, %r0, 8, %d1;\n"
-                             "ld.param.u64 %d2, [p1];\nmad.wide.u32 %d2, %r0, 8, %d2;\n"
-                             "ld.global.v4.b16 {%h1, %h2, %h3, %h4}, [%d1];\n"
-                             "st.global.v2.b16 [%d2], {%h4, %h3};\nst.global.v2.u16 [%d2+4], {%h2, %h1};\n",
-                             2),
-                      {}, from, to);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel("mov.u32 %r0, %tid.x;\nld.param.u64 %d1, [p0];\nmad.wide.u32 %d1, %r0, 8, %d1;\n"
+                   "ld.param.u64 %d2, [p1];\nmad.wide.u32 %d2, %r0, 8, %d2;\n"
+                   "ld.global.v4.b16 {%h1, %h2, %h3, %h4}, [%d1];\n"
+                   "st.global.v2.b16 [%d2], {%h4, %h3};\nst.global.v2.u16 [%d2+4], {%h2, %h1};\n",
+                   2),
+            {}, from, to));
   for (size_t i = 0; i < to.size(); ++i) EXPECT_EQ(to[i], from[i / 4 * 4 + 3 - i % 4]);
 }
 

@@ -81,12 +81,7 @@ void expect_bitwise(const std::string& width) {
 }
 
 TEST(Integer, ArithmeticIsExactModuloTheWidth) {
-  expect_arithmetic<u16>("u16");
-  expect_arithmetic<s16>("s16");
-  expect_arithmetic<u32>("u32");
-  expect_arithmetic<s32>("s32");
-  expect_arithmetic<u64>("u64");
-  expect_arithmetic<s64>("s64");
+  for_integers([](auto x, const char* type) { expect_arithmetic<decltype(x)>(type); });
   expect_signed<s16>("s16");
   expect_signed<s32>("s32");
   expect_signed<s64>("s64");
@@ -105,12 +100,7 @@ TEST(Integer, BitwiseOperationsAndShiftsPastTheWidth) {
 template <class T>
 void expect_comparison(const std::string& name, const std::string& type, bool (*compare)(T, T)) {
   expect_like<bool, T, T>("setp." + name + "." + type, compare, 6);
-  expect_like<bool, T, T, bool>(
-      "setp." + name + ".and." + type, [=](T a, T b, bool p) { return compare(a, b) && p; }, 3);
-  expect_like<bool, T, T, bool>(
-      "setp." + name + ".or." + type, [=](T a, T b, bool p) { return compare(a, b) || p; }, 3);
-  expect_like<bool, T, T, bool>(
-      "setp." + name + ".xor." + type, [=](T a, T b, bool p) { return compare(a, b) ^ p; }, 3);
+  expect_combined<T>(name, "." + type, compare);
 }
 
 template <class T>

@@ -46,14 +46,12 @@ TEST(Memory, VectorsInEverySpace) {
   std::iota(in.begin(), in.end(), 1.0f);
   const std::string body = prologue +
                            "mad.wide.u32 %d3, %r1, 16, %d1;\nmad.wide.u32 %d4, %r1, 16, %d2;\nshl.b32 %r2, %r1, 4;\n"
-                           "ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%d3];\n"
-                           "st.shared.v2.f32 [%r2], {%f1, %f2};\nst.shared.v2.f32 [%r2+8], {%f3, "
-                           "%f4};\nld.shared.v4.f32 {%f5, %f6, %f7, %f8}, [%r2];\n"
-                           ".local .align 16 .b8 frame[32];\nst.local.v4.f32 [frame+16], {%f8, %f7, %f6, "
-                           "%f5};\nld.local.v4.f32 {%f1, %f2, %f3, %f4}, [frame+16];\n"
+                           "ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%d3];\nst.shared.v2.f32 [%r2], {%f1, %f2};\n"
+                           "st.shared.v2.f32 [%r2+8], {%f3, %f4};\nld.shared.v4.f32 {%f5, %f6, %f7, %f8}, [%r2];\n"
+                           ".local .align 16 .b8 frame[32];\nst.local.v4.f32 [frame+16], {%f8, %f7, %f6, %f5};\n"
+                           "ld.local.v4.f32 {%f1, %f2, %f3, %f4}, [frame+16];\n"
                            "st.global.v4.f32 [%d4], {%f1, %f2, %f3, %f4};\n";
-  const Ran ran = run(kernel(body, 2), {.dynamic_shared_bytes = 512}, in, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel(body, 2), {.dynamic_shared_bytes = 512}, in, out));
   for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], in[i / 4 * 4 + 3 - i % 4]);
 }
 
@@ -69,24 +67,15 @@ TEST(Memory, EqualNeighbouringAndScatteredAddresses) {
     std::vector<uint8_t> in(32 * rounds * bytes), out(32 * rounds * register_bytes);
     for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37 + 129);
     const std::string to = type == "s16" ? "u32" : type;
-    const Ran ran = run(kernel(prologue +
-                                   "mov.u32 %r2, 0;\nAGAIN:\nmad.lo.u32 %r3, %r1, %r2, 0;\n"
-                                   "mad.wide.u32 %d3, %r3, " +
-                                   std::to_string(bytes) +
-                                   ", %d1;\n"
-                                   "shl.b32 %r6, %r2, 5;\nadd.u32 %r6, %r6, %r1;\n"
-                                   "mad.wide.u32 %d4, %r6, " +
-                                   std::to_string(register_bytes) +
-                                   ", %d2;\n"
-                                   "ld.global." +
-                                   type + " " + registers +
-                                   ", [%d3];\n"
-                                   "st.global." +
-                                   to + " [%d4], " + registers +
-                                   ";\n"
-                                   "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 4;\n@%p1 bra AGAIN;\n",
-                               2),
-                        {}, in, out);
+    const Ran ran =
+        run(kernel(prologue + "mov.u32 %r2, 0;\nAGAIN:\nmad.lo.u32 %r3, %r1, %r2, 0;\nmad.wide.u32 %d3, %r3, " +
+                       std::to_string(bytes) +
+                       ", %d1;\nshl.b32 %r6, %r2, 5;\nadd.u32 %r6, %r6, %r1;\nmad.wide.u32 %d4, %r6, " +
+                       std::to_string(register_bytes) + ", %d2;\nld.global." + type + " " + registers +
+                       ", [%d3];\nst.global." + to + " [%d4], " + registers +
+                       ";\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 4;\n@%p1 bra AGAIN;\n",
+                   2),
+            {}, in, out);
     ASSERT_TRUE(ran.reports.empty()) << type << ran.text();
     for (uint32_t i = 0; i < 32 * rounds; ++i) {
       const uint8_t* const from = &in[i % 32 * (i / 32) * bytes];
@@ -104,14 +93,12 @@ TEST(Memory, GenericAddressesGoWhereTheyBelong) {
   const std::string body = prologue +
                            ".shared .align 4 .b8 tile[128];\n.local .align 4 .b8 frame[4];\n"
                            "mad.wide.u32 %d3, %r1, 4, %d1;\nmad.wide.u32 %d4, %r1, 4, %d2;\nmul.wide.u32 %d5, %r1, 4;\n"
-                           "mov.u64 %d6, tile;\ncvta.shared.u64 %d6, %d6;\nadd.u64 %d6, %d6, %d5;\nmov.u64 %d7, "
-                           "frame;\ncvta.local.u64 %d7, %d7;\n"
-                           "cvta.global.u64 %d3, %d3;\nld.u32 %r3, [%d3];\nst.u32 [%d6], %r3;\nst.u32 [%d7], "
-                           "%r3;\nld.u32 %r4, [%d6];\nld.u32 %r5, [%d7];\n"
-                           "cvta.to.shared.u64 %d8, %d6;\nld.shared.u32 %r6, [%d8];\n"
+                           "mov.u64 %d6, tile;\ncvta.shared.u64 %d6, %d6;\nadd.u64 %d6, %d6, %d5;\n"
+                           "mov.u64 %d7, frame;\ncvta.local.u64 %d7, %d7;\ncvta.global.u64 %d3, %d3;\n"
+                           "ld.u32 %r3, [%d3];\nst.u32 [%d6], %r3;\nst.u32 [%d7], %r3;\nld.u32 %r4, [%d6];\n"
+                           "ld.u32 %r5, [%d7];\ncvta.to.shared.u64 %d8, %d6;\nld.shared.u32 %r6, [%d8];\n"
                            "st.u32 [%d4], %r4;\nst.u32 [%d4+128], %r5;\nst.global.u32 [%d4+256], %r6;\n";
-  const Ran ran = run(kernel(body, 2), {}, in, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel(body, 2), {}, in, out));
   for (size_t i = 0; i < 96; ++i) EXPECT_EQ(out[i], 100 + i % 32);
 }
 
@@ -121,30 +108,12 @@ TEST(Memory, StructParameters) {
       "%d<4>; .reg .b32 %r<4>; .reg .f32 %f<2>;\n"
       "ld.param.u64 %d1, [p0];\nld.param.v2.u32 {%r1, %r2}, [p0+8];\nld.param.f32 %f1, [p0+16];\nst.global.v2.u32 "
       "[%d1], {%r1, %r2};\nst.global.f32 [%d1+8], %f1;\nret;\n}\n";
-  const ptx::Module module = ptx::parse(text);
-  const Program program = decode(module, module.kernels[0], [](const std::string&) -> uint64_t { return 0; });
-  ASSERT_EQ(program.parameter_bytes, 24u);
   alignas(8) std::array<uint32_t, 3> out{};
-  std::vector<std::byte> parameters(24);
-  const auto address = reinterpret_cast<uint64_t>(out.data());
-  const uint32_t numbers[] = {11, 22};
-  const float fraction = 0.5f;
-  std::memcpy(&parameters[0], &address, 8);
-  std::memcpy(&parameters[8], numbers, 8);
-  std::memcpy(&parameters[16], &fraction, 4);
-  Allocations allocations;
-  allocations.add(address, sizeof out, "cudaMalloc");
-  Reports reports;
-  Launch launch{.program = program,
-                .grid = {},
-                .block = {},
-                .dynamic_shared_bytes = 0,
-                .parameters = parameters,
-                .allocations = allocations,
-                .reports = reports,
-                .options = {}};
-  sim::run(launch);
-  EXPECT_TRUE(reports.empty());
+  const Ran ran = clean(run_on(text, {},
+                               {{reinterpret_cast<uint64_t>(out.data()), sizeof out},
+                                {11 | uint64_t{22} << 32, 0},
+                                {std::bit_cast<uint32_t>(0.5f), 0}}));
+  ASSERT_EQ(ran.program.parameter_bytes, 24u);
   EXPECT_EQ(out[0], 11u);
   EXPECT_EQ(out[1], 22u);
   EXPECT_EQ(out[2], std::bit_cast<uint32_t>(0.5f));
@@ -161,11 +130,10 @@ TEST(Memory, AtomicsAddUpOverLanesAndBlocks) {
     for (const char* kind : {"atom.global.", "red.global.", "atom.", "red.relaxed.gpu.global."}) {
       std::vector<uint32_t> cell{start};
       const std::string destination = kind[0] == 'a' ? "%r3, " : "";
-      const Ran ran = run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 3;\n" +
-                                 std::string(by_lane ? "mov.u32 %r2, %r1;\n" : "") + kind + operation + " " +
-                                 destination + "[%d1], %r2;\n"),
-                          {.grid = {8, 1, 1}}, cell);
-      EXPECT_TRUE(ran.reports.empty()) << ran.text();
+      clean(run(kernel("ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 3;\n" +
+                       std::string(by_lane ? "mov.u32 %r2, %r1;\n" : "") + kind + operation + " " + destination +
+                       "[%d1], %r2;\n"),
+                {.grid = {8, 1, 1}}, cell));
       EXPECT_EQ(cell[0], expected) << kind << operation;
     }
   }
@@ -203,9 +171,7 @@ TEST(Copies, ArriveAtTheirWaitZeroFilled) {
     for (const auto& [copy, words] : cases) {
       std::vector<uint32_t> in(128), out(128, 7);
       std::iota(in.begin(), in.end(), 1u);
-      const Ran ran =
-          run(kernel(copy_prologue + copy + wait + copy_epilogue, 2), {.dynamic_shared_bytes = 512}, in, out);
-      EXPECT_TRUE(ran.reports.empty()) << ran.text();
+      clean(run(kernel(copy_prologue + copy + wait + copy_epilogue, 2), {.dynamic_shared_bytes = 512}, in, out));
       for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], i % 4 < words ? in[i] : 0) << copy;
     }
   }
@@ -214,14 +180,12 @@ TEST(Copies, ArriveAtTheirWaitZeroFilled) {
 TEST(Copies, OfFourAndEightBytes) {
   std::vector<uint32_t> in(128), out(128, 7);
   std::iota(in.begin(), in.end(), 1u);
-  const Ran ran =
-      run(kernel(copy_prologue +
-                     "cp.async.ca.shared.global [%r2], [%d3+4], 4;\ncp.async.ca.shared.global [%r2+4], [%d3], 4;\n"
-                     "cp.async.ca.shared.global [%r2+8], [%d3+8], 8;\ncp.async.wait_all;\n" +
-                     copy_epilogue,
-                 2),
-          {.dynamic_shared_bytes = 512}, in, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel(copy_prologue +
+                       "cp.async.ca.shared.global [%r2], [%d3+4], 4;\ncp.async.ca.shared.global [%r2+4], [%d3], 4;\n"
+                       "cp.async.ca.shared.global [%r2+8], [%d3+8], 8;\ncp.async.wait_all;\n" +
+                       copy_epilogue,
+                   2),
+            {.dynamic_shared_bytes = 512}, in, out));
   for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], in[i % 4 < 2 ? i ^ 1 : i]);
 }
 
@@ -266,9 +230,7 @@ TEST(Copies, AreDeferredUntilTheirGroupIsWaitedFor) {
       "cp.async.cg.shared.global [%r2], [%d3], 16;\ncp.async.commit_group;\ncp.async.cg.shared.global [%r2+512], "
       "[%d3], 16;\ncp.async.commit_group;\n";
   std::vector<uint32_t> in(128, 5), out(128, 7);
-  const Ran first =
-      run(kernel(two + "cp.async.wait_group 1;\n" + copy_epilogue, 2), {.dynamic_shared_bytes = 1024}, in, out);
-  EXPECT_TRUE(first.reports.empty()) << first.text();
+  clean(run(kernel(two + "cp.async.wait_group 1;\n" + copy_epilogue, 2), {.dynamic_shared_bytes = 1024}, in, out));
   EXPECT_EQ(out[0], 5u);
   const Ran second = run(kernel(two + "cp.async.wait_group 1;\nadd.u32 %r2, %r2, 512;\n" + copy_epilogue, 2),
                          {.dynamic_shared_bytes = 1024}, in, out);
@@ -285,8 +247,7 @@ TEST(Copies, ReadNothingOutsideTheirBytes) {
       "%r3;\ncp.async.wait_all;\n";
   EXPECT_EQ(run(kernel(copy_prologue + whole, 2), {.dynamic_shared_bytes = 512}, in, out).count(Finding::out_of_bounds),
             1);
-  const Ran ran = run(kernel(copy_prologue + cut + copy_epilogue, 2), {.dynamic_shared_bytes = 512}, in, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel(copy_prologue + cut + copy_epilogue, 2), {.dynamic_shared_bytes = 512}, in, out));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // What the front end accepts and refuses: scopes, strictness, and text that is damaged.
+#include <sstream>
+
 #include "machine.h"
 
 namespace sim::testing::test_parse {
@@ -127,8 +129,7 @@ TEST(Parse, NestedScopesHaveTheirOwnRegistersAndLabels) {
   const std::string body =
       "ld.param.u64 %d1, [p0];\nmov.u32 %r1, 1;\n"
       "{ .reg .b32 %r1; mov.u32 %r1, 7; { .reg .b32 x; mov.u32 x, %r1; add.u32 %r2, x, 0; } bra out; mov.u32 %r2, 99; "
-      "out: }\n"
-      "{ .reg .b32 x; mov.u32 x, 5; bra out; mov.u32 x, 98; out: add.u32 %r3, x, %r1; }\n"
+      "out: }\n{ .reg .b32 x; mov.u32 x, 5; bra out; mov.u32 x, 98; out: add.u32 %r3, x, %r1; }\n"
       "st.global.v2.u32 [%d1], {%r2, %r3};\n";
   std::vector<uint32_t> out(2);
   const Ran ran = run(kernel(body), {{1, 1, 1}, {1, 1, 1}}, out);
@@ -145,38 +146,18 @@ TEST(Parse, RefusesWhatIsUnknownByNameKernelAndLine) {
 
 // Each differs from an instruction that is known by one modifier, one width or one operand.
 TEST(Parse, TheTableIsStrict) {
-  for (const char* instruction : {"add.ftz.bf16 %h1, %h2, %h3",
-                                  "add.rna.f32 %f1, %f2, %f3",
-                                  "fma.f32 %f1, %f2, %f3, %f4",
-                                  "ld.global.v8.f32 %f1, [%d1]",
-                                  "mul.s32 %r1, %r2, %r3",
-                                  "add.s32 %r1, %r2, %d3",
-                                  "add.s32 %d1, %r2, %r3",
-                                  "add.s32 %r1, %r2",
-                                  "add.s32 %r1, %r2, %r3, %r4",
-                                  "add.f32 %f1, %f2, 0d3FF0000000000000",
-                                  "setp.lt.b32 %p1, %r1, %r2",
-                                  "add.u32 %r1, %r1, %clock",
-                                  "cp.async.cg.shared.global [%r1], [%d1], 8",
-                                  "cp.async.ca.shared.global [%r1], [%d1], 12",
-                                  "ld.global.f32 {%f1, %f2}, [%d1]",
-                                  "ld.global.v2.f32 %f1, [%d1]",
-                                  "st.global.v4.f64 [%d1], {%g1, %g2, %g3, %g4}",
-                                  "bra nowhere",
-                                  "call.uni other, ()",
-                                  "selp.b32 %r1, %r2, %r3, %r4",
-                                  "@%r1 mov.u32 %r1, 0",
-                                  "shl.s32 %r1, %r2, 1",
-                                  "mov.u32 %r99, 0",
-                                  "mov.u32 5, %r1",
-                                  "bar.sync",
-                                  "ld.global.f32 %f1, [%h1]",
-                                  "ld.global.u64 %r1, [%d1]",
-                                  "atom.global.add.u32 %r1, [%d1]",
-                                  "shfl.sync.bfly.b32 %r1, %r2, 1",
-                                  "vote.sync.all.pred %p1, %p2"}) {
-    EXPECT_NE(refusal(kernel(std::string(instruction) + ";\n")), "") << instruction;
-  }
+  std::istringstream instructions(
+      "add.ftz.bf16 %h1, %h2, %h3\nadd.rna.f32 %f1, %f2, %f3\nfma.f32 %f1, %f2, %f3, %f4\n"
+      "ld.global.v8.f32 %f1, [%d1]\nmul.s32 %r1, %r2, %r3\nadd.s32 %r1, %r2, %d3\nadd.s32 %d1, %r2, %r3\n"
+      "add.s32 %r1, %r2\nadd.s32 %r1, %r2, %r3, %r4\nadd.f32 %f1, %f2, 0d3FF0000000000000\n"
+      "setp.lt.b32 %p1, %r1, %r2\nadd.u32 %r1, %r1, %clock\ncp.async.cg.shared.global [%r1], [%d1], 8\n"
+      "cp.async.ca.shared.global [%r1], [%d1], 12\nld.global.f32 {%f1, %f2}, [%d1]\n"
+      "ld.global.v2.f32 %f1, [%d1]\nst.global.v4.f64 [%d1], {%g1, %g2, %g3, %g4}\nbra nowhere\n"
+      "call.uni other, ()\nselp.b32 %r1, %r2, %r3, %r4\n@%r1 mov.u32 %r1, 0\nshl.s32 %r1, %r2, 1\n"
+      "mov.u32 %r99, 0\nmov.u32 5, %r1\nbar.sync\nld.global.f32 %f1, [%h1]\nld.global.u64 %r1, [%d1]\n"
+      "atom.global.add.u32 %r1, [%d1]\nshfl.sync.bfly.b32 %r1, %r2, 1\nvote.sync.all.pred %p1, %p2\n");
+  for (std::string instruction; std::getline(instructions, instruction);)
+    EXPECT_NE(refusal(kernel(instruction + ";\n")), "") << instruction;
 }
 
 TEST(Parse, RefusesDamagedDeclarations) {

@@ -8,13 +8,6 @@
 namespace sim::testing::test_rounding {
 namespace {
 
-using Exactly = __float128;  // products of doubles are exact
-
-f32 one_nan(f32 x) { return std::isnan(x) ? std::bit_cast<f32>(0x7fffffffu) : x; }
-f64 one_nan(f64 x) { return std::isnan(x) ? std::bit_cast<f64>(0x7fffffffffffffffull) : x; }
-
-f32 flush(f32 x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
-
 // The sign of a + b − c for finite a and b: Knuth's exact error of the sum decides where the rounded sum is c itself.
 int sign_of_difference(Exactly a, Exactly b, Exactly c) {
   const Exactly sum = a + b, kept = sum - a, error = (a - (sum - kept)) + (b - kept), rest = (sum - c) + error;

@@ -17,7 +17,7 @@ namespace {
 using sim::testing::FatBinary;
 using sim::testing::text;
 
-class Runtime : public ::testing::Test {
+class Runtime : public sim::testing::KernelTest {
  protected:
   void SetUp() override {
     cudaGetLastError();
@@ -25,20 +25,8 @@ class Runtime : public ::testing::Test {
   }
   void TearDown() override { gemmSimReset(); }
 
-  // Registers the binary; its kernel is then known by the address of `key`.
-  void use(FatBinary& binary) {
-    void** const handle = __cudaRegisterFatBinary(&binary.wrapper);
-    __cudaRegisterFunction(handle, &key, &key, "k", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
-    __cudaRegisterVar(handle, &variable, &variable, "counter", 0, 8, 0, 0);
-  }
-  cudaError_t launch(dim3 grid, dim3 block, void* out, size_t shared = 0) {
-    void* arguments[] = {&out};
-    return cudaLaunchKernel(&key, grid, block, arguments, shared, nullptr);
-  }
   static nlohmann::json report() { return nlohmann::json::parse(gemmSimReport()); }
   static std::string reports() { return report().at("reports").dump(); }
-
-  char key = 0, variable = 0;
 };
 
 TEST_F(Runtime, RunsAKernelAndCountsIt) {
@@ -186,18 +174,7 @@ TEST_F(Runtime, LaunchesClusters) {
   use(binary);
   uint32_t* out = nullptr;
   cudaMalloc(reinterpret_cast<void**>(&out), 256);
-  void* arguments[] = {&out};
-  const auto launch_with = [&](dim3 grid, uint32_t size) {
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {size, 1, 1};
-    cudaLaunchConfig_t configuration{};
-    configuration.gridDim = grid;
-    configuration.blockDim = 32;
-    configuration.attrs = &attribute;
-    configuration.numAttrs = 1;
-    return cudaLaunchKernelExC(&configuration, &key, arguments);
-  };
+  const auto launch_with = [&](dim3 grid, uint32_t size) { return launch(grid, 32, out, 0, size); };
   EXPECT_EQ(launch_with(8, 4), cudaSuccess);
   std::vector<uint32_t> host(32);
   cudaMemcpy(host.data(), out, 128, cudaMemcpyDeviceToHost);

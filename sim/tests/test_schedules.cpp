@@ -7,11 +7,10 @@ namespace {
 // 64 threads: %r1 the thread, %r2 the address of its word of a tile, %r3 that of the thread 32 away, both written; %d2
 // the thread's word of p0, %p1 whether it is in the first warp; an mbarrier that the threads of one warp arrive at.
 const std::string prologue =
-    "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n"
-    ".shared .align 16 .b8 tile[256];\n.shared .align 8 .b64 full;\n"
-    "mov.u32 %r4, tile;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r3, %r3, %r4;\n"
-    "st.shared.u32 [%r2], 0;\nsetp.lt.u32 %p1, %r1, 32;\nsetp.eq.u32 %p2, %r1, 0;\n"
-    "@%p2 mbarrier.init.shared.b64 [full], 32;\nbar.sync 0;\n";
+    "ld.param.u64 %d1, [p0];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %d2, %r1, 4, %d1;\n.shared .align 16 .b8 tile[256];\n"
+    ".shared .align 8 .b64 full;\nmov.u32 %r4, tile;\nshl.b32 %r2, %r1, 2;\nxor.b32 %r3, %r2, 128;\n"
+    "add.u32 %r2, %r2, %r4;\nadd.u32 %r3, %r3, %r4;\nst.shared.u32 [%r2], 0;\nsetp.lt.u32 %p1, %r1, 32;\n"
+    "setp.eq.u32 %p2, %r1, 0;\n@%p2 mbarrier.init.shared.b64 [full], 32;\nbar.sync 0;\n";
 
 std::string roles(const std::string& first, const std::string& second) {
   return prologue + "@!%p1 bra second;\n" + first + "bra end;\nsecond:\n" + second + "end:\nbar.sync 0;\n";

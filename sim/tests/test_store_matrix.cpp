@@ -17,9 +17,8 @@ Ran store_matrices(const std::string& opcode, uint32_t count, Words addresses, W
                    const std::string& before = "", uint32_t threads = 32) {
   std::string body =
       "ld.param.u64 %d1, [p0];\nld.param.u64 %d2, [p1];\nmov.u32 %r1, %laneid;\nmul.wide.u32 %d3, %r1, 4;\n"
-      "add.u64 %d1, %d1, %d3;\nld.global.b32 %r2, [%d1];\n"
-      "shl.b32 %r3, %r1, 4;\nmov.u32 %r14, %tid.x;\nsetp.lt.u32 %p2, %r14, 32;\n"
-      "@%p2 st.shared.v4.b32 [%r3], {0, 0, 0, 0};\nbar.sync 0;\n"
+      "add.u64 %d1, %d1, %d3;\nld.global.b32 %r2, [%d1];\nshl.b32 %r3, %r1, 4;\nmov.u32 %r14, %tid.x;\n"
+      "setp.lt.u32 %p2, %r14, 32;\n@%p2 st.shared.v4.b32 [%r3], {0, 0, 0, 0};\nbar.sync 0;\n"
       "mul.lo.u32 %r10, %r1, 524296;\nadd.u32 %r10, %r10, 65536;\n"  // 8·l in both halves, 1 more in the upper
       "add.u32 %r11, %r10, 131074;\nadd.u32 %r12, %r11, 131074;\nadd.u32 %r13, %r12, 131074;\n" +
       before;
@@ -76,8 +75,7 @@ TEST(StoreMatrix, StoresWhatTheRecordingSays) {
     for (const char* space : {".shared", ".shared::cta", ""}) {
       const std::string opcode = "stmatrix.sync.aligned.m8n8.x" + std::to_string(which.count) +
                                  (which.transposed ? ".trans" : "") + space + ".b16";
-      const Ran ran = store_matrices(opcode, which.count, addresses, out);
-      EXPECT_TRUE(ran.reports.empty()) << ran.text();
+      clean(store_matrices(opcode, which.count, addresses, out));
       for (uint32_t row = 0; row < 32; ++row) {
         const auto recorded = by_row.find(row);
         for (uint32_t i = 0; i < 8; ++i) {

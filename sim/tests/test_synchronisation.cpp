@@ -14,10 +14,6 @@ std::string roles(const std::string& first, const std::string& second) {
   return prologue + "@!%p2 bra end;\n@!%p1 bra second;\n" + first + "bra end;\nsecond:\n" + second + "end:\n";
 }
 
-struct Result : Ran {
-  std::vector<uint32_t> out;
-};
-
 Result ran(const std::string& body, LaunchShape shape = {.block = {64, 1, 1}}) {
   std::vector<uint32_t> out(shape.block.count() * shape.grid.count());
   Ran found = run(kernel(body), shape, out);
@@ -63,8 +59,7 @@ TEST(Synchronisation, ProducerAndConsumerWarpsWithNamedBarriers) {
   };
   const std::string first = "ld.shared.u32 %r6, [%r3];\n", second = "ld.shared.u32 %r7, [%r3+256];\n";
   const std::string right = consume(first, second), wrong = consume(first + second, "");  // both as soon as one is full
-  const Result result = ran(roles(produce, right));
-  EXPECT_TRUE(result.reports.empty()) << result.text();
+  const Result result = clean(ran(roles(produce, right)));
   EXPECT_EQ(result.out[40], 2u);
   EXPECT_TRUE(ran(roles(right, produce)).reports.empty());
   EXPECT_EQ(ran(filled_roles(produce, wrong)).count(Finding::race), 1);
@@ -81,8 +76,8 @@ TEST(Synchronisation, WarpsThatDisagreeAboutABarriersThreads) {
 
 TEST(Synchronisation, AWarpThatArrivesTwiceCountsTwice) {
   const std::string twice = "st.shared.u32 [%r2], %r1;\nbar.arrive 1, 96;\nbar.arrive 1, 96;\n";
-  const Result result = ran(roles(twice, "bar.sync 1, 96;\nld.shared.u32 %r4, [%r3];\nst.global.u32 [%d2], %r4;\n"));
-  EXPECT_TRUE(result.reports.empty()) << result.text();
+  const Result result =
+      clean(ran(roles(twice, "bar.sync 1, 96;\nld.shared.u32 %r4, [%r3];\nst.global.u32 [%d2], %r4;\n")));
   for (uint32_t i = 32; i < 64; ++i) EXPECT_EQ(result.out[i], i - 32);
 }
 
@@ -150,11 +145,9 @@ TEST(Synchronisation, ReleasesAreCumulative) {
       "9;\nst.release.cta.shared.u32 [tile+256], 1;\nbra end;\nsecond:\nagain:\nld.acquire.cta.shared.u32 "
       "%r4, [tile+256];\n" +
       wait_for_flag +
-      "st.release.cta.shared.u32 [tile+260], 1;\nbra end;\nthird:\nmore:\nld.acquire.cta.shared.u32 %r4, "
-      "[tile+260];\nsetp.eq.u32 %p3, %r4, 0;\n@%p3 bra more;\nld.shared.u32 %r5, [tile];\nst.global.u32 [%d2], "
-      "%r5;\nend:\n";
-  const Result result = ran(body, {.block = {96, 1, 1}});
-  EXPECT_TRUE(result.reports.empty()) << result.text();
+      "st.release.cta.shared.u32 [tile+260], 1;\nbra end;\nthird:\nmore:\nld.acquire.cta.shared.u32 %r4, [tile+260];\n"
+      "setp.eq.u32 %p3, %r4, 0;\n@%p3 bra more;\nld.shared.u32 %r5, [tile];\nst.global.u32 [%d2], %r5;\nend:\n";
+  const Result result = clean(ran(body, {.block = {96, 1, 1}}));
   EXPECT_EQ(result.out[80], 9u);
 }
 
@@ -191,13 +184,11 @@ TEST(Turns, AWarpThatSpinsLetsOthersRun) {
 
 TEST(Turns, ALaneThatSpinsLetsOthersRun) {
   // A lock that each lane of a warp takes in turn: the lane that has it waits where the paths meet, behind the loop.
-  const Result result =
-      ran(prologue +
-              "try:\natom.global.cas.b32 %r4, [%d1], 0, 1;\nsetp.ne.u32 %p3, %r4, 0;\n@%p3 bra try;\n"
-              "ld.volatile.global.u32 %r5, [%d1+4];\nadd.u32 %r5, %r5, 1;\nst.volatile.global.u32 [%d1+4], %r5;\n"
-              "atom.global.exch.b32 %r4, [%d1], 0;\n",
-          {.block = {64, 1, 1}, .max_instructions = 10000000});
-  EXPECT_TRUE(result.reports.empty()) << result.text();
+  const Result result = clean(ran(
+      prologue + "try:\natom.global.cas.b32 %r4, [%d1], 0, 1;\nsetp.ne.u32 %p3, %r4, 0;\n@%p3 bra try;\n"
+                 "ld.volatile.global.u32 %r5, [%d1+4];\nadd.u32 %r5, %r5, 1;\nst.volatile.global.u32 [%d1+4], %r5;\n"
+                 "atom.global.exch.b32 %r4, [%d1], 0;\n",
+      {.block = {64, 1, 1}, .max_instructions = 10000000}));
   EXPECT_EQ(result.out[1], 64u);
 }
 
@@ -206,8 +197,7 @@ TEST(Turns, BlocksMayWaitForEachOther) {
   const std::string all_meet =
       "atom.global.add.u32 %r4, [%d1], 1;\nagain:\nld.acquire.gpu.global.u32 %r4, [%d1];\nsetp.lt.u32 %p3, %r4, "
       "1600;\n@%p3 bra again;\n";
-  const Result result = ran(prologue + all_meet, {.grid = {50, 1, 1}, .block = {32, 1, 1}});
-  EXPECT_TRUE(result.reports.empty()) << result.text();
+  const Result result = clean(ran(prologue + all_meet, {.grid = {50, 1, 1}, .block = {32, 1, 1}}));
   EXPECT_EQ(result.out[0], 1600u);
 }
 
@@ -230,10 +220,9 @@ TEST(Turns, ASeedPermutesThem) {
   }
   EXPECT_GT(orders.size(), 4u);
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    const Result result =
+    const Result result = clean(
         ran(prologue + "st.shared.u32 [%r2], %r1;\nbar.sync 0;\nld.shared.u32 %r4, [%r3];\nst.global.u32 [%d2], %r4;\n",
-            {.block = {64, 1, 1}, .seed = seed});
-    EXPECT_TRUE(result.reports.empty()) << result.text();
+            {.block = {64, 1, 1}, .seed = seed}));
     for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(result.out[i], i ^ 32);
   }
 }
@@ -247,8 +236,7 @@ TEST(Turns, ASeedLetsCopiesArriveEarly) {
       "ld.shared.u32 %r4, [%r2];\nst.global.u32 [%d2], %r4;\n";
   std::set<uint32_t> first;
   for (uint64_t seed = 0; seed < 6; ++seed) {
-    const Result result = ran(prologue + body, {.block = {64, 1, 1}, .seed = seed});
-    EXPECT_TRUE(result.reports.empty()) << result.text();
+    const Result result = clean(ran(prologue + body, {.block = {64, 1, 1}, .seed = seed}));
     first.insert(result.out[7]);
   }
   EXPECT_EQ(first, (std::set<uint32_t>{7, 1000}));

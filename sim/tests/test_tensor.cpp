@@ -3,13 +3,11 @@
 // recordings/tensor_products.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <random>
-#include <sstream>
 
 #include "core/tensor/fragments.h"
-#include "machine.h"
+#include "recorded_loads.h"
 
 namespace sim::testing::test_tensor {
 namespace {
@@ -19,8 +17,7 @@ using CellOf = std::function<Cell(uint32_t lane, uint32_t element)>;
 
 Cell cell(uint32_t row, uint32_t col) { return {static_cast<uint8_t>(row), static_cast<uint8_t>(col)}; }
 
-// --- layouts
-// ----------------------------------------------------------------------------------------------------------------
+// --- layouts ---
 
 // PTX ISA, "Matrix fragments for mma.m16n8k16" and its neighbours: groupID = lane >> 2, threadID_in_group = lane % 4.
 struct IsaLayout {
@@ -28,63 +25,34 @@ struct IsaLayout {
   Role role;
   uint8_t element_bytes;
   uint32_t elements;
-  CellOf cell_of;
+  Cell (*cell_of)(uint32_t group, uint32_t in_group, uint32_t i);
 };
 
-const std::vector<IsaLayout>& isa_layouts() {
-  const auto group = [](uint32_t lane) { return lane >> 2; };
-  const auto in_group = [](uint32_t lane) { return lane % 4; };
-  const CellOf c = [=](uint32_t lane, uint32_t i) {
-    return cell(i < 2 ? group(lane) : group(lane) + 8, in_group(lane) * 2 + (i & 1));
-  };
-  static const std::vector<IsaLayout> all = {
-      {{16, 8, 16},
-       Role::a,
-       2,
-       8,
-       [=](uint32_t lane, uint32_t i) {
-         const bool upper = (i < 2) || (i >= 4 && i < 6);
-         return cell(upper ? group(lane) : group(lane) + 8, in_group(lane) * 2 + (i & 1) + (i >= 4 ? 8 : 0));
-       }},
-      {{16, 8, 16},
-       Role::b,
-       2,
-       4,
-       [=](uint32_t lane, uint32_t i) { return cell(in_group(lane) * 2 + (i & 1) + (i >= 2 ? 8 : 0), group(lane)); }},
-      {{16, 8, 16}, Role::c, 2, 4, c},
-      {{16, 8, 16}, Role::c, 4, 4, c},
-      {{16, 8, 8},
-       Role::a,
-       2,
-       4,
-       [=](uint32_t lane, uint32_t i) {
-         return cell(i < 2 ? group(lane) : group(lane) + 8, in_group(lane) * 2 + (i & 1));
-       }},
-      {{16, 8, 8}, Role::b, 2, 2, [=](uint32_t lane, uint32_t i) { return cell(in_group(lane) * 2 + i, group(lane)); }},
-      {{16, 8, 8}, Role::c, 2, 4, c},
-      {{16, 8, 8}, Role::c, 4, 4, c},
-      {{16, 8, 8},
-       Role::a,
-       4,
-       4,
-       [=](uint32_t lane, uint32_t i) {
-         return cell(i == 0 || i == 2 ? group(lane) : group(lane) + 8, in_group(lane) + (i >= 2 ? 4 : 0));
-       }},
-      {{16, 8, 8},
-       Role::b,
-       4,
-       2,
-       [=](uint32_t lane, uint32_t i) { return cell(in_group(lane) + (i == 1 ? 4 : 0), group(lane)); }},
-  };
-  return all;
-}
+constexpr MmaShape k16{16, 8, 16}, k8{16, 8, 8};
+Cell of_c(uint32_t group, uint32_t t, uint32_t i) { return cell(i < 2 ? group : group + 8, t * 2 + (i & 1)); }
+const IsaLayout isa_layouts[] = {
+    {k16, Role::a, 2, 8,
+     [](auto group, auto t, auto i) {
+       return cell(i < 2 || (i >= 4 && i < 6) ? group : group + 8, t * 2 + (i & 1) + (i >= 4 ? 8 : 0));
+     }},
+    {k16, Role::b, 2, 4, [](auto group, auto t, auto i) { return cell(t * 2 + (i & 1) + (i >= 2 ? 8 : 0), group); }},
+    {k16, Role::c, 2, 4, of_c},
+    {k16, Role::c, 4, 4, of_c},
+    {k8, Role::a, 2, 4, of_c},
+    {k8, Role::b, 2, 2, [](auto group, auto t, auto i) { return cell(t * 2 + i, group); }},
+    {k8, Role::c, 2, 4, of_c},
+    {k8, Role::c, 4, 4, of_c},
+    {k8, Role::a, 4, 4,
+     [](auto group, auto t, auto i) { return cell(i % 2 == 0 ? group : group + 8, t + (i >= 2 ? 4 : 0)); }},
+    {k8, Role::b, 4, 2, [](auto group, auto t, auto i) { return cell(t + (i == 1 ? 4 : 0), group); }}};
 
 TEST(Fragments, AreWhereTheIsaSays) {
-  for (const IsaLayout& layout : isa_layouts()) {
+  for (const IsaLayout& layout : isa_layouts) {
     const Fragment held = fragment(layout.shape, layout.role, layout.element_bytes);
     ASSERT_EQ(held.elements(), layout.elements);
     for (uint32_t lane = 0; lane < 32; ++lane) {
-      for (uint32_t i = 0; i < layout.elements; ++i) EXPECT_EQ(held.cell(lane, i), layout.cell_of(lane, i));
+      for (uint32_t i = 0; i < layout.elements; ++i)
+        EXPECT_EQ(held.cell(lane, i), layout.cell_of(lane >> 2, lane % 4, i));
     }
   }
 }
@@ -110,8 +78,7 @@ TEST(Fragments, HoldEveryElementOnce) {
   }
 }
 
-// --- running one instruction
-// ------------------------------------------------------------------------------------------------
+// --- running one instruction ---
 
 std::string list(const std::string& name, uint32_t first, uint32_t count) {
   std::string text = "{";
@@ -132,8 +99,7 @@ Ran run_on_registers(const std::string& lines, Words& in, uint32_t out_first, Wo
   return run(kernel(body + "}\n", 2), {}, in, out);
 }
 
-// --- numbers
-// ----------------------------------------------------------------------------------------------------------------
+// --- numbers ---
 
 enum class Type { f16, bf16, tf32, f32 };
 
@@ -189,13 +155,7 @@ Words in_registers(const Numbers& numbers, Type type, uint32_t elements, const C
   return words;
 }
 
-void expect_in_registers(const Words& words, const Numbers& numbers, Type type, uint32_t elements,
-                         const CellOf& cell_of, const std::string& what) {
-  ASSERT_EQ(words, in_registers(numbers, type, elements, cell_of)) << what;
-}
-
-// --- wmma
-// -------------------------------------------------------------------------------------------------------------------
+// --- wmma ---
 
 struct Wmma {
   MmaShape shape;
@@ -329,8 +289,7 @@ TEST(Wmma, MultipliesMatricesInMemory) {
                 ", " + list("%q", 60, of_c) + ", " + std::to_string(ldd) + ";\n";
         if (shared) body += "bar.sync 0;\n" + copying("%d4", at_d, static_cast<uint32_t>(memory_d.bytes / 4), true);
         body += "}\n";
-        const Ran ran = run(kernel(body, 4), {.dynamic_shared_bytes = 16384}, memory_a, memory_b, memory_c, memory_d);
-        ASSERT_TRUE(ran.reports.empty()) << ran.text();
+        clean(run(kernel(body, 4), {.dynamic_shared_bytes = 16384}, memory_a, memory_b, memory_c, memory_d));
         EXPECT_EQ(memory_d.result(), in_memory(d, wmma.sum, rows_d, ldd, 0x55))
             << shape << " " << in << " " << sum << space << " " << layout_of;
       }
@@ -359,22 +318,18 @@ TEST(Wmma, FragmentsHoldTheirElementsAndCopies) {
             line;
         for (uint32_t i = 0; i < count; ++i)
           body += "st.global.b32 [%d2+" + std::to_string(128 * i) + "], %q" + std::to_string(i) + ";\n";
-        const Ran ran = run(kernel(body + "}\n", 2), {}, memory, out);
-        ASSERT_TRUE(ran.reports.empty()) << ran.text();
+        clean(run(kernel(body + "}\n", 2), {}, memory, out));
         const CellOf cell_of = [&](uint32_t lane, uint32_t i) { return held.cell(lane, i % held.elements()); };
-        expect_in_registers(out, numbers, type, count * 32 / bits_of(type), cell_of, line);
+        ASSERT_EQ(out, in_registers(numbers, type, count * 32 / bits_of(type), cell_of)) << line;
       }
     }
   }
 }
 
-// --- ldmatrix and movmatrix
-// -------------------------------------------------------------------------------------------------
-
-using RowAddress = std::function<uint32_t(uint32_t lane)>;
+// --- ldmatrix and movmatrix ---
 
 // Fills shared memory with its own 16-bit indices, and loads matrices from where the lanes say.
-Ran load_matrices(const std::string& opcode, uint32_t count, const RowAddress& address, Words& out,
+Ran load_matrices(const std::string& opcode, uint32_t count, const AddressOf& address, Words& out,
                   uint32_t shared_bytes = 8192) {
   Words addresses(32), fill(shared_bytes / 4);
   for (uint32_t lane = 0; lane < 32; ++lane) addresses[lane] = address(lane);
@@ -400,15 +355,14 @@ const Tally& tally_of(const Ran& ran, const std::string& opcode) {
 }
 
 TEST(LoadMatrix, GivesEachLaneItsElements) {
-  const RowAddress somewhere = [](uint32_t lane) { return 16 * (lane * 37 % 512); };
+  const AddressOf somewhere = [](uint32_t lane) { return 16 * (lane * 37 % 512); };
   for (const uint32_t count : {1u, 2u, 4u}) {
     for (const bool transposed : {false, true}) {
       for (const char* space : {".shared", ".shared::cta", ""}) {
         const std::string opcode =
             "ldmatrix.sync.aligned.m8n8.x" + std::to_string(count) + (transposed ? ".trans" : "") + space + ".b16";
         Words out;
-        const Ran ran = load_matrices(opcode, count, somewhere, out);
-        ASSERT_TRUE(ran.reports.empty()) << ran.text();
+        const Ran ran = clean(load_matrices(opcode, count, somewhere, out));
         for (uint32_t lane = 0; lane < 32; ++lane) {
           for (uint32_t i = 0; i < count; ++i) {
             // PTX ISA: the lane's two elements are row lane / 4, columns 2·(lane % 4) and the next; the row's address
@@ -428,30 +382,13 @@ TEST(LoadMatrix, GivesEachLaneItsElements) {
 }
 
 TEST(LoadMatrix, EveryLoadMeasuredOnTheH200) {
-  const std::map<std::string, RowAddress> expressions = {
-      {"16*i", [](uint32_t i) { return 16 * i; }},
-      {"64*i", [](uint32_t i) { return 64 * i; }},
-      {"80*i", [](uint32_t i) { return 80 * i; }},
-      {"128*i", [](uint32_t i) { return 128 * i; }},
-      {"144*i", [](uint32_t i) { return 144 * i; }},
-      {"128*i+16*(i%8)", [](uint32_t i) { return 128 * i + 16 * (i % 8); }},
-      {"128*(i//8)+16*(i%8)", [](uint32_t i) { return 128 * (i / 8) + 16 * (i % 8); }}};
-  std::ifstream file(SHARED_LOAD_WAVEFRONTS_RECORDING);
-  ASSERT_TRUE(file) << SHARED_LOAD_WAVEFRONTS_RECORDING;
-  std::string line;
   int rows = 0;
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::string instruction, bytes, address, count, conflicts;
-    for (std::string* field : {&instruction, &bytes, &address, &count, &conflicts}) std::getline(fields, *field, ',');
-    if (instruction != "ldmatrix.x4") continue;
-    ASSERT_TRUE(expressions.contains(address)) << address;
+  for (const RecordedLoad& load : recorded_loads("ldmatrix.x4")) {
     Words out;
     const std::string opcode = "ldmatrix.sync.aligned.m8n8.x4.shared.b16";
-    const Ran ran = load_matrices(opcode, 4, expressions.at(address), out);
-    ASSERT_TRUE(ran.reports.empty()) << ran.text();
-    EXPECT_EQ(tally_of(ran, opcode).shared_wavefronts, std::stoul(count)) << line;
-    EXPECT_EQ(tally_of(ran, opcode).shared_conflicts, std::stoul(conflicts)) << line;
+    const Ran ran = clean(load_matrices(opcode, 4, address_of(load.address), out));
+    EXPECT_EQ(tally_of(ran, opcode).shared_wavefronts, load.wavefronts) << load.address;
+    EXPECT_EQ(tally_of(ran, opcode).shared_conflicts, load.conflicts) << load.address;
     ++rows;
   }
   EXPECT_EQ(rows, 7);
@@ -460,16 +397,14 @@ TEST(LoadMatrix, EveryLoadMeasuredOnTheH200) {
 TEST(MoveMatrix, TurnsAMatrixOver) {
   Words in(32), out(32);
   for (uint32_t lane = 0; lane < 32; ++lane) in[lane] = 2 * lane | (2 * lane + 1) << 16;
-  const Ran ran = run_on_registers("movmatrix.sync.aligned.m8n8.trans.b16 %q1, %q0;\n", in, 1, out);
-  EXPECT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run_on_registers("movmatrix.sync.aligned.m8n8.trans.b16 %q1, %q0;\n", in, 1, out));
   for (uint32_t lane = 0; lane < 32; ++lane) {
     for (uint32_t half = 0; half < 2; ++half)
       EXPECT_EQ(out[lane] >> 16 * half & 0xffff, (2 * (lane % 4) + half) * 8 + lane / 4);
   }
 }
 
-// --- what wmma asks of memory
-// -----------------------------------------------------------------------------------------------
+// --- what wmma asks of memory ---
 
 // One wmma.load or wmma.store of 2 KiB of shared memory filled before, at `offset` bytes with a stride in elements.
 Ran access_fragment(const std::string& opcode, uint32_t registers, uint32_t offset, uint32_t stride,
@@ -518,13 +453,12 @@ TEST(Wmma, AsksForWhatTheMachineCodeAsks) {
   EXPECT_EQ(tally_of(access_fragment(global, 8, 0, 64), global).global_requests, 4u);
 }
 
-// --- checks
-// -----------------------------------------------------------------------------------------------------------------
+// --- checks ---
 
 TEST(TensorChecks, LoadMatrixOutsideMisalignedAndUnwritten) {
   const std::string opcode = "ldmatrix.sync.aligned.m8n8.x4.shared.b16";
   Words out;
-  const auto reports = [&](const RowAddress& address, Finding kind) {
+  const auto reports = [&](const AddressOf& address, Finding kind) {
     const Ran ran = load_matrices(opcode, 4, address, out, 512);
     EXPECT_EQ(ran.reports.size(), static_cast<size_t>(ran.count(kind))) << ran.text();
     return ran.count(kind);
@@ -595,8 +529,7 @@ TEST(TensorChecks, EveryByteOfAWmmaAccess) {
 
 TEST(TensorChecks, TheWholeWarpHasToTakePart) {
   const std::string multiply =
-      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5, %r6, %r7}, "
-      "{%r8, %r9}, {%r10, %r11};\n";
+      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, {%r10, %r11};\n";
   const std::string set = "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 7;\n";
   std::vector<uint32_t> nothing(1);
   const auto divergent = [&](const std::string& body, uint32_t threads) {

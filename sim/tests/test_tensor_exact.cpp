@@ -83,8 +83,7 @@ void expect_wmma(const WmmaLayout& layout, bool is_signed, bool saturates, std::
           " " + q_list(16, 8) + ", " + q_list(0, of_a) + ", " + q_list(4, of_b) + ", " + q_list(8, 8) +
           ";\nwmma.store.d.sync.aligned." + sum_order + "." + shape + ".global.s32 [%d1+" + std::to_string(6 * tile) +
           "], " + q_list(16, 8) + ", %r2;\n}\n";
-  const Ran ran = run(kernel(body), {.dynamic_shared_bytes = 2 * tile}, memory);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel(body), {.dynamic_shared_bytes = 2 * tile}, memory));
   const auto* const d = reinterpret_cast<const int32_t*>(memory.data() + 2 * tile / 4 + tile);
   for (uint32_t row = 0; row < m; ++row) {
     for (uint32_t col = 0; col < n; ++col) {
@@ -120,8 +119,7 @@ TEST(ExactWmma, HowOftenMemoryIsAsked) {
         "{\n.reg .b32 %q<8>;\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 4;\nst.shared.v4.b32 [%r2], "
         "{%r1, %r1, %r1, %r1};\nbar.sync 0;\nmov.u32 %r3, 0;\nwmma.load.a.sync.aligned.row." +
         shape + ".shared.s8 " + q_list(0, registers) + ", [%r3], 16;\n}\n";
-    const Ran ran = run(kernel(load), {.dynamic_shared_bytes = 512}, memory);
-    EXPECT_TRUE(ran.reports.empty()) << ran.text();
+    const Ran ran = clean(run(kernel(load), {.dynamic_shared_bytes = 512}, memory));
     return ran.total().shared_wavefronts - 4;  // less the stores'
   };
   EXPECT_EQ(wavefronts("m8n32k16", 1), 1u);

@@ -60,12 +60,10 @@ std::string kernel_of(const Ring& ring) {
           std::to_string(ring.consumers) +
           ";\nmbarrier.init.shared::cta.b64 [empty_full+16], 1;\nmbarrier.init.shared::cta.b64 [empty_full+24], 1;\n"
           "fence.mbarrier_init.release.cluster;\nready:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n"
-          "@%p2 bra consume;\n@%p1 bra end;\n"
-          "produce:\n" +
+          "@%p2 bra consume;\n@%p1 bra end;\nproduce:\n" +
           slot + ring.wait_for_empty + ring.expect + "shl.b32 %r7, %r10, 3;\n" + load + next +
-          "@%p5 bra produce;\nbra end;\n"
-          "consume:\nmov.u32 %r19, 0;\nmore:\n" +
-          slot + "shl.b32 %r17, %r2, 4;\nadd.u32 %r17, %r17, %r16;\n" + ring.wait_for_full + ring.read +
+          "@%p5 bra produce;\nbra end;\nconsume:\nmov.u32 %r19, 0;\nmore:\n" + slot +
+          "shl.b32 %r17, %r2, 4;\nadd.u32 %r17, %r17, %r16;\n" + ring.wait_for_full + ring.read +
           "mad.lo.u32 %r19, %r19, 3, %r20;\nmad.lo.u32 %r19, %r19, 3, %r21;\nmad.lo.u32 %r19, %r19, 3, %r22;\n"
           "mad.lo.u32 %r19, %r19, 3, %r23;\n" +
           ring.release + next +
@@ -74,10 +72,6 @@ std::string kernel_of(const Ring& ring) {
           ring.end,
       2);
 }
-
-struct Result : Ran {
-  Words out;
-};
 
 Result ran(const Ring& ring, uint64_t seed) {
   constexpr uint32_t rows = tiles * rows_per_tile;

@@ -67,10 +67,9 @@ TEST(Trace, IsOfTheWarpThatIsAskedForInTheFirstBlock) {
 TEST(Trace, SaysWhichBitsALaneHolds) {
   std::array<uint32_t, 32> array{};
   Trace trace(0, 8);
-  const Ran ran = run(kernel("mov.u32 %r1, 0;\nmma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%r2, %r3, "
-                             "%r4, %r5}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};\n"),
-                      {.trace = &trace}, array);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel("mov.u32 %r1, 0;\nmma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%r2, %r3, "
+                   "%r4, %r5}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%r1, %r1, %r1, %r1};\n"),
+            {.trace = &trace}, array));
   const TracedFragment &a = trace.fragments().at("mma.m16n8k256.a.1"), &b = trace.fragments().at("mma.m16n8k256.b.1");
   EXPECT_EQ(a.cols, 256u);
   EXPECT_EQ(b.rows, 256u);
@@ -107,8 +106,7 @@ TEST(Trace, ABoxThatTmaLoadsOverTheEdge) {
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d1, {%r5, %r6}], [full];\n"
       "wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra wait;\nend:\n"
       "@!%p1 st.shared.u8 [before], 0;\n";
-  const Ran ran = run(kernel(body, 2), {.trace = &trace}, maps, tensor);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const Ran ran = clean(run(kernel(body, 2), {.trace = &trace}, maps, tensor));
   const auto copies = traced(ran, trace, "cp.async.bulk.tensor");
   ASSERT_EQ(copies.size(), 1u);
   ASSERT_EQ(copies[0].requests.size(), 1u);
@@ -140,8 +138,7 @@ TEST(Trace, WhatTmaStoresAndABulkCopy) {
       "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 3;\n@%p2 bra again;\n"
       "cp.async.bulk.global.shared::cta.bulk_group [%d2+32], [tile+16], 48;\n"
       "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nend:\n";
-  const Ran ran = run(kernel(body, 2), {.trace = &trace}, maps, tensor);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  const Ran ran = clean(run(kernel(body, 2), {.trace = &trace}, maps, tensor));
   const auto boxes = traced(ran, trace, "cp.async.bulk.tensor"), plain = traced(ran, trace, "cp.async.bulk.global");
   ASSERT_EQ(boxes.at(0).requests.size(), 2u);  // of three
   const uint64_t begin = reinterpret_cast<uint64_t>(tensor.data());
@@ -174,8 +171,7 @@ TEST(Trace, WhichStoresAreUnderWayAtAProduct) {
                 product + "@!%p1 cp.async.bulk.wait_group.read 0;\nbar.sync 0;\n" + product;
   Trace trace(0, 8);
   const Ran ran =
-      run(wgmma.text(), {.block = {128, 1, 1}, .dynamic_shared_bytes = 8192, .trace = &trace}, shared, in, out);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+      clean(run(wgmma.text(), {.block = {128, 1, 1}, .dynamic_shared_bytes = 8192, .trace = &trace}, shared, in, out));
   std::vector<uint32_t> under_way;
   for (const TracedInstruction& each : traced(ran, trace, "wgmma"))
     under_way.push_back(each.requests.at(0).stores_under_way);
@@ -187,11 +183,10 @@ TEST(Trace, WhichStoresAreUnderWayAtAProduct) {
 // Warp 0 fills a slot of shared memory and arrives, warp 1 waits.
 constexpr const char* ring =
     "ld.param.u64 %d1, [p0];\n.shared .align 8 .b64 full;\n.shared .align 4 .b32 slot;\nmov.u32 %r1, %tid.x;\n"
-    "setp.eq.u32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared::cta.b64 [full], 1;\nbar.sync 0;\n"
-    "setp.lt.u32 %p2, %r1, 32;\n@%p2 bra fill;\n"
-    "again: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra again;\n"
-    "ld.shared.u32 %r2, [slot];\nbra end;\n"
-    "fill: @%p1 st.shared.u32 [slot], %r1;\n@%p1 mbarrier.arrive.shared::cta.b64 %d5, [full];\nend: ret;\n";
+    "setp.eq.u32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared::cta.b64 [full], 1;\nbar.sync 0;\nsetp.lt.u32 %p2, %r1, 32;\n"
+    "@%p2 bra fill;\nagain: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra again;\n"
+    "ld.shared.u32 %r2, [slot];\nbra end;\nfill: @%p1 st.shared.u32 [slot], %r1;\n"
+    "@%p1 mbarrier.arrive.shared::cta.b64 %d5, [full];\nend: ret;\n";
 
 std::string told(const std::vector<Event>& events) {
   std::string text;
@@ -207,8 +202,7 @@ std::string told(const std::vector<Event>& events) {
 TEST(Events, AnArrivalEndsAWait) {
   std::array<uint32_t, 1> none{};
   Events events({});
-  const Ran ran = run(kernel(ring), {.block = {64, 1, 1}, .events = &events}, none);
-  ASSERT_TRUE(ran.reports.empty()) << ran.text();
+  clean(run(kernel(ring), {.block = {64, 1, 1}, .events = &events}, none));
   EXPECT_EQ(told(events.kept()),
             "mbarrier_init 0; barrier_arrive 0; barrier_arrive 1; barrier_complete by 2; mbarrier_wait 1; "
             "mbarrier_arrive 0; mbarrier_complete by 5; exit 0; mbarrier_pass 1 by 6; exit 1; ");
@@ -232,7 +226,7 @@ TEST(Events, OfAnAccessTheLanesAndRegisters) {
   const std::string body = std::string(thread_address) + "ld.global.u32 %r2, [%d2];\n";
   const Ran ran = run(kernel(body), {.events = &events}, array);
   ASSERT_EQ(told(events.kept()), "access 0; exit 0; ");
-  const Event::Access& access = *events.kept()[0].access;
+  const Event::Access access = *events.kept()[0].access;
   EXPECT_EQ(access.lanes.address[5], reinterpret_cast<uint64_t>(&array[5]));
   EXPECT_FALSE(access.shared);
 }

@@ -1,52 +1,10 @@
 // The memory system's counts: the shared-memory rule against what a GPU was measured to do, and figures worked out by
 // hand.
-#include <fstream>
-#include <functional>
-#include <map>
-#include <sstream>
-
 #include "core/checks/pattern.h"
-#include "machine.h"
+#include "recorded_loads.h"
 
 namespace sim::testing::test_wavefronts {
 namespace {
-
-using AddressOf = std::function<uint32_t(uint32_t)>;
-
-// The lane's address as the measurements write it.
-const std::map<std::string, AddressOf> expressions = {
-    {"0", [](uint32_t) { return 0; }},
-    {"4*i", [](uint32_t i) { return 4 * i; }},
-    {"8*i", [](uint32_t i) { return 8 * i; }},
-    {"16*i", [](uint32_t i) { return 16 * i; }},
-    {"32*i", [](uint32_t i) { return 32 * i; }},
-    {"64*i", [](uint32_t i) { return 64 * i; }},
-    {"80*i", [](uint32_t i) { return 80 * i; }},
-    {"128*i", [](uint32_t i) { return 128 * i; }},
-    {"132*i", [](uint32_t i) { return 132 * i; }},
-    {"144*i", [](uint32_t i) { return 144 * i; }},
-    {"4*(i%16)", [](uint32_t i) { return 4 * (i % 16); }},
-    {"8*(i%16)", [](uint32_t i) { return 8 * (i % 16); }},
-    {"8*(i//2)", [](uint32_t i) { return 8 * (i / 2); }},
-    {"8*(i//16)", [](uint32_t i) { return 8 * (i / 16); }},
-    {"8*(i%2)", [](uint32_t i) { return 8 * (i % 2); }},
-    {"16*(i//2)", [](uint32_t i) { return 16 * (i / 2); }},
-    {"16*(i//4)", [](uint32_t i) { return 16 * (i / 4); }},
-    {"16*(i//8)", [](uint32_t i) { return 16 * (i / 8); }},
-    {"16*(i//16)", [](uint32_t i) { return 16 * (i / 16); }},
-    {"16*(i%2)", [](uint32_t i) { return 16 * (i % 2); }},
-    {"16*(i%4)", [](uint32_t i) { return 16 * (i % 4); }},
-    {"16*(i%8)", [](uint32_t i) { return 16 * (i % 8); }},
-    {"16*(i%16)", [](uint32_t i) { return 16 * (i % 16); }},
-    {"32*(i%16)", [](uint32_t i) { return 32 * (i % 16); }},
-    {"32*(i//16)", [](uint32_t i) { return 32 * (i / 16); }},
-    {"128*(i//8)", [](uint32_t i) { return 128 * (i / 8); }},
-    {"128*(i//16)", [](uint32_t i) { return 128 * (i / 16); }},
-    {"16*(i%8)+128*(i//8)", [](uint32_t i) { return 16 * (i % 8) + 128 * (i / 8); }},
-    {"128*(i//8)+16*(i%8)", [](uint32_t i) { return 16 * (i % 8) + 128 * (i / 8); }},
-    {"32*(i%8)+16*(i//16)", [](uint32_t i) { return 32 * (i % 8) + 16 * (i / 16); }},
-    {"128*i+16*(i%8)", [](uint32_t i) { return 128 * i + 16 * (i % 8); }},
-};
 
 Lanes lanes(uint32_t bytes, const AddressOf& address) {
   Lanes lanes{.mask = all_lanes, .bytes = bytes, .address = {}};
@@ -55,44 +13,30 @@ Lanes lanes(uint32_t bytes, const AddressOf& address) {
 }
 
 TEST(Wavefronts, EveryLoadMeasuredOnTheH200) {
-  std::ifstream file(SHARED_LOAD_WAVEFRONTS_RECORDING);
-  ASSERT_TRUE(file) << SHARED_LOAD_WAVEFRONTS_RECORDING;
-  std::string line;
-  std::getline(file, line);
   int rows = 0;
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::string instruction, bytes, address, count, conflicts;
-    std::getline(fields, instruction, ',');
-    std::getline(fields, bytes, ',');
-    std::getline(fields, address, ',');
-    std::getline(fields, count, ',');
-    std::getline(fields, conflicts, ',');
-    if (instruction != "ld.shared") continue;  // ldmatrix reads rows, not lanes
-    ASSERT_TRUE(expressions.contains(address)) << address;
-    const Wavefronts counted =
-        wavefronts(lanes(static_cast<uint32_t>(std::stoul(bytes)), expressions.at(address)), false);
-    EXPECT_EQ(counted.count, std::stoul(count)) << line;
-    EXPECT_EQ(counted.conflicts, std::stoul(conflicts)) << line;
+  for (const RecordedLoad& load : recorded_loads("ld.shared")) {  // ldmatrix reads rows, not lanes
+    const Wavefronts counted = wavefronts(lanes(load.bytes, address_of(load.address)), false);
+    EXPECT_EQ(counted.count, load.wavefronts) << load.address;
+    EXPECT_EQ(counted.conflicts, load.conflicts) << load.address;
     ++rows;
   }
   EXPECT_EQ(rows, 33);
 }
 
 TEST(Wavefronts, StoresGoInPhasesWithoutMerging) {
-  EXPECT_EQ(wavefronts(lanes(4, expressions.at("4*i")), true).count, 1u);
-  EXPECT_EQ(wavefronts(lanes(4, expressions.at("128*i")), true).count, 32u);
-  EXPECT_EQ(wavefronts(lanes(8, expressions.at("8*i")), true).count, 2u);
-  EXPECT_EQ(wavefronts(lanes(16, expressions.at("16*i")), true).count, 4u);
-  EXPECT_EQ(wavefronts(lanes(16, expressions.at("16*(i//2)")), true).count, 4u);
+  EXPECT_EQ(wavefronts(lanes(4, address_of("4*i")), true).count, 1u);
+  EXPECT_EQ(wavefronts(lanes(4, address_of("128*i")), true).count, 32u);
+  EXPECT_EQ(wavefronts(lanes(8, address_of("8*i")), true).count, 2u);
+  EXPECT_EQ(wavefronts(lanes(16, address_of("16*i")), true).count, 4u);
+  EXPECT_EQ(wavefronts(lanes(16, address_of("16*(i//2)")), true).count, 4u);
 }
 
 // Lanes that take no part cost nothing; a phase without any is not executed.
 TEST(Wavefronts, InactiveLanes) {
-  Lanes half = lanes(16, expressions.at("16*i"));
+  Lanes half = lanes(16, address_of("16*i"));
   half.mask = 0x0000ffff;
   EXPECT_EQ(wavefronts(half, false).count, 2u);
-  Lanes one = lanes(4, expressions.at("128*i"));
+  Lanes one = lanes(4, address_of("128*i"));
   one.mask = 1u << 7;
   EXPECT_EQ(wavefronts(one, false).count, 1u);
   one.mask = 0;
@@ -100,10 +44,10 @@ TEST(Wavefronts, InactiveLanes) {
 }
 
 TEST(Sectors, AreThirtyTwoBytesEach) {
-  EXPECT_EQ(sectors(lanes(4, expressions.at("4*i"))), 4u);                 // a coalesced row of floats
-  EXPECT_EQ(sectors(lanes(4, expressions.at("0"))), 1u);                   // everyone the same element
-  EXPECT_EQ(sectors(lanes(4, expressions.at("128*i"))), 32u);              // one element of each of 32 rows
-  EXPECT_EQ(sectors(lanes(16, expressions.at("16*i"))), 16u);              // a float4 each
+  EXPECT_EQ(sectors(lanes(4, address_of("4*i"))), 4u);                     // a coalesced row of floats
+  EXPECT_EQ(sectors(lanes(4, address_of("0"))), 1u);                       // everyone the same element
+  EXPECT_EQ(sectors(lanes(4, address_of("128*i"))), 32u);                  // one element of each of 32 rows
+  EXPECT_EQ(sectors(lanes(16, address_of("16*i"))), 16u);                  // a float4 each
   EXPECT_EQ(sectors(lanes(4, [](uint32_t i) { return 4 * i + 4; })), 5u);  // misplaced by one element
 }
 

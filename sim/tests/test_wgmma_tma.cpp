@@ -57,14 +57,12 @@ Ran multiply(const Setup& setup, uint64_t seed, std::vector<uint32_t>& d, std::v
   std::string body =
       "{\n.reg .b32 %q<4>;\n.shared .align 1024 .b8 tiles[9216];\n.shared .align 8 .b64 full;\n"
       "ld.param.u64 %d1, [p0];\nld.param.u64 %d2, [p1];\nld.param.u64 %d3, [p2];\nmov.u32 %r1, %tid.x;\n"
-      "mad.wide.u32 %d3, %r1, 4, %d3;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p8, %r1, %r1;\nsetp.eq.u32 %p9, %r1, "
-      "%r1;\n"
-      "mov.u32 %r2, tiles;\nadd.u32 %r3, %r2, " +
+      "mad.wide.u32 %d3, %r1, 4, %d3;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p8, %r1, %r1;\n"
+      "setp.eq.u32 %p9, %r1, %r1;\nmov.u32 %r2, tiles;\nadd.u32 %r3, %r2, " +
       std::to_string(base_b) +
-      ";\nmov.u32 %r5, 0;\n"
-      "@%p1 bra READY;\nmbarrier.init.shared::cta.b64 [full], "
-      "1;\nfence.mbarrier_init.release.cluster;\nREADY:\nbar.sync 0;\n"
-      "@%p1 bra ISSUED;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 9216;\n";
+      ";\nmov.u32 %r5, 0;\n@%p1 bra READY;\nmbarrier.init.shared::cta.b64 [full], 1;\n"
+      "fence.mbarrier_init.release.cluster;\nREADY:\nbar.sync 0;\n@%p1 bra ISSUED;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 9216;\n";
   for (const char* each : {"[%r2], [%d1", "[%r3], [%d2"})
     body += std::string("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes ") + each +
             ", {%r5, %r5}], [full];\n";

@@ -28,8 +28,7 @@ struct WgmmaKernel {
     std::string body = "{\n.reg .b32 %q<" + std::to_string(registers) + ">;\n";
     body += "mov.u32 %r1, %tid.x;\nmov.u32 %r5, %ctaid.x;\nmov.u32 %r2, %r1;\nld.param.u64 %d1, [p0];\n";
     body += "mul.wide.u32 %d4, %r5, " + std::to_string(stride) +
-            ";\nadd.s64 %d1, %d1, %d4;\nsetp.eq.u32 %p9, %r1, %r1;\n"
-            "setp.ne.u32 %p8, %r1, %r1;\n";
+            ";\nadd.s64 %d1, %d1, %d4;\nsetp.eq.u32 %p9, %r1, %r1;\nsetp.ne.u32 %p8, %r1, %r1;\n";
     body += "FILL:\nsetp.ge.u32 %p1, %r2, " + std::to_string(shared_bytes / 4) +
             ";\n@%p1 bra FULL;\nmad.wide.u32 %d3, %r2, 4, %d1;\nld.global.b32 %r3, [%d3];\nshl.b32 %r4, %r2, 2;\n"
             "st.shared.b32 [%r4], %r3;\nadd.u32 %r2, %r2, 128;\nbra FILL;\nFULL:\n";

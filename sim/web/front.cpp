@@ -9,7 +9,9 @@
 #include "core/base/readable.h"
 #include "core/checks/pattern.h"
 #include "core/ptx/parse.h"
+#include "session/followed.h"
 #include "session/hash.h"
+#include "session/numbered.h"
 
 namespace sim::web {
 namespace {
@@ -80,6 +82,10 @@ Json Front::answer(const Json& request) {
     if (what == "summary") return summary(request);
     if (what == "events") return events(request);
     if (what == "trace") return trace(request);
+    if (what == "follow") return follow(request);
+    if (what == "origins") return origins(request);
+    if (what == "origin") return origin(request);
+    if (what == "writer") return writer(request);
     if (what == "hash") {
       const uint64_t address = request.at("address");
       return {{"hash", hexadecimal(hash_of(reinterpret_cast<const std::byte*>(address), request.at("bytes")))}};
@@ -120,8 +126,8 @@ Json Front::start(const Json& request) {
   settings.options.watch = request.value("checks", true);
   settings.options.max_seconds = 1e9;  // whoever looks at the page can stop it
   settings.multiprocessors = request.value("multiprocessors", 0);
+  origins_.reset();
   under_way_.reset();
-  copies_.clear();
   stops_.clear();
   simulator_ = nullptr;
   modules_.clear();
@@ -176,6 +182,7 @@ Json Front::refusal(LaunchResult result, const Kernel& kernel) const {
 }
 
 Json Front::launch(const Json& request) {
+  origins_.reset();
   under_way_.reset();
   Module* const module = modules_.at(request.at("module"));
   const std::string symbol = request.at("kernel");
@@ -298,18 +305,73 @@ Json Front::trace(const Json& request) {
   return Json::parse(traces.text());
 }
 
+// --- where values go to, and come from ---
+
+/// Where an element of an array goes, of the launch that is under way and has not run.
+Json Front::follow(const Json& request) {
+  std::optional<uint64_t> cluster;
+  if (request.contains("cluster") && !request["cluster"].is_null()) cluster = request["cluster"];
+  const AskedElement asked{request.at("array"), request.at("offset"), request.at("bytes")};
+  Json made = followed_json(*under_way().launch, asked, cluster);
+  if (made.is_null()) throw Refusal("the launch has no such element");
+  return made;
+}
+
+namespace {
+
+uint64_t address_of(const Launch& launch, const Json& request) {
+  const auto range = Numbered(launch).at(request.at("array"));
+  const uint64_t offset = request.value("offset", uint64_t{0});
+  if (!range || offset >= range->end - range->begin) throw Refusal("the launch has no such array");
+  return range->begin + offset;
+}
+
+}  // namespace
+
+/// Finds out from where all that a cluster holds at a step, or at its end, came; `origin` asks for parts of it.
+Json Front::origins(const Json& request) {
+  const Launch& launch = *under_way().launch;
+  std::vector<Provenance::Array> arrays;
+  for (const Json& each : request.at("arrays"))
+    arrays.push_back({address_of(launch, each), each.at("bytes"), each.at("rows"), each.at("cols"), each.at("pitch")});
+  uint64_t step = Provenance::at_the_end;
+  if (request.contains("step") && !request["step"].is_null()) step = request["step"];
+  origins_ = Provenance(launch).origins(arrays, request.value("cluster", uint64_t{0}), step);
+  return Json::object();
+}
+
+Json Front::origin(const Json& request) {
+  if (!origins_) throw Refusal("nothing has been asked about origins");
+  const Launch& launch = *under_way().launch;
+  const uint32_t rank = request.value("block", 0), bytes = request.value("bytes", 4u);
+  if (request.contains("shared"))
+    return {{"sources", sources_json(origins_->of_shared(rank, request["shared"], bytes))}};
+  if (!request.contains("register"))
+    return {{"sources", sources_json(origins_->of_global(address_of(launch, request), bytes))}};
+  for (const auto& each : launch.program.registers) {
+    if (each.name != request["register"]) continue;
+    const uint32_t width = static_cast<uint32_t>(each.width), lane = request.at("lane");
+    return {{"sources", sources_json(origins_->of_register(rank, request.value("warp", 0u), each.offset,
+                                                           lane * width + request.value("first_byte", 0u),
+                                                           std::min(bytes, width)))}};
+  }
+  throw Refusal("the kernel has no such register");
+}
+
+/// The cluster that writes a place.
+Json Front::writer(const Json& request) {
+  const Launch& launch = *under_way().launch;
+  const auto cluster = Provenance(launch).writer_of({address_of(launch, request), request.value("bytes", 4u)});
+  return {{"cluster", cluster ? Json(*cluster) : Json()}};
+}
+
 // --- stepping ---
 
 Json Front::inspect(const Json& request) {
   Under& under = under_way();
   const uint64_t cluster = request.value("cluster", 0);
   if (cluster >= under.launch->clusters()) throw Refusal("the grid has no such cluster");
-  copies_.clear();
   stops_.clear();
-  for (const Allocations::Range& range : simulator().allocations.all()) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(range.begin);
-    copies_.push_back({range.begin, {begin, begin + (range.end - range.begin)}});
-  }
   under.run.reset();
   under.inspection = std::make_unique<Inspection>(*under.launch, cluster);
   return state();
@@ -336,8 +398,6 @@ Json Front::back(const Json&) {
 }
 
 void Front::go_back_to(size_t steps) {
-  for (const Copy& copy : copies_)
-    std::memcpy(reinterpret_cast<void*>(copy.address), copy.bytes.data(), copy.bytes.size());
   simulator().reports.clear();
   inspection().begin_anew(steps);
 }
@@ -404,21 +464,13 @@ Json Front::registers(const Json& request) const {
   Inspection& at = inspection();
   const uint32_t rank = request.value("block", 0), number = request.value("warp", 0);
   if (rank >= at.cluster().blocks().size() || number >= at.launch().warps()) throw Refusal("there is no such warp");
-  Warp& warp = at.cluster().blocks()[rank]->warps()[number];
   const auto asked = request.value("names", std::vector<std::string>());
   Json made = Json::object();
   for (const auto& each : at.launch().program.registers) {
     if (!asked.empty() && std::find(asked.begin(), asked.end(), each.name) == asked.end()) continue;
     Json lanes = Json::array();
-    for (uint32_t lane = 0; lane < warp_size; ++lane) {
-      switch (each.width) {
-        case ptx::Width::predicate: lanes.push_back(warp.predicate(each.offset) >> lane & 1); break;
-        case ptx::Width::b8:
-        case ptx::Width::b16: lanes.push_back(hexadecimal(warp.lanes<u16>(each.offset)[lane])); break;
-        case ptx::Width::b32: lanes.push_back(hexadecimal(warp.lanes<u32>(each.offset)[lane])); break;
-        case ptx::Width::b64: lanes.push_back(hexadecimal(warp.lanes<u64>(each.offset)[lane])); break;
-      }
-    }
+    for (const uint64_t bits : *at.lanes(rank, number, each.name))
+      lanes.push_back(each.width == ptx::Width::predicate ? Json(bits) : Json(hexadecimal(bits)));
     made[each.name] = {{"bits", static_cast<uint32_t>(each.width) * 8}, {"lanes", lanes}};
   }
   return made;

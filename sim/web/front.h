@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/machine/inspection.h"
+#include "core/machine/provenance.h"
 #include "session/simulator.h"
 
 namespace sim::web {
@@ -33,11 +34,6 @@ class Front {
     std::unique_ptr<Inspection> inspection;
     double seconds = 0;
   };
-  /// Memory as it was when the inspection began.
-  struct Copy {
-    uint64_t address;
-    std::vector<std::byte> bytes;
-  };
 
   Json start(const Json& request);
   Json module(const Json& request);
@@ -47,6 +43,10 @@ class Front {
   Json summary(const Json& request);
   Json events(const Json& request);
   Json trace(const Json& request);
+  Json follow(const Json& request);
+  Json origins(const Json& request);
+  Json origin(const Json& request);
+  Json writer(const Json& request);
   Json one_cluster(uint64_t number);
   Json inspect(const Json& request);
   Json step(const Json& request);
@@ -66,8 +66,8 @@ class Front {
   /// Addresses that stand for the host's functions, by the kernels.
   std::map<std::pair<Module*, std::string>, std::unique_ptr<char>> names_;
   std::optional<Under> under_way_;
-  std::vector<Copy> copies_;
-  std::vector<size_t> stops_;  ///< steps done when each request to step came, for the way back
+  std::optional<Provenance::Origins> origins_;  ///< of the launch under way, once they were asked for
+  std::vector<size_t> stops_;                   ///< steps done when each request to step came, for the way back
   std::unique_ptr<Simulator> simulator_;
 };
 

@@ -41,7 +41,8 @@ ordered_json some_record(bool compared, const Shape& shape = narrow(1024, 2048, 
 /// The fields that records/schema.json asks of a kind of record and this one lacks.
 std::vector<std::string> lacking(const ordered_json& record, const std::string& kind) {
   std::vector<std::string> found;
-  for (const auto& [key, type] : ordered_json::parse(SCHEMA_JSON).at("kinds").at(kind).items())
+  const ordered_json schema = ordered_json::parse(SCHEMA_JSON);
+  for (const auto& [key, type] : schema.at("kinds").at(kind).items())
     if (!record.contains(key) || (type == "positive" && !record[key].is_number())) found.push_back(key);
   return found;
 }

@@ -31,7 +31,8 @@ TEST(Merge, KeepsMeasurementsApartThatDifferInOneRespect) {
   const ScratchFolder folder;
   const ordered_json base = record("x", 1, 0.1);
   std::vector<ordered_json> records = {base};
-  for (const std::string key : ordered_json::parse(SCHEMA_JSON).at("identity")) {
+  const ordered_json schema = ordered_json::parse(SCHEMA_JSON);
+  for (const std::string key : schema.at("identity")) {
     records.push_back(base);
     records.back()[key] = "another";
   }

@@ -207,6 +207,8 @@ async function main(site, options) {
     }
   }
 
+  await require("./follow.js")({ page, check, expect, root, kernels, steps: options.steps });
+
   // From files: no server, worker and module inlined.
   await check("from files", async () => {
     await page.open(`file://${path.resolve(site)}/docs/bank-conflicts.html#explore-banks?bytes=4&across=1&pitch=33&guess=1`);

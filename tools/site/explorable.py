@@ -9,6 +9,7 @@ RINGS = "rings"  # the variant that holds a run whose events are played
 WAVES = ("steps/21_mma_persistent", "steps/27_by_size", "docs/start-here")
 MODEL = "steps/27_by_size"  # the page whose tile and wave has the launcher's model
 DIGITS = ("steps/31_eight_bits", "steps/32_digits", "docs/tensor-cores")
+FOLLOWED = ("03_smem_tiling", "07_thread_tile_8x8", "18_mma_naive", "20_mma_warp_swizzle", "23_wgmma")
 BANKS = ("steps/04_smem_padding", "steps/08_conflict_free", "steps/20_mma_warp_swizzle", "docs/bank-conflicts")
 
 
@@ -41,6 +42,7 @@ class Runs:
         variants = self.variants.get(step, [])
         normal = " ".join(name for name in variants if name not in (MISTAKES, RINGS))
         parts = [_div("run", step=step, variants=normal)] if normal else []
+        parts += [_div("follow", step=step, variant=variants[0])] if step in FOLLOWED and normal else []
         parts += [_div("rings", step=step)] if RINGS in variants else []
         parts += [_div("break", step=step)] if MISTAKES in variants else []
         parts += [_div("banks")] if place in BANKS else []

@@ -11,11 +11,11 @@ from base import build, environment, packages, process, registry
 from base.errors import UserError
 from base.paths import ROOT
 from base.progress import say
-from tools.site import EXPLORABLES, FOLDER, explorable, kernels, mistakes, rings
+from tools.site import EXPLORABLES, FOLDER, explorable, follow, kernels, mistakes, rings
 
 SOURCES = ROOT / "tools" / "site" / "explorables"
 COURSE = ROOT / "tools" / "site" / "wasm"
-ON_PAGES = ("core.js", "run.js", "rings.js", "banks.js", "break.js", "waves.js", "digits.js")
+ON_PAGES = ("core.js", "run.js", "follow.js", "rings.js", "banks.js", "break.js", "waves.js", "digits.js")
 IN_WORKER = ("session.js", "worker.js")
 MOST_BROTLI = 450_000  # bytes of the WebAssembly, compressed
 
@@ -89,6 +89,7 @@ def pack() -> bool:
         variants.setdefault(step, []).append(explorable.MISTAKES)
     for step in rings.write(FOLDER / "kernels", FOLDER / "work", web):
         variants.setdefault(step, []).append(explorable.RINGS)
+    follow.write(FOLDER / "kernels", FOLDER / "work")
     wanted = [f"{step}.{variant}" for step, names in variants.items() for variant in names]
     made = assets(web, FOLDER / "kernels", wanted)
     for name, content in made.items():

@@ -11,11 +11,15 @@ constexpr uint32_t settling = ~0u;         ///< as a rank: not a step of a warp,
 
 }  // namespace
 
-Inspection::Inspection(Launch& launch, uint64_t cluster) : launch_(launch), number_(cluster) { begin_anew(0); }
+Inspection::Inspection(Launch& launch, uint64_t cluster)
+    : launch_(launch), number_(cluster), memory_(launch.allocations) {
+  begin_anew(0);
+}
 
 void Inspection::begin_anew(size_t steps) {
   std::vector<Done> again = std::exchange(done_, {});
   again.resize(std::min(steps, again.size()));
+  memory_.restore();
   launch_.given_up = false;
   over_ = false;
   next_ = 0;
@@ -91,6 +95,29 @@ uint32_t Inspection::site(uint32_t rank, uint32_t number) const {
 std::pair<uint32_t, uint32_t> Inspection::line(uint32_t rank, uint32_t number) const {
   const ptx::Location& location = launch_.program.sites[site(rank, number)].location;
   return {location.file, location.line};
+}
+
+std::string Inspection::words(uint32_t rank, uint32_t number) const {
+  return cluster_->blocks()[rank]->state_of(warp(rank, number));
+}
+
+std::optional<std::array<uint64_t, warp_size>> Inspection::lanes(uint32_t rank, uint32_t number,
+                                                                 std::string_view name) const {
+  const auto& all = launch_.program.registers;
+  const auto known = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+  if (known == all.end()) return std::nullopt;
+  Warp& of = warp(rank, number);
+  std::array<uint64_t, warp_size> made{};
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    switch (known->width) {
+      case ptx::Width::predicate: made[lane] = of.predicate(known->offset) >> lane & 1; break;
+      case ptx::Width::b8:
+      case ptx::Width::b16: made[lane] = of.lanes<u16>(known->offset)[lane]; break;
+      case ptx::Width::b32: made[lane] = of.lanes<u32>(known->offset)[lane]; break;
+      case ptx::Width::b64: made[lane] = of.lanes<u64>(known->offset)[lane]; break;
+    }
+  }
+  return made;
 }
 
 uint64_t Inspection::synchronisation() const {
