@@ -103,11 +103,11 @@ def published(course: Course, step: str) -> dict[str, tuple[float, float]]:
     return {name: (facts["full"], value) for name, value in facts.get("left_out", {}).items()}
 
 
-def _beside_products(by_size: dict[int, list[LeftOut]], language: str) -> list[tuple[str, float]]:
+def _beside_products(by_size: dict[int, list[LeftOut]], language: str) -> list[tuple[str, float, int]]:
     """What each piece of work gains that is left out; not the products themselves, without which any kernel is faster."""
     every = [r for rows in by_size.values() for r in rows]
     others = [r for r in every if "mma" not in r.record["variant"]]
-    return [(r.words(language), r.gain) for r in others or every]
+    return [(r.words(language), r.gain, r.record["m"]) for r in others or every]
 
 
 def chart(course: Course, records: Records, step: Step, language: str) -> Figure:

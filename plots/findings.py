@@ -33,7 +33,10 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
     told = []
     for english, ratios in sorted(verdicts.items(), key=lambda one: -len(one[1])):
         if ratios:
-            where, chinese = _where(ratios, sorted([*both, *alike]), language), {"faster": "快", "slower": "慢"}[english]
+            where, chinese = (
+                _where(ratios, sorted([*both, *alike]), language),
+                {"faster": "快", "slower": "慢"}[english],
+            )
             than = say(language, "" if told else f" than step {before.number:02d}", "")
             told.append(say(language, f"{english}{than} {where} ({_times(ratios)})",
                             f"{where}更{chinese}（{_times(ratios)}）"))  # fmt: skip
@@ -106,13 +109,13 @@ def conflicts_of_ladder(name: str, rows: Sequence[tuple[Step, float]], language:
     )
 
 
-def left_out(step: Step, gains: Iterable[tuple[str, float]], language: str) -> str:
+def left_out(step: Step, gains: Iterable[tuple[str, float, int]], language: str) -> str:
     """Which piece of work costs the kernel most of its time, because nothing hides it."""
-    what, gain = max(gains, key=lambda one: one[1])
+    what, gain, size = max(gains, key=lambda one: one[1])
     gap = " " if what[-1].isascii() else ""
     cost = f"{1 - 1 / gain:.0%}".replace("%", say(language, " %", "%"))
-    return say(language, f"{step.short}: without {what} it takes {cost} less time",
-               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，时间少 {cost}")  # fmt: skip
+    return say(language, f"{step.short}: without {what} {size}³ takes {cost} less time",
+               f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，{size}³ 的时间少 {cost}")  # fmt: skip
 
 
 def beside(name: str, mean: float, count: int, library: str, language: str) -> str:

@@ -1,4 +1,4 @@
-"""Charts of docs/precision: the bits that are right, over K on kinds of data, and speed over the error."""
+"""Charts of docs/precision: the bits that are right, over K on positive data, and speed over the error."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ KINDS = {
     "wide": ("(u − ½)·e^(4g)", "(u − ½)·e^(4g)"),
 }
 _MOST_BITS = 32
+_OVER_K = (
+    "cublas",
+    "",
+    "f16",
+    "t16x16_doubled",
+    "bf16",
+    "three_digits",
+)  # variants of PRODUCTS: the others lie on them
 _NAMES_FROM = 13.5  # bits: to the right of the crowd
 
 
@@ -40,7 +48,7 @@ class Product:
 
 
 PRODUCTS = (
-    Product("cublas", "cublas", ("cuBLAS FP32", "cuBLAS FP32"), style.AMBER, "-", ("f32", "f32")),
+    Product("cublas", "cublas", ("SGEMM (cuBLAS)", "SGEMM（cuBLAS）"), style.AMBER, "-", ("f32", "f32")),
     Product("cublas", "cublas_tf32", ("cuBLAS TF32", "cuBLAS TF32"), style.AMBER, panels.DASHED, ("tf32", "f32")),
     Product("30", "", ("30 TF32", "30 TF32"), style.PLUM, panels.DASHED),
     Product("23_wgmma", "f16", ("23 FP16, FP32 sums", "23 FP16，FP32 累加"), style.BROWN, panels.DASHED),
@@ -96,38 +104,36 @@ def gpu_of(records: Records) -> str:
 
 
 def over_k(course: Course, records: Records, language: str) -> Figure:
-    """A panel per kind of data: the bits that are right over K, a line per way to multiply."""
+    """Uniform data: the bits that are right over K, a line per way to multiply, its name at its end."""
     gpu = gpu_of(records)
-    found = {data: [(p, recorded(records, gpu, p, data)) for p in PRODUCTS] for data in KINDS}
-    shown = [p for p in PRODUCTS if any(rows for lines in found.values() for q, rows in lines if q is p)]
-    kinds = {"-": "line", panels.DASHED: "dash", panels.DOTTED: "dot"}
+    lines = {p: rows for p in PRODUCTS if p.variant in _OVER_K and (rows := recorded(records, gpu, p, "uniform"))}
+    if not lines:
+        raise Missing("no errors on uniform data: build/lab/errors")
     texts = Texts(
         say(
             language,
-            f"Each kind of data has another order, and only FP32 and step 33 keep their bits on all · {records.gpu_name(gpu)}",
-            f"数据不同，名次就不同；在每一种数据上都保住有效位的只有 FP32 和 step 33 · {records.gpu_name(gpu)}",
+            f"On positive data SGEMM and TF32 lose bits as K grows, sums of integers none · {records.gpu_name(gpu)}",
+            f"数据全为正时，K 越大，SGEMM 和 TF32 丢的位越多，整数累加不丢 · {records.gpu_name(gpu)}",
         ),
         say(
             language,
-            "bits: −log₂ of the root mean square of |C − AB| / (|A||B|); the same FP32 data, which each rounds to its own type",
-            "位数：|C − AB| / (|A||B|) 的均方根取 −log₂；数据都是同样的 FP32，各自舍入到自己的类型",
+            "elements uniform in 0 … 1; bits: −log₂ of the root mean square of |C − AB| / (|A||B|)",
+            "元素在 0 … 1 之间均匀分布；位数：|C − AB| / (|A||B|) 的均方根取 −log₂",
         ),
-        [(kinds[p.dashes], p.colour, say(language, *p.names)) for p in shown],
     )
-    depths = sorted({k for lines in found.values() for _, rows in lines for k in rows})
-    drawn, axes = layout.page(
-        texts, [Panel(1.0, below=0.42, title=say(language, *words)) for words in KINDS.values()], 0.62, 0.2
-    )
-    for ax, lines in zip(axes, found.values(), strict=True):
-        for product, rows in lines:
-            if rows:
-                values = [bits(r["rms"]) for r in rows.values()]
-                ax.plot(list(rows), values, color=product.colour, ls=product.dashes, lw=2, marker="o", ms=3.5)
-        panels.size_axis(ax, depths, "K")
-        ax.set_ylim(0, _MOST_BITS)
-        ax.set_yticks(range(0, _MOST_BITS + 1, 8))
-        ax.grid(axis="y")
-        ax.set_ylabel(say(language, "bits", "位"))
+    drawn, (ax,) = layout.page(texts, [Panel(2.3)], 0.62, layout.ENDS)
+    most = 28
+    ends = [bits(list(rows.values())[-1]["rms"]) for rows in lines.values()]
+    places = style.spread([end / most for end in ends], 0.075)
+    for (product, rows), end, place in zip(lines.items(), ends, places, strict=True):
+        ax.plot(list(rows), [bits(r["rms"]) for r in rows.values()], color=product.colour, ls=product.dashes, lw=2,
+                marker="o", ms=3.5)  # fmt: skip
+        style.name_beside(ax, (max(rows), end), say(language, *product.names), place, product.colour)
+    panels.size_axis(ax, sorted({k for rows in lines.values() for k in rows}), "K")
+    ax.set_ylim(0, most)
+    ax.set_yticks(range(0, most + 1, 4))
+    ax.grid(axis="y")
+    ax.set_ylabel(say(language, "bits", "位"))
     return drawn
 
 
@@ -171,12 +177,18 @@ def bits_of(records: Records, gpu: str, step: Step, record: Record) -> float | N
 
 
 _FAMILIES = {
-    ("f32", "f32"): ("FP32", style.AMBER),
-    ("f16", "f16"): ("FP16 / FP16", style.RED),
-    ("f16", "f32"): ("FP16 / FP32", style.BROWN),
-    ("bf16", "f32"): ("BF16", style.MUTED),
-    ("tf32", "f32"): ("TF32", style.PLUM),
-    ("f32", "s32"): ("32, 33", style.GREEN),
+    ("f32", "f32"): (("FP32", "FP32"), style.AMBER),
+    ("f16", "f16"): (("FP16, FP16 sums", "FP16，FP16 累加"), style.RED),
+    ("f16", "f32"): (("FP16, FP32 sums", "FP16，FP32 累加"), style.BROWN),
+    ("bf16", "f32"): (("BF16", "BF16"), style.MUTED),
+    ("tf32", "f32"): (("TF32", "TF32"), style.PLUM),
+    ("f32", "s32"): (("digits", "数字"), style.GREEN),
+}
+_NAMED = {  # variants that the page speaks of
+    ("32_digits", "two_digits"): ("32 two digits", "32 两个数字"),
+    ("32_digits", "three_digits"): ("32 three digits", "32 三个数字"),
+    ("32_digits", "four_digits"): ("32 four digits", "32 四个数字"),
+    ("30_tf32", "three_products"): ("30 three products", "30 三个乘积"),
 }
 
 
@@ -199,53 +211,51 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
             libraries.append((bits(row["relative"]), speed, say(language, *product.names)))
     if not ours or not libraries:
         raise Missing("no errors of cuBLAS relative to the result: build/lab/errors")
-    single = max(speed for x, speed, name in libraries if name.endswith("FP32"))
+    single = max(speed for _, speed, name in libraries if name == say(language, *PRODUCTS[0].names))
     digits = max(ours.get(("f32", "s32"), [(0, 0, {})]), key=lambda at: at[1] if at[0] > 20 else 0)
     texts = Texts(
         say(
             language,
-            f"FP32's precision at {digits[1] / single:.1f} times SGEMM's speed: digits are on the edge · {records.gpu_name(gpu)}",
-            f"精度达到 FP32，速度是 SGEMM 的 {digits[1] / single:.1f} 倍：数字乘法在最外沿 · {records.gpu_name(gpu)}",
+            f"Three digits are more precise than SGEMM and {digits[1] / single:.1f} times as fast · {records.gpu_name(gpu)}",
+            f"三个数字比 SGEMM 更准，速度是它的 {digits[1] / single:.1f} 倍 · {records.gpu_name(gpu)}",
         ),
         say(
             language,
-            f"every variant of every step at {SIZE}³; bits: −log₂(‖C − AB‖ / ‖AB‖) of its arithmetic on normal FP32 data, rounded to its type",
-            f"每一步的每个变体，{SIZE}³；位数：把正态 FP32 数据舍入到它的类型，按它的算法得到的 −log₂(‖C − AB‖ / ‖AB‖)",
+            f"a dot: a variant of a step, {SIZE}³, normal data; bits relative to the result; the line: no other kernel is both faster and more precise",
+            f"一个点是某一步的一个变体，{SIZE}³，正态数据；位数相对于结果；折线上的 kernel，没有别的比它又快又准",
         ),
-        [("box", colour, name) for family, (name, colour) in _FAMILIES.items() if family in ours],
+        [("box", colour, say(language, *names)) for family, (names, colour) in _FAMILIES.items() if family in ours],
     )
     drawn, (ax,) = layout.page(texts, [Panel(3.6)], layout.SPEEDS, 0.3)
     for family, points in ours.items():
         colour = _FAMILIES[family][1]
         ax.plot([x for x, *_ in points], [y for _, y, _ in points], "o", color=colour, ms=4, alpha=0.75, mew=0)
-    named: list[tuple[float, float, str]] = []
-    for product in PRODUCTS[6:]:  # the digits
-        at = [(x, y) for x, y, r in ours.get(("f32", "s32"), []) if (r["step"], r["variant"]) == (product.step, product.variant)]  # fmt: skip
-        named += [(*at[0], say(language, *product.names))] if at else []
+    points_of = {(r["step"], r["variant"]): (x, y) for points in ours.values() for x, y, r in points}
+    named = [(*points_of[which], say(language, *words)) for which, words in _NAMED.items() if which in points_of]
     for x, y, _ in libraries:
         ax.plot(x, y, "D", color=style.INK, ms=6, mec="white", mew=0.8, zorder=5)
     every_name = sorted([*libraries, *named], key=lambda at: at[1])
     heights = style.spread([math.log(y) for _, y, _ in every_name], 0.33)
     for (x, y, name), height in zip(every_name, heights, strict=True):
-        ours_too = (x, y, name) in named
+        from_here = (x, y, name) in named
         at = max(x, _NAMES_FROM if y > 60 else x)
         ax.annotate(
             "", (x, y), (at + 0.5, math.exp(height)), arrowprops={"arrowstyle": "-", "color": style.MUTED, "lw": 0.6}
         )
         style.lines_of_text(
-            ax, name, (at + 0.5, math.exp(height)), "data", 3, color=style.ink(style.GREEN) if ours_too else style.INK
+            ax, name, (at + 0.5, math.exp(height)), "data", 3, color=style.ink(style.GREEN) if from_here else style.INK
         )
     every = [(x, y) for points in ours.values() for x, y, _ in points] + [(x, y) for x, y, _ in libraries]
     edge = [at for at in sorted(every) if not any(x >= at[0] and y > at[1] for x, y in every)]
-    ax.step([x for x, _ in edge], [y for _, y in edge], where="pre", color=style.GREY, lw=1.2, zorder=1)
+    ax.step([x for x, _ in edge], [y for _, y in edge], where="pre", color=style.MUTED, lw=1.6, zorder=1)
     ax.set_yscale("log")
     ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
-    low, high = min(y for _, y in every) / 1.4, max(y for _, y in every) * 1.5
+    low, high = min(y for _, y in every) / 1.4, max(y for _, y in every) * 3
     ax.set_yticks([t for t in ticks if low < t < high], [f"{t:g}" for t in ticks if low < t < high])
     ax.set_yticks([], minor=True)
     ax.set_ylim(low, high)
     ax.set_xlim(0, _MOST_BITS)
     ax.grid(axis="both")
     ax.set_ylabel("TFLOPS")
-    ax.set_xlabel(say(language, "bits that are right", "有效位"))
+    ax.set_xlabel(say(language, "bits that are right, relative to the result", "相对于结果的有效位"))
     return drawn

@@ -83,8 +83,12 @@ def parser() -> Parser:
     test.add_argument("--aarch64", action="store_true", help=other)
     checked = "clang-tidy's checks of the host's C++ instead"
     test.add_argument("--tidy", action="store_true", help=checked)
-    pages = "the site instead: links, the simulator in WebAssembly, what runs in the pages; `short` takes a few of each"
-    test.add_argument("--site", nargs="?", const="all", choices=("all", "short"), metavar="short", help=pages)
+    pages = (
+        "the site instead: links, the simulator in WebAssembly, what runs in the pages; `short` takes a few of each, "
+    )
+    pages += "`pictures` keeps new pictures to compare with"
+    choices = ("all", "short", "pictures")
+    test.add_argument("--site", nargs="?", const="all", choices=choices, metavar="short|pictures", help=pages)
 
     diff = add(_diff, "what changed in the kernel between two steps, side by side", set_up=False)
     diff.add_argument("old", metavar="OLD", help="the step to start from")
@@ -229,7 +233,7 @@ def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
         _ensure_generator(setup)
         from tools.site import check
 
-        check.run(setup, short=parsed.site == "short")
+        check.run(setup, parsed.site)
     elif parsed.sanitize_host:
         sanitize_host.run(setup)
     elif parsed.aarch64:

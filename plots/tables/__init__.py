@@ -76,7 +76,7 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "stream-k": limits.two_schedules,
     "error": errors.error,
     "bits-on-data": precision.bits_on_data,
-    "energy-per-bit": precision.energy_per_bit,
+    "energy-of-bits": precision.energy_of_bits,
     "programs": precision.programs,
     "other-gpus": gpus.defaults,
     "other-gpus-memory": gpus.memory,

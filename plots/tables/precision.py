@@ -1,8 +1,6 @@
-"""Tables of docs/precision: bits on kinds of data, what a useful bit costs in energy, and what programs gain."""
+"""Tables of docs/precision: bits on kinds of data, energy beside the bits, and what programs gain."""
 
 from __future__ import annotations
-
-from records import ALONE_SIZE
 
 from .. import energy, precision_charts
 from ..style import Missing
@@ -13,7 +11,10 @@ def bits_on_data(page: Page) -> str:
     """The bits that are right at 4096, by way to multiply and kind of data."""
     gpu = precision_charts.gpu_of(page.records)
     made = Table([page.say("product", "乘法"), *(page.say(*words) for words in precision_charts.KINDS.values())])
-    made.note = page.say("M = N = K = 4096; bits, −log₂ of the error", "M = N = K = 4096；位数，即误差的 −log₂")
+    made.note = page.say(
+        "M = N = K = 4096; bits relative to |A||B|; u uniform in 0 … 1, g normal",
+        "M = N = K = 4096；位数相对于 |A||B|；u 在 0 … 1 之间均匀分布，g 正态分布",
+    )
     for product in precision_charts.PRODUCTS:
         rows = [
             precision_charts.recorded(page.records, gpu, product, data).get(precision_charts.SIZE)
@@ -28,30 +29,27 @@ def bits_on_data(page: Page) -> str:
     return f"{where(page, gpu, made)}\n\n{made}"
 
 
-def energy_per_bit(page: Page) -> str:
-    """Picojoules per FLOP of every ladder's fastest default, and per FLOP and bit of its result on normal data."""
+def energy_of_bits(page: Page) -> str:
+    """Picojoules per FLOP of every ladder's last default, and the bits of its result on normal data."""
     gpu = page.records.most(page.records.alone)
     if gpu is None:
         raise Missing("no step was run alone: ./gemm record --only power")
     alone = {r["step"]: r for r in page.records.alone[gpu] if r.get("default")}
-    heads = (page.say("step", "步骤"), "TFLOPS", "W", "pJ/FLOP", page.say("bits", "位数"), page.say("fJ per FLOP and bit", "每 FLOP 每位，fJ"))  # fmt: skip
+    heads = (page.say("step", "步骤"), "TFLOPS", "W", "pJ/FLOP", page.say("bits", "位数"))
     made = Table(list(heads))
     made.note = page.say(
-        "energy at 8192³, run alone; bits: −log₂(‖C − AB‖ / ‖AB‖) at 4096³ on normal FP32 data, rounded to the type; ≈: not alone, but in turn with cuBLAS, whose watts are in the mean",
-        "能量取 8192³、单独运行；位数：4096³，正态 FP32 数据舍入到该类型之后的 −log₂(‖C − AB‖ / ‖AB‖)；≈：不是单独运行，而是与 cuBLAS 交替，功耗是两者的平均",
+        "energy at 8192³, run alone; bits relative to the result, at 4096³ on normal data",
+        "能量取 8192³、单独运行；位数相对于结果，4096³，正态数据",
     )
     for step in page.course.steps:
         timing = page.records.default_at(gpu, step.name, precision_charts.SIZE)
-        record = alone.get(step.name) or page.records.default_at(gpu, step.name, ALONE_SIZE)
-        right = precision_charts.bits_of(page.records, gpu, step, timing) if timing else None
+        record = alone.get(step.name)
         last = step.ladder == "precision" or step is page.course.ladder(step.ladder)[-1]
-        if last and right and record and record.get("power_w"):
-            cost, about = energy.per_flop(record), "" if step.name in alone else "≈ "
-            figures = [
-                f"{record['tflops']:.0f}",
-                *(about + word for word in (f"{record['power_w']:.0f}", f"{cost:.2f}")),
-            ]
-            made.rows.append([page.link(step), *figures, f"{right:.1f}", f"{about}{1000 * cost / right:.0f}"])
+        right = precision_charts.bits_of(page.records, gpu, step, timing) if timing and last else None
+        if right and record and record.get("power_w"):
+            figures = [record["tflops"], record["power_w"]]
+            cells = [*(f"{figure:.0f}" for figure in figures), f"{energy.per_flop(record):.2f}", f"{right:.1f}"]
+            made.rows.append([page.link(step), *cells])
             made.used.append(record)
     return f"{where(page, gpu, made)}\n\n{made}"
 

@@ -2,8 +2,26 @@
 "use strict";
 const { spawn } = require("child_process");
 const fs = require("fs");
+const http = require("http");
 const os = require("os");
 const path = require("path");
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".json": "application/json", ".png": "image/png" };
+
+/** Serves a folder on this machine; the server has its address as `root`. */
+function serve(folder) {
+  const server = http.createServer((request, answer) => {
+    const file = path.join(folder, decodeURIComponent(new URL(request.url, "http://x").pathname).replace(/\/$/, "/index.html"));
+    fs.readFile(file, (problem, data) => {
+      answer.writeHead(problem ? 404 : 200, { "Content-Type": TYPES[path.extname(file)] || "application/octet-stream" });
+      answer.end(problem ? "" : data);
+    });
+  });
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => ((server.root = `http://127.0.0.1:${server.address().port}`), resolve(server))));
+}
+
+/** The value behind a word of the command line. */
+const option = (name, otherwise) => (process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : otherwise);
 
 class Browser {
   static async start(program) {
@@ -127,6 +145,7 @@ class Page {
   async picture(file, selector) {
     let clip;
     if (selector) {
+      await this.value(`document.querySelector("header.md-header")?.style.setProperty("display", "none")`); // it stays in sight
       const box = await this.value(`(() => { const r = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect(); return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: Math.min(r.height, 2400)}; })()`);
       clip = { ...box, scale: 1 };
     }
@@ -135,4 +154,4 @@ class Page {
   }
 }
 
-module.exports = { Browser };
+module.exports = { Browser, option, serve };

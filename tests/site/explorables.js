@@ -1,29 +1,15 @@
-// node --experimental-websocket explorables.js SITE [--pictures FOLDER] [--steps 03,20]: opens the explorables of a built site
+// node --experimental-websocket explorables.js SITE [--steps 03,20]: opens the explorables of a built site
 // in headless Chromium, in both languages, uses them with mouse and keyboard, and compares what they show with what the
 // native simulator recorded (build-site/kernels/*.expected.json). Exit code 1 where something is wrong.
 "use strict";
 const fs = require("fs");
-const http = require("http");
 const path = require("path");
-const { Browser } = require("./browser.js");
-
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".json": "application/json", ".png": "image/png" };
-
-function serve(folder) {
-  const server = http.createServer((request, answer) => {
-    const file = path.join(folder, decodeURIComponent(new URL(request.url, "http://x").pathname).replace(/\/$/, "/index.html"));
-    fs.readFile(file, (problem, data) => {
-      answer.writeHead(problem ? 404 : 200, { "Content-Type": TYPES[path.extname(file)] || "application/octet-stream" });
-      answer.end(problem ? "" : data);
-    });
-  });
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
-}
+const { Browser, option, serve } = require("./browser.js");
 
 async function main(site, options) {
   const kernels = path.join(site, "..", "kernels");
   const server = await serve(site);
-  const root = `http://127.0.0.1:${server.address().port}`;
+  const { root } = server;
   const browser = await Browser.start(options.browser);
   const page = await browser.page();
   let passed = 0;
@@ -60,12 +46,13 @@ async function main(site, options) {
     await page.press("Enter"); // the button, by the keyboard
     await page.until(`document.querySelector("${RUN}").dataset.counts`, 120);
     const variant = await page.value(`document.querySelector("${RUN}").dataset.variants.split(" ")[0]`);
-    const native = expected(`${step}.${variant}`)[0].kernels.at(-1).counts;
-    expect(JSON.parse(await page.value(`document.querySelector("${RUN}").dataset.counts`)), native, "counts");
+    const symbol = await page.value(`explorables.recorded("kernels", "${step}", "${variant}").then(({ runs }) => runs[0].launches[explorables.main(runs[0])].kernel)`);
+    const native = expected(`${step}.${variant}`)[0].kernels.find((each) => each.symbol === symbol);
+    expect(JSON.parse(await page.value(`document.querySelector("${RUN}").dataset.counts`)), native.counts, "counts");
     expect(await page.value(`document.querySelector("${RUN}").dataset.same`), "true", "C is the native one");
     expect((await page.value("location.hash")).includes("guess=1.5"), true, "the address keeps the prediction");
     // A line's requests by one warp are as many wavefronts or sectors each as the line's counts say.
-    const line = expected(`${step}.${variant}`)[0].kernels.at(-1).lines.find(({ counts }) => counts.shared_load_requests);
+    const line = native.lines.find(({ counts }) => counts.shared_load_requests);
     if (!line) return;
     await page.value(`document.querySelector('${RUN} tr[data-line="${line.line}"] button').click()`);
     const [first] = JSON.parse(await page.until(`document.querySelector("${RUN}").dataset.requests`, 60));
@@ -229,42 +216,6 @@ async function main(site, options) {
     await page.call("Page.removeScriptToEvaluateOnNewDocument", { identifier });
   });
 
-  if (options.pictures) {
-    fs.mkdirSync(options.pictures, { recursive: true });
-    for (const [width, dark] of [[1280, false], [1280, true], [380, false], [380, true]]) {
-      for (const tree of ["", "zh/"]) {
-        const name = (what) => path.join(options.pictures, `${what}-${tree ? "zh" : "en"}-${width}-${dark ? "dark" : "light"}.png`);
-        const step = options.steps[0];
-        await page.open(`${root}/${tree}steps/${step}/index.html`, { width, dark });
-        await page.until(`document.querySelector("${RUN} tr[data-line]")`);
-        await page.value(`(document.querySelector("${RUN} input[inputmode=decimal]").value = "2", document.querySelectorAll("${RUN} .controls button")[0].click())`);
-        await page.until(`document.querySelector("${RUN}").dataset.counts`, 120);
-        await page.value(`[...document.querySelectorAll("${RUN} button")].find((b) => /^(Step through it|单步执行)$/.test(b.textContent)).click()`);
-        await page.until(`document.querySelector("${RUN} .warps")`);
-        await page.picture(name("run"), RUN);
-        if (options.rings.length) {
-          await page.open(`${root}/${tree}steps/${options.rings[0]}/index.html#explore-rings?guess=4&at=90`, { width, dark });
-          await page.until(`document.querySelector("${RINGS}").dataset.events`, 120);
-          await page.picture(name("rings"), RINGS);
-          await page.open(`${root}/${tree}steps/${step}/index.html`, { width, dark });
-        }
-        if (options.broken.includes(step)) await page.picture(name("break"), "#explore-break");
-        await page.open(`${root}/${tree}docs/bank-conflicts.html#explore-banks?across=1&pitch=32&guess=32`, { width, dark });
-        await page.until(`document.querySelector("#explore-banks .bank-grid")`);
-        await page.value(`document.querySelector("#explore-banks button").click()`);
-        await page.until(`document.querySelector("#explore-banks").dataset.wavefronts`);
-        await page.picture(name("banks"), "#explore-banks");
-        for (const [what, where, state] of [["waves", "start-here", "guess=3"], ["digits", "tensor-cores", "guess=3"]]) {
-          await page.open(`${root}/${tree}docs/${where}.html#explore-${what}?${state}`, { width, dark });
-          await page.until(`document.querySelector("#explore-${what} button")`);
-          await page.value(`document.querySelector("#explore-${what} button").click()`);
-          await page.until(`document.querySelector("#explore-${what} table.counts")`);
-          await page.picture(name(what), `#explore-${what}`);
-        }
-      }
-    }
-  }
-
   browser.end();
   server.close();
   server.closeAllConnections?.();
@@ -272,16 +223,17 @@ async function main(site, options) {
   return failures.length || !passed ? 1 : 0;
 }
 
-const [site, ...rest] = process.argv.slice(2);
-const option = (name, otherwise) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : otherwise);
-main(site, {
+main(process.argv[2], {
   browser: option("--browser", "chromium"),
-  pictures: option("--pictures", ""),
   steps: option("--steps", "03_smem_tiling").split(","),
   broken: option("--broken", "03_smem_tiling").split(",").filter(Boolean),
   rings: option("--rings", "24_warp_specialised").split(",").filter(Boolean),
   // Two ones beside 2^24 count where they are added at once, which FP32 one by one loses.
-  digits: [["bf16", "16777216 1 1", 16777218], ["f16", "1 2 3", 6], ["f16", "2048 1 1 0.1 -2048", 2.0999755859375]],
+  digits: [["bf16", "16777216 1 1", 16777218], ["f16", "1 2 3", 6], ["f16", "2048 1 1 0.1 -2048", 2.0999755859375],
+    // FP8 keeps 13 bits below the largest: 2^-5 beside 2^8 is kept, 2^-6 is not, however many of them there are.
+    ["e4m3", "256 1 0.03125 0.015625 0.015625", 257.03125], ["e5m2", "256 1 0.03125 0.015625 0.015625", 257.03125],
+    // 0.1 is 209715 · 2^-21 where 3 decides on the power of two.
+    ["digits", "1 0.1 -3", -1.9000000953674316]],
   // Known by hand: a column of a tile of 32 words, of one with a pad, rows, pairs of words, an XOR.
   banks: [["bytes=4&across=1&pitch=32", 32], ["bytes=4&across=1&pitch=33", 1], ["bytes=4&across=32&pitch=32", 1], ["bytes=16&across=1&pitch=32&xor=0", 32], ["bytes=16&across=1&pitch=32&xor=3", 4]],
 }).then((code) => process.exit(code)).catch((problem) => {

@@ -41,7 +41,10 @@ async function main(folder, files) {
       const session = new Session(await ptxsim({ wasmBinary }));
       session.open({ ...run, modules: kernel.modules }, {});
       const got = await session.run();
-      const problems = run.launches.at(-1).results.filter(({ allocation, hash }) => session.hash(allocation) !== hash).map(() => "C differs");
+      // Of each array what the last launch left there that changed it.
+      const left = new Map(run.launches.flatMap(({ results }) => results.map(({ allocation, hash }) => [allocation, hash])));
+      const problems = [...left].filter(([array, hash]) => session.hash(array) !== hash).map(() => "C differs");
+      if (!left.size) problems.push("nothing was computed");
       problems.push(difference(compared(got, expected[number]), compared(expected[number])));
       const problem = problems.filter(Boolean).join("; ");
       problem ? ++failed : ++passed;

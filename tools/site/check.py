@@ -1,46 +1,85 @@
-"""`./gemm test --site`: the site is built, its links hold, the simulator in WebAssembly equals the native one, and what
-runs in the pages is used in headless Chromium."""
+"""`./gemm test --site`: the site is built, its links hold, the simulator in WebAssembly equals the native one, what runs
+in the pages is used in headless Chromium, and the pages are looked at: by axe-core, and beside pictures of them."""
 
+import gzip
 import posixpath
 import re
 import shutil
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-from base import packages, process, registry
+from base import packages, process, registry, venv
 from base.errors import Failure, UserError
 from base.paths import ROOT
 from base.progress import say
 from tools import site
-from tools.site import FOLDER, explorable, simulator
+from tools.site import EXPLORABLES, FOLDER, explorable, pictures, simulator
 
 SIX = ("03", "09", "16", "20", "24", "26")  # kernels that the short form does again in Node
 TWO = ("03", "20")  # steps whose pages it opens
 TESTS = ROOT / "tests" / "site"
 PICTURES = FOLDER / "pictures"
+AXE = FOLDER / "axe"  # where axe-core is installed
+MOST_GZIP = 550_000  # bytes of the WebAssembly, compressed
+MOST_PAGE = 1_000_000  # bytes of a page with its scripts, styles and pictures, without the simulator
 _TARGET = re.compile(r'\b(?:href|src)="?([^"\s>]+)')
 _ANCHOR = re.compile(r'\b(?:id|name)="?([^"\s>]+)')
+_LOADED = re.compile(r'<(?:img|script|link rel="?stylesheet"?)[^>]*? (?:href|src)="?([^"\s>]+)')
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
-def run(setup: bool, short: bool) -> None:
-    """Builds the site and tests it; fails where anything does. Nothing is installed without `setup`."""
+def run(setup: bool, how: str) -> None:
+    """Builds the site and tests it; fails where anything does. Nothing is installed without `setup`.
+
+    `how`: "short" does a few of each; "pictures" makes the pictures that are taken the references.
+    """
     chromium = _chromium(setup)
+    axe = _axe(setup)
     if not simulator.prepare(setup):
         raise UserError("the pages cannot be tested without emscripten and node")
     site.run(serve=False)
-    failed = [name for name, passed in _parts(chromium, short) if not passed]
+    short = how == "short"
+    if how == "pictures":
+        looked = look(chromium, axe, short=False)
+        pictures.keep(PICTURES)
+        parts = [("the pages as axe sees them", looked)]
+    else:
+        parts = _parts(chromium, axe, short)
+    failed = [name for name, passed in parts if not passed]
     if failed:
         raise Failure(f"failed: {', '.join(failed)}")
     say("The site passes")
 
 
-def _parts(chromium: str, short: bool) -> list[tuple[str, bool]]:
-    return [
+def _parts(chromium: str, axe: Path, short: bool) -> list[tuple[str, bool]]:
+    parts = [
         ("links", not _say_all(broken_links(FOLDER / "site"))),
+        ("sizes", not too_large(FOLDER / "site")),
         ("the kernels in Node", in_node(short)),
         ("the explorables in Chromium", in_chromium(chromium, short)),
+        ("the pages as axe sees them", look(chromium, axe, short)),
     ]
+    return parts if short else [*parts, ("pictures", pictures.compare(PICTURES))]
+
+
+def _axe(setup: bool) -> Path:
+    """The script of axe-core, which is installed where allowed."""
+    script = AXE / "axe_playwright_python" / "axe.min.js"
+    pins = TESTS / "axe.txt"
+    stamp = AXE / ".pins"
+    there = (
+        script.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == pins.read_text(encoding="utf-8")
+    )
+    if not there and not setup:
+        raise UserError("there is no axe-core: leave out --no-setup")
+    if not there:
+        say("Installing axe-core …")
+        shutil.rmtree(AXE, ignore_errors=True)
+        options = ["--no-deps", "--require-hashes", "--target", AXE, "-r", pins]
+        if process.run([venv.PYTHON, "-m", "pip", "install", "--quiet", *venv.PIP_OPTIONS, *options]) != 0:
+            raise UserError(f"pip could not install {pins.name}, see above; see to the network")
+        stamp.write_text(pins.read_text(encoding="utf-8"), encoding="utf-8")
+    return script
 
 
 def _chromium(setup: bool) -> str:
@@ -80,7 +119,48 @@ def in_chromium(chromium: str, short: bool) -> bool:
     line += ["--steps", ",".join(steps), "--broken", ",".join(broken[:1] if short else broken)]
     rings = [name.split(".")[0] for name in names if name.endswith(f".{explorable.RINGS}")]
     line += ["--rings", "24_warp_specialised" if short else ",".join(rings)]
-    return process.run(line if short else [*line, "--pictures", PICTURES]) == 0
+    return process.run(line) == 0
+
+
+def look(chromium: str, axe: Path, short: bool) -> bool:
+    """A page of each kind and the explorables, as axe-core sees them; all but the short form take pictures."""
+    line = [
+        "node",
+        "--experimental-websocket",
+        TESTS / "pages.js",
+        FOLDER / "site",
+        "--browser",
+        chromium,
+        "--axe",
+        axe,
+    ]
+    if short:
+        return process.run([*line, "--short"]) == 0
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    return process.run([*line, "--pictures", PICTURES]) == 0
+
+
+def too_large(folder: Path) -> list[str]:
+    """What weighs more than it may: the WebAssembly, and pages with all that they load at once."""
+    module = len(gzip.compress((EXPLORABLES / "ptxsim.wasm").read_bytes(), 9, mtime=0))
+    lines = [f"the WebAssembly has {module} bytes by gzip"] * (module > MOST_GZIP)
+    heaviest = ""
+    most = 0
+    for page in folder.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = {
+            (page.parent / unquote(target)).resolve()
+            for target in _LOADED.findall(text)
+            if not re.match(r"[a-z]+:|//|#", target)
+        }
+        weight = len(text.encode()) + sum(file.stat().st_size for file in loaded if file.is_file())
+        if weight > most:
+            heaviest, most = page.relative_to(folder).as_posix(), weight
+        lines += [f"{page.relative_to(folder)} weighs {weight} bytes"] * (weight > MOST_PAGE)
+    for line in lines:
+        say(f"too large: {line}")
+    say(f"Sizes: the WebAssembly {module / 1000:.0f} KB by gzip; the heaviest page {most / 1000:.0f} KB ({heaviest})")
+    return lines
 
 
 def broken_links(folder: Path) -> list[str]:

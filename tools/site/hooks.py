@@ -10,6 +10,7 @@ from pymdownx.slugs import slugify
 
 from tools.site import EXPLORABLES, FOLDER, pages
 
+_SEARCH = re.compile(r'<div class="md-search" data-md-component="search" role="dialog"')
 _BASE = re.compile(r'(<script id="__config"[^>]*>[^<]*?"base": ?"[^"]*)(")')
 
 
@@ -41,8 +42,10 @@ def on_page_context(context: dict, page, config: dict, nav) -> dict:
 
 
 def on_post_page(output: str, page, config: dict) -> str:
-    """A Chinese page looks for the search's index in the Chinese folder."""
-    return _BASE.sub(r"\1/zh/\2", output, count=1) if page.url.startswith("zh/") else output
+    """The search has a name for who does not see it; a Chinese page looks for its index in the Chinese folder."""
+    chinese = page.url.startswith("zh/")
+    output = _SEARCH.sub(rf'\g<0> aria-label="{"搜索" if chinese else "search"}"', output, count=1)
+    return _BASE.sub(r"\1/zh/\2", output, count=1) if chinese else output
 
 
 def on_post_build(config: dict) -> None:

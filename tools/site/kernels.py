@@ -4,6 +4,7 @@ For each step and some of its variants a file of JavaScript, which a page loads 
 opened as a file may load scripts, and nothing else.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -39,8 +41,17 @@ class Recorded:
 
     @property
     def counts(self) -> dict:
-        """What the last kernel counted."""
-        return self.launches["summary"]["kernels"][-1]["counts"]
+        """What the kernel counted that was the last to change an array."""
+        last = [each["kernel"] for each in self.launches["launches"] if each["results"]][-1]
+        return next(each["counts"] for each in self.launches["summary"]["kernels"] if each["symbol"] == last)
+
+
+@cache
+def state() -> str:
+    """What decides, beside an executable, on what is recorded: the simulator, and how it is asked."""
+    simulator = BUILD / build.SIMULATOR_TARGET
+    parts = [file.read_bytes() for file in (simulator, Path(__file__)) if file.is_file()]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def variants(step: registry.Step) -> list[str]:
@@ -199,7 +210,7 @@ def write(folder: Path, work: Path, wasm: Path, steps: list[registry.Step] | Non
 def _of_step(step: registry.Step, folder: Path, work: Path, wasm: Path) -> list[str]:
     executable = BUILD / "steps" / step.name
     stamp = folder / f"{step.name}.stamp"
-    wanted = f"{executable.stat().st_mtime_ns} {Path(__file__).stat().st_mtime_ns}"
+    wanted = f"{executable.stat().st_mtime_ns} {state()}"
     if stamp.is_file() and stamp.read_text().startswith(wanted + "\n"):
         return stamp.read_text().split("\n")[1].split()
     names = []

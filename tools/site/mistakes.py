@@ -35,9 +35,7 @@ def write(folder: Path, work: Path, wasm: Path, steps: list[registry.Step] | Non
 def _of_step(step: registry.Step, folder: Path, work: Path, wasm: Path) -> None:
     file = folder / f"{step.name}.mistakes.js"
     stamp = file.with_suffix(".stamp")
-    wanted = (
-        f"{(STEPS / step.name / 'kernel.cu').read_text(encoding='utf-8')}\n{chosen(step)}\n{Path(__file__).read_text()}"
-    )
+    wanted = f"{kernels.state()}\n{(STEPS / step.name / 'kernel.cu').read_text(encoding='utf-8')}\n{chosen(step)}\n{Path(__file__).read_text()}"
     if file.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return
     say(f"  {step.name}: {len(chosen(step))} mistakes")

@@ -19,7 +19,7 @@ def write(folder: Path, work: Path, wasm: Path) -> list[str]:
         made.append(step.name)
         file = folder / f"{step.name}.rings.js"
         stamp = file.with_suffix(".stamp")
-        wanted = f"{executable.stat().st_mtime_ns} {Path(kernels.__file__).stat().st_mtime_ns} {recording}"
+        wanted = f"{executable.stat().st_mtime_ns} {kernels.state()} {recording}"
         if file.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
             continue
         run = kernels.recorded_run(executable, step, "", recording.size, work, recording.settings)

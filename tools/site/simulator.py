@@ -17,7 +17,7 @@ SOURCES = ROOT / "tools" / "site" / "explorables"
 COURSE = ROOT / "tools" / "site" / "wasm"
 ON_PAGES = ("core.js", "run.js", "follow.js", "rings.js", "banks.js", "break.js", "waves.js", "digits.js")
 IN_WORKER = ("session.js", "worker.js")
-MOST_BROTLI = 450_000  # bytes of the WebAssembly, compressed
+EXPORTS = ("fill", "rounded", "value", "depth", "dot", "fma", "digits", "waves", "time")  # of course.cpp, to JavaScript
 
 
 def ensure(setup: bool) -> bool:
@@ -35,25 +35,23 @@ def make(folder: Path) -> Path:
     variables = {**os.environ}
     if Path("/usr/share/nodejs").is_dir():  # Debian's emscripten finds its own scripts by this
         variables["NODE_PATH"] = "/usr/share/nodejs"
-    if not (folder / "build.ninja").is_file():
-        headers = folder.with_name("include")
+    headers = folder.with_name("include")
+    options = [
+        *("--cross-file", str(ROOT / "sim" / "web" / "toolchain" / "emscripten.ini"), "-Db_ndebug=true"),
+        *(f"-Dheaders_of_json={headers}", f"-Dweb_sources={COURSE / 'course.cpp'}", f"-Dweb_includes={COURSE},{ROOT}"),
+        "-Dweb_exports=" + ",".join(f"_course_{name}" for name in EXPORTS),
+    ]
+    stamp = folder.with_suffix(".options")
+    if not (folder / "build.ninja").is_file() or not stamp.is_file() or stamp.read_text() != str(options):
         headers.mkdir(parents=True, exist_ok=True)
         link = headers / "nlohmann"
         link.unlink(missing_ok=True)
         link.symlink_to(_json_headers())
-        line = [
-            *(environment.needed("meson"), "setup", folder, ROOT / "sim"),
-            *("--cross-file", ROOT / "sim" / "web" / "toolchain" / "emscripten.ini"),
-            *(f"-Dheaders_of_json={headers}", f"-Dweb_sources={COURSE / 'course.cpp'}"),
-            *(
-                f"-Dweb_includes={COURSE},{ROOT}",
-                "-Dweb_exports=_course_fill,_course_rounded,_course_value,_course_waves,_course_time",
-                "-Db_ndebug=true",
-            ),
-        ]
-        code, text = process.output(line, variables)
+        shutil.rmtree(folder, ignore_errors=True)
+        code, text = process.output([environment.needed("meson"), "setup", folder, ROOT / "sim", *options], variables)
         if code != 0:
             raise UserError(f"the simulator for the pages could not be configured: {' '.join(text.splitlines()[-1:])}")
+        stamp.write_text(str(options))
     say("Compiling the simulator for the pages (minutes, the first time) …")
     if process.run([environment.needed("ninja"), "-C", folder, "--quiet"], variables) != 0:
         raise UserError("the simulator for the pages could not be compiled, see above")

@@ -1,6 +1,16 @@
 // For each of these the theme would ask for a map of the site in the page's folder, where there is none.
 document.querySelectorAll("link[rel=alternate]").forEach((link) => link.remove());
 
+// What scrolls sideways can be reached by keyboard: tables, which the theme wraps while the page loads, and code, which it
+// reaches only where there is a mouse.
+const reach = () => {
+  for (const each of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")) {
+    if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+    else each.removeAttribute("tabindex");
+  }
+};
+for (const event of ["load", "resize"]) addEventListener(event, () => setTimeout(reach, 200)); // after the theme
+
 // A browser starts no worker from a file. Where the site is read without a server, this one runs the script of a worker
 // in a hidden frame: it has the same interface, but shares the page's thread. The theme's search looks for the name
 // IFrameWorker in the window and then loads its languages by scripts.

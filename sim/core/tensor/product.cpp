@@ -93,9 +93,10 @@ struct Rows {
 };
 
 /// Of factors that are not wild, and finite c.
-template <uint32_t k, s32 fraction>
+template <uint32_t k>
 [[gnu::always_inline]] inline void multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
                                                  Sums& sums) {
+  constexpr s32 fraction = kept_fraction(k);
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     const auto addend = load<Sixteen<f32>>(c.at[row]);
     const Sixteen<s32> of_products = largest_exponent<k>(a, b, row);
@@ -124,9 +125,10 @@ template <uint32_t k, s32 fraction>
 }
 
 /// Of any factors. An infinite sum, and one that is not a number, is what the plain sum in double precision gives.
-template <uint32_t k, s32 fraction>
+template <uint32_t k>
 [[gnu::always_inline]] inline void multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
                                                  Sums& sums) {
+  constexpr s32 fraction = kept_fraction(k);
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     const auto addends = load<Sixteen<f32>>(c.at[row]);
     const Sixteen<s32> of_products = largest_exponent<k>(a, b, row), any = of_products > all_zero;
@@ -167,14 +169,14 @@ using Multiply = void (*)(const TileA&, const TileB&, const TileC&, s32, Rows, S
   WITH_THE_HOSTS_VECTORS void name(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows, Sums& sums) { \
     what(a, b, c, least, rows, sums);                                                                                  \
   }
-ONE_MULTIPLY(tame_4, (multiply_tame<4, 25>))
-ONE_MULTIPLY(tame_8, (multiply_tame<8, 25>))
-ONE_MULTIPLY(tame_16, (multiply_tame<16, 25>))
-ONE_MULTIPLY(tame_fp8, (multiply_tame<32, 13>))
-ONE_MULTIPLY(wild_4, (multiply_wild<4, 25>))
-ONE_MULTIPLY(wild_8, (multiply_wild<8, 25>))
-ONE_MULTIPLY(wild_16, (multiply_wild<16, 25>))
-ONE_MULTIPLY(wild_fp8, (multiply_wild<32, 13>))
+ONE_MULTIPLY(tame_4, multiply_tame<4>)
+ONE_MULTIPLY(tame_8, multiply_tame<8>)
+ONE_MULTIPLY(tame_16, multiply_tame<16>)
+ONE_MULTIPLY(tame_fp8, multiply_tame<32>)
+ONE_MULTIPLY(wild_4, multiply_wild<4>)
+ONE_MULTIPLY(wild_8, multiply_wild<8>)
+ONE_MULTIPLY(wild_16, multiply_wild<16>)
+ONE_MULTIPLY(wild_fp8, multiply_wild<32>)
 #undef ONE_MULTIPLY
 
 Multiply of_depth(uint32_t k, bool any_wild) {

@@ -93,8 +93,11 @@ struct Adder {
   Sum sum;     ///< C's type
 };
 
+/// Fraction bits that are kept of each addend, beside the largest of them.
+constexpr s32 kept_fraction(uint32_t k) { return k == 32 ? 13 : 25; }
+
 /// sums = c + a·b, as one instruction of the tensor core adds them: exact but for what is cut off each addend (see
-/// tensor_product.cpp), and not rounded yet.
+/// product.cpp), and not rounded yet.
 void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums);
 
 /// Which row of B each stored element of a sparse A meets. The places are those of its elements in TileA.

@@ -78,7 +78,7 @@ explorables.define("break", (place, from) => {
       }),
     );
     change.replaceChildren(
-      element("pre", {}, element("code", {}, element("del", {}, one.before), one.after ? element("ins", {}, `\n${one.after}`) : null)),
+      element("pre", {}, element("code", { tabindex: 0 }, element("del", {}, one.before), one.after ? element("ins", {}, `\n${one.after}`) : null)),
       element("p", {}, `${one.m}×${one.n}×${one.k}`),
     );
   }

@@ -166,8 +166,10 @@ window.explorables = (() => {
     const { allocations, launches, multiprocessors } = of.runs[index];
     return { modules: of.modules, allocations, launches, multiprocessors };
   }
-  /** The array that the last launch of a run changed: C. */
-  const result = (one) => one.launches[one.launches.length - 1].results[0];
+  /** The number of the last launch of a run that changed an array: those of step 33 behind it may have nothing to do. */
+  const main = (one) => one.launches.reduce((last, { results }, i) => (results.length ? i : last), one.launches.length - 1);
+  /** The array that it changed: C. */
+  const result = (one) => one.launches[main(one)].results[0];
 
   function start() {
     for (const place of document.querySelectorAll("div.explorable")) {
@@ -188,6 +190,6 @@ window.explorables = (() => {
 
   return {
     define: (name, make) => (makers[name] = make),
-    ...{ chinese, say, element, choice, number, grouped, per, state, keep, script, Simulator, kernel, recorded, run, result },
+    ...{ chinese, say, element, choice, number, grouped, per, state, keep, script, Simulator, kernel, recorded, run, main, result },
   };
 })();

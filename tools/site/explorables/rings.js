@@ -446,7 +446,7 @@ explorables.define("rings", (place, from) => {
     const fate = choice(say("Without this arrival, there will be", "没有这次到达，会有"), fates(), chosen.without === null ? chosen.fate : "", (value) => (chosen.fate = value));
     parts.now.replaceChildren(
       element("p", {}, element("strong", {}, `${chosen.at} / ${last}  `), words(event), site ? say(`, line ${site.line}`, `，第 ${site.line} 行`) : ""),
-      code ? element("pre", {}, element("code", {}, code)) : "",
+      code ? element("pre", {}, element("code", { tabindex: 0 }, code)) : "",
       because.length
         ? element("p", {}, say("Because: ", "原因："), because.map((seq) => element("button", { type: "button", class: "link", onclick: () => move(seq) }, words(found.events[seq]))))
         : "",

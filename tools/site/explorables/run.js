@@ -2,7 +2,7 @@
 "use strict";
 
 explorables.define("run", (place, from) => {
-  const { say, element, choice, number, grouped, per, keep, Simulator, recorded, run, result } = explorables;
+  const { say, element, choice, number, grouped, per, keep, Simulator, recorded, run, main, result } = explorables;
   const step = place.dataset.step;
   const variants = place.dataset.variants.split(" ");
   const chosen = {
@@ -195,7 +195,7 @@ explorables.define("run", (place, from) => {
   }
 
   async function show(found, one, isOwn) {
-    const of = found.kernels[found.kernels.length - 1];
+    const of = found.kernels.find(({ symbol }) => symbol === one.launches[main(one)].kernel) || found.kernels.at(-1); // a reader's own may have another name
     const counts = of.counts;
     const [amount, requests] = counted(counts);
     const { allocation, hash } = result(one);
@@ -229,7 +229,8 @@ explorables.define("run", (place, from) => {
     place.dataset.same = same;
   }
 
-  const file = () => kernel.runs[chosen.size].launches.at(-1).file;
+  const file = () => launched().file;
+  const launched = () => kernel.runs[chosen.size].launches[main(kernel.runs[chosen.size])];
 
   function byLine(of) {
     const lines = {};
@@ -278,10 +279,9 @@ explorables.define("run", (place, from) => {
     if (busy && !verdict.childElementCount) return;
     Object.assign(chosen, { line });
     remember();
-    const launches = kernel.runs[chosen.size].launches;
     try {
       await simulator.call("open", { recorded: run(kernel, chosen.size), options: { seed: 0 } });
-      const { warps } = await simulator.call("begin", { launch: launches.length - 1 });
+      const { warps } = await simulator.call("begin", { launch: main(kernel.runs[chosen.size]) });
       chosen.warp = Math.min(chosen.warp, warps - 1);
       const { kernels } = await simulator.ask({ do: "trace", warp: chosen.warp });
       const those = kernels[0].instructions.filter((each) => each.line === line && each.file.endsWith(file()));
@@ -315,7 +315,7 @@ explorables.define("run", (place, from) => {
   }
 
   function requestParts({ instruction, request }, of) {
-    const parts = [element("pre", {}, element("code", {}, instruction))];
+    const parts = [element("pre", {}, element("code", { tabindex: 0 }, instruction))];
     const ranges = (lanes) => {
       const ends = [];
       for (const lane of lanes) ends.length && ends.at(-1)[1] === lane - 1 ? (ends.at(-1)[1] = lane) : ends.push([lane, lane]);
@@ -384,12 +384,11 @@ explorables.define("run", (place, from) => {
   // --- step by step ---
 
   async function begin() {
-    const launches = kernel.runs[chosen.size].launches;
     const at = { warp: 0, block: 0 };
-    const ptx = kernel.modules[launches.at(-1).module].split("\n");
+    const ptx = kernel.modules[launched().module].split("\n");
     try {
       await simulator.call("open", { recorded: run(kernel, chosen.size), options: { seed: 0 } });
-      await simulator.call("begin", { launch: launches.length - 1 });
+      await simulator.call("begin", { launch: main(kernel.runs[chosen.size]) });
       draw(await simulator.ask({ do: "inspect", cluster: 0 }));
     } catch (problem) {
       stepper.replaceChildren(element("p", { class: "problem" }, problem.message));
@@ -432,7 +431,7 @@ explorables.define("run", (place, from) => {
           element("button", { type: "button", disabled: !now.can_go_back, onclick: () => move({ do: "back" }) }, say("back", "后退")),
         ),
         element("p", { role: "status" }, say(`${now.steps} instructions of all warps so far. `, `所有 warp 已执行 ${now.steps} 条指令。`), now.over ? say("The cluster has ended.", "这个 cluster 已结束。") : placeOf(warp)),
-        element("pre", {}, element("code", {}, line || "–")),
+        element("pre", {}, element("code", { tabindex: 0 }, line || "–")),
         Object.keys(registers).length
           ? element(
               "div",

@@ -105,65 +105,41 @@ class Session {
     });
   }
 
+  /** So many doubles in the module's memory for the time of a call; `body` gets their address. */
+  doubles(lists, body) {
+    const at = this.module._front_room(8 * lists.reduce((sum, list) => sum + list.length, 0));
+    const places = [];
+    lists.reduce((from, list) => (places.push(from), new Float64Array(this.module.HEAPU8.buffer, from, list.length).set(list), from + 8 * list.length), at);
+    body(...places);
+    const made = lists.map((list, i) => [...new Float64Array(this.module.HEAPU8.buffer, places[i], list.length)]);
+    this.module._front_release(at);
+    return made;
+  }
+
   /**
-   * The sum of numbers of a type as the tensor core adds them to c: a row of A times a column of ones, by one mma in the
-   * simulator, or several, each of which takes the sum before as its c.
+   * A row times a column as the tensor core adds it: by instruction the addends, what is kept of each, and the result,
+   * which the next instruction takes as its c.
    */
-  sum(type, numbers, c) {
-    const wide = type === "tf32"; // elements of 32 bits, of which an instruction takes 8; else 16 of 16 bits
-    const k = wide ? 8 : 16;
-    const shape = wide ? "m16n8k8.row.col.f32.tf32.tf32.f32" : `m16n8k16.row.col.f32.${type}.${type}.f32`;
-    this.ask({ do: "start" });
-    const ptx = `.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry sum(.param .u64 in, .param .u64 out)
-{
-.reg .b64 %d<8>;
-.reg .b32 %r<8>;
-.reg .f32 %f<8>;
-ld.param.u64 %d1, [in];
-ld.param.u64 %d2, [out];
-mov.u32 %r7, %tid.x;
-mul.wide.u32 %d3, %r7, 32;
-add.s64 %d4, %d1, %d3;
-ld.global.v4.u32 {%r0,%r1,%r2,%r3}, [%d4];
-ld.global.v2.u32 {%r4,%r5}, [%d4+16];
-ld.global.f32 %f0, [%d4+24];
-mov.f32 %f1, 0f00000000;
-mma.sync.aligned.${shape} {%f4,%f5,%f6,%f7}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f1,%f1};
-mul.wide.u32 %d5, %r7, 4;
-add.s64 %d6, %d2, %d5;
-st.global.f32 [%d6], %f4;
-ret;
-}
-`;
-    const { module: number } = this.ask({ do: "module", ptx });
-    const at = this.ask({ do: "allocate", bytes: 1024, fill: 0 }).address;
-    const to = this.ask({ do: "allocate", bytes: 128 }).address;
-    const one = this.rounded(type, 1).bits;
-    for (let first = 0; first < numbers.length; first += k) {
-      const words = new DataView(this.module.HEAPU8.buffer);
-      this.module.HEAPU8.fill(0, at, at + 1024);
-      // Lanes 0 to 3 hold row 0 of A (registers 0 and 2) and column 0 of B (registers 4 and 5).
-      numbers.slice(first, first + k).forEach((each, i) => {
-        const lane = wide ? i % 4 : (i % 8) >> 1;
-        const half = i >= k / 2 ? 1 : 0;
-        const { bits } = this.rounded(type, each);
-        const inWord = wide ? 0 : 2 * (i % 2);
-        const put = (register, value) => {
-          const place = at + 32 * lane + 4 * register + inWord;
-          wide ? words.setUint32(place, value, true) : words.setUint16(place, value, true);
-        };
-        put(2 * half, bits);
-        put(4 + half, one);
-      });
-      words.setFloat32(at + 24, c, true);
-      this.ask({ do: "launch", module: number, kernel: "sum", grid: [1, 1, 1], block: [32, 1, 1], parameters: "00".repeat(16), pointers: [[0, at], [8, to]] });
-      while (!this.ask({ do: "run" }).done);
-      c = new DataView(this.module.HEAPU8.buffer).getFloat32(to, true);
-    }
-    return c;
+  dot(type, a, b) {
+    return this.named(type, (name) => {
+      const depth = this.module._course_depth(name);
+      const steps = [];
+      for (let first = 0, c = 0; first < a.length; first += depth, c = steps.at(-1).result) {
+        const [of_a, of_b] = [a, b].map((row) => row.slice(first, first + depth));
+        const [made] = this.doubles([new Array(5 + of_a.length).fill(0), of_a, of_b], (to, in_a, in_b) => this.module._course_dot(to, name, in_a, in_b, of_a.length, c));
+        const [result, before, top, fraction, kept, ...products] = made;
+        steps.push({ result, before, top, fraction, addends: [{ value: c, kept }, ...products.map((each, i) => ({ a: of_a[i], b: of_b[i], value: of_a[i] * of_b[i], kept: each }))] });
+      }
+      return { steps, result: steps.at(-1).result, inOrder: a.reduce((sum, each, i) => this.module._course_fma(each, b[i], sum), 0) };
+    });
+  }
+
+  /** A row times a column in three digits, as step 32 multiplies them. */
+  digits(a, b) {
+    const room = new Array(1 + 3 * a.length).fill(0);
+    const [[result, ...sums], ...split] = this.doubles([[0, 0, 0, 0], room, room, a, b], (...places) => this.module._course_digits(...places, a.length));
+    const [in_a, in_b] = split.slice(0, 2).map(([shift, ...all]) => ({ shift, digits: a.map((_, i) => all.slice(3 * i, 3 * i + 3)) }));
+    return { result, sums, a: in_a, b: in_b };
   }
 
   /** How tiles fall on the multiprocessors, by the course's own functions; of each of `ways` also step 27's estimate. */

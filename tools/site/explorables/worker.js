@@ -29,7 +29,8 @@ const handlers = {
   hash: ({ array }) => session.hash(array),
   bytes: ({ array }) => session.bytes(array),
   rounded: ({ type, numbers }) => numbers.map((each) => session.rounded(type, each)),
-  sum: ({ type, numbers, c }) => session.sum(type, numbers, c),
+  dot: ({ type, a, b }) => session.dot(type, a, b),
+  digits: ({ a, b }) => session.digits(a, b),
   waves: ({ of }) => session.waves(of),
   ask: ({ request }) => session.ask(request),
 };
