@@ -1,7 +1,7 @@
 // Step 30: TF32. FP32 in and out; the tensor cores multiply floats of 10 bits of fraction.
 //
 // The idea: wgmma takes TF32 from shared memory only if neighbours along k lie together, as they do
-// in a row of A. A row of B holds neighbours along n, and no bit of a descriptor turns it. But the
+// in a row of A. A row of B holds neighbours along n, and no bit of wgmma turns it. But the
 // instruction's first operand may come from registers, and threads can fill those from any layout.
 // So the operands change places: columns of B are the instruction's 64 rows, and rows of A its N.
 // Nobody has to turn B.

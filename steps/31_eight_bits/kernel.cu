@@ -6,7 +6,7 @@
 // in floats of which the tensor core keeps 13 bits of fraction; also/promoted.cu takes those sums
 // to full floats before they lose more.
 //
-// Both operands have to be K-major: the transpose bit of a descriptor exists for 16 bits alone. So
+// Both operands have to be K-major: the transpose bit of wgmma exists for 16 bits alone. So
 // B is stored N×K, a column of it together, as the libraries want it, too.
 //
 // Against step 25: the types, tiles of 256×192 where they fill the GPU well, S32 results, which are
