@@ -53,7 +53,7 @@ PRODUCTS = (
     Product("30", "", ("30 TF32", "30 TF32"), style.PLUM, panels.DASHED),
     Product("23_wgmma", "f16", ("23 FP16, FP32 sums", "23 FP16，FP32 累加"), style.BROWN, panels.DASHED),
     Product("13_half_double_buffer", "t16x16_doubled", ("13 FP16, FP16 sums", "13 FP16，FP16 累加"), style.RED),
-    Product("23_wgmma", "bf16", ("23 BF16", "23 BF16"), style.BROWN, panels.DOTTED),
+    Product("23_wgmma", "bf16", ("23 BF16", "23 BF16"), style.MUTED, panels.DOTTED),
     Product("32_digits", "three_digits", ("32 three digits", "32 三个数字"), style.GREEN),
     Product("32_digits", "four_digits", ("32 four digits", "32 四个数字"), style.GREEN, panels.DASHED),
     Product("33_guarded", "guarded", ("33 guarded", "33 带误差界"), style.BLUE),
