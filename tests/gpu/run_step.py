@@ -27,24 +27,20 @@ CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pai
 
 
 def few_multiprocessors(step: Step) -> str:
-    """How many multiprocessors a simulated GPU needs to run the step at all."""
     if step.name in FOURS:
         return "4"
     return "2" if int(step.arch.rstrip("a")) >= CLUSTERS_FROM else "1"
 
 
 def copies_asynchronously(step: Step) -> bool:
-    """Does the step's kernel start copies that land on their own?"""
     kernel = (STEPS / step.name / "kernel.cu").read_text(encoding="utf-8")
     return any(word in kernel for word in ASYNCHRONOUS)
 
 
 def counts_multiprocessors(step: Step) -> bool:
     """Does a launcher choose by their number, or do blocks go on from tile to tile? To other steps it is all one."""
-    words = ("gridDim", "multiprocessors_here", "best_choice", "cheapest")
-    return any(
-        word in source.read_text(encoding="utf-8") for source in (STEPS / step.name).rglob("*.cu") for word in words
-    )
+    sources = "".join(source.read_text(encoding="utf-8") for source in (STEPS / step.name).rglob("*.cu"))
+    return any(word in sources for word in ("gridDim", "multiprocessors_here", "best_choice", "cheapest"))
 
 
 def seeded_variants(step: Step):
@@ -58,7 +54,6 @@ def most_memory() -> int:
 
 
 def main() -> int:
-    """Runs the step named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("executable", help="build/steps/NN_name")
     parser.add_argument("--sim", action="store_true", help="in the simulator instead of on a GPU")

@@ -28,10 +28,7 @@ from step import Step, Variant, capabilities, fits, skip
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 USUAL_TOOLS = TOOLS[:2]
 ORDERED_BY_PHASES = 90  # from this architecture on, barriers in memory order a kernel: every tool looks at it
-USUAL_PLACES = (
-    Path("/usr/local/cuda/bin/compute-sanitizer"),
-    Path("/usr/local/cuda/compute-sanitizer/compute-sanitizer"),
-)
+USUAL_PLACES = [f"/usr/local/cuda/{folder}/compute-sanitizer" for folder in ("bin", "compute-sanitizer")]
 FOUND_SOMETHING = 99  # an exit code of no step
 LONGEST_SECONDS = 900
 CLEAN = "clean"
@@ -75,7 +72,6 @@ class State:
 
 
 def sanitizer() -> str:
-    """The path of compute-sanitizer; skips where there is none."""
     for place in (shutil.which("compute-sanitizer"), *USUAL_PLACES):
         if place and Path(place).exists():
             return str(place)
@@ -99,7 +95,6 @@ def runs_of(step: Step, asked: list[str] | None) -> list[Run]:
 
 
 def steps_that_run(found: list[Path], here: int) -> list[Step]:
-    """The steps that this GPU can run; says which it cannot."""
     steps = [Step(path) for path in found]
     for step in steps:
         if not fits(step.arch, here):
@@ -108,17 +103,11 @@ def steps_that_run(found: list[Path], here: int) -> list[Step]:
 
 
 def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
-    """What the tool says of it, and how long it took."""
     prefix = (program, "--tool", run.tool, "--error-exitcode", str(FOUND_SOMETHING))
     start = time.monotonic()
     try:
-        done = run.step.check(
-            sanitized_cases(run.variant, slices),
-            prefix=prefix,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=LONGEST_SECONDS,
-        )
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = run.step.check(sanitized_cases(run.variant, slices), prefix=prefix, timeout=LONGEST_SECONDS, **both)
     except subprocess.TimeoutExpired:
         return f"it had not ended after {LONGEST_SECONDS} s", LONGEST_SECONDS
     said = "\n    ".join(done.stdout.strip().splitlines()[:30])
@@ -127,7 +116,6 @@ def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
 
 
 def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int) -> list[str]:
-    """Runs what is left, so many at a time, and says what came of each."""
     failed = []
     with ThreadPoolExecutor(jobs) as pool:
         started = {pool.submit(sanitized, run, program, slices): run for run in left}
@@ -146,17 +134,12 @@ def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int)
 
 
 def main() -> int:
-    """Runs what the command line names and has not been found clean yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path, help="the build directory")
     parser.add_argument("steps", nargs="*", metavar="STEP", help="a step's name or its beginning (default: all)")
     parser.add_argument("--jobs", type=int, default=4, help="processes at a time (default 4)")
-    parser.add_argument(
-        "--tool",
-        action="append",
-        choices=TOOLS,
-        help="may be given again (default: memcheck, racecheck; from sm_90 on all)",
-    )
+    default = "may be given again (default: memcheck, racecheck; from sm_90 on all)"
+    parser.add_argument("--tool", action="append", choices=TOOLS, help=default)
     parser.add_argument("--slices", type=int, default=3, help="slices of K (default 3: prologue, middle, tail)")
     parser.add_argument("--again", action="store_true", help="those that came out clean, too")
     asked = parser.parse_args()
@@ -169,8 +152,10 @@ def main() -> int:
     every = [run for step in steps for run in runs_of(step, asked.tool)]
     state = State(asked.build / "sanitized.json")
     left = [run for run in every if asked.again or not state.is_clean(run)]
-    done = len(every) - len(left)
-    print(f"{len(every)} runs of {len(steps)} steps, {done} clean already; {asked.jobs} at a time", flush=True)
+    print(
+        f"{len(every)} runs of {len(steps)} steps, {len(every) - len(left)} clean already; {asked.jobs} at a time",
+        flush=True,
+    )
     failed = run_all(left, state, asked.jobs, program, asked.slices)
     print(f"{len(every) - len(failed)} clean, {len(failed)} failed")
     for name in failed:

@@ -12,7 +12,6 @@ from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENT
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
-    """A toolkit that says its version and has, or has not, cuBLAS."""
     (root / "include").mkdir(parents=True)
     if cublas:
         (root / "include" / "cublas_v2.h").touch()
@@ -64,7 +63,6 @@ def test_no_compiler_and_none_to_be_installed(bare):
 
 @pytest.fixture
 def missing_json(monkeypatch):
-    """One package is missing."""
     monkeypatch.setattr(packages, "missing", lambda: ["nlohmann-json3-dev"])
     monkeypatch.setattr(packages.shutil, "which", lambda tool: f"/usr/bin/{tool}")
 

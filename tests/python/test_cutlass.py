@@ -16,7 +16,6 @@ def asked_for(folder: Path, option: str, modules: Path | None = None) -> str:
 
 
 def headers(folder: Path) -> Path:
-    """A folder as CUTLASS's headers lie in it."""
     (folder / "cutlass").mkdir(parents=True)
     (folder / "cutlass" / "version.h").touch()
     return folder

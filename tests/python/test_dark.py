@@ -2,13 +2,12 @@
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 
+from base.paths import ROOT
 from plots import dark, style
 
-ROOT = Path(__file__).resolve().parents[2]
 PICTURES = sorted([*(ROOT / "plots" / "charts").glob("*.svg"), *(ROOT / "docs" / "figures").glob("*.svg")])
 COLOUR = re.compile(r'(?:fill|stroke)(?:="|: ?)(#[0-9a-fA-F]{3,8}|[a-z]+)')
 RULE = re.compile(r'^\[(?:fill="|stroke="|style\*="fill: |style\*="stroke: )(#[0-9a-f]{6})"\]', re.MULTILINE)

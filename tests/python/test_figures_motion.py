@@ -2,16 +2,12 @@
 
 import re
 from functools import cache
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from plots.figures import gallery, motion
 from plots.figures.text import LANGUAGES
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 DRAWINGS = dict(gallery.drawings())
 REDUCED = re.compile(r"@media \(prefers-reduced-motion:no-preference\)\{\n(.*?)\n\}", re.DOTALL)

@@ -29,7 +29,6 @@ def follow(step: str, size: tuple[int, int, int], array: int, row: int, col: int
 
 
 def marks(found: dict, kind: str, opcode: str, **of) -> list[dict]:
-    """The marks of one kind that an instruction made."""
     return [mark for mark in found["marks"]
             if mark["kind"] == kind and found["sites"][str(mark["site"])]["instruction"].startswith(opcode)
             and all(mark.get(key) == value for key, value in of.items())]  # fmt: skip

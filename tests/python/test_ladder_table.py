@@ -1,6 +1,7 @@
 """Which published kernels the variants cover: the executables say it, a record keeps it, the ladder's page shows it."""
 
 import pytest
+from programs import built
 
 import records
 from base import registry
@@ -12,14 +13,12 @@ RECORDED = records.load(DATA, ROOT)
 
 
 def covered(step: registry.Step) -> set[str]:
-    """The published kernels that a step covers, as recorded."""
     return {kernel for kernels in RECORDED.covers(step.name).values() for kernel in kernels}
 
 
 @pytest.mark.parametrize("step", LADDER, ids=lambda step: step.name)
 def test_the_executable_lists_what_is_recorded(step):
-    if not (BUILD / "steps" / step.name).is_file():
-        pytest.skip(f"{step.name} is not built; run: meson compile -C {BUILD.name} {step.name}")
+    built(BUILD / "steps" / step.name)
     listed = variants.listed(step)
     recorded = [record for record in RECORDED.variants if record["step"] == step.name]
     assert variants.covering(listed) == recorded, "record it anew: python -m lab.variants; then ./gemm plot"

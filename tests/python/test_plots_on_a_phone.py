@@ -3,16 +3,13 @@
 import re
 from itertools import combinations, product
 from math import cos, degrees, radians, sin
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from base.paths import ROOT
 from plots import layout, style
 from plots.figures.svg import TextBox
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 PHONE = 380  # px
 LEAST = 7.0  # px of the smallest letters there
@@ -22,7 +19,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def declared(element, name):
-    """A property of a text's style."""
     found = re.search(rf"(?:^|;)\s*{name}:\s*([^;]+)", element.get("style", ""))
     return found[1] if found else ""
 

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from programs import built
 
 from base import cuda
 from base.environment import Environment
@@ -31,10 +32,7 @@ def environment() -> Environment:
 
 def graded(task, step) -> practice_grade.Verdict:
     """A built step under a task's grader: nothing is compiled."""
-    executable = BUILD / "steps" / step.name
-    for needed in (executable, SIMULATOR):
-        if not needed.is_file():
-            pytest.skip(f"{needed.name} is not built; run: meson compile -C {BUILD.name}")
+    executable = built(BUILD / "steps" / step.name, SIMULATOR)
     return practice_grade.graded(task, executable, step.kernel, environment(), ENGLISH)
 
 

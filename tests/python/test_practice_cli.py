@@ -1,8 +1,8 @@
 """`./gemm practice` as a reader types it: laying out, hints, solutions, bad input; nothing here compiles."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from test_practice import NAMED
@@ -10,26 +10,17 @@ from test_practice import NAMED
 from tools import cli, practice, practice_tasks
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command printed, and its exit code."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
 def gemm(monkeypatch, capsys):
     """Runs ./gemm practice in this process, with a folder of its own and in the C locale."""
 
-    def start(folder: Path, *arguments: str, locale: str = "C.UTF-8") -> Said:
+    def start(folder: Path, *arguments: str, locale: str = "C.UTF-8") -> CompletedProcess[str]:
         monkeypatch.setenv("LC_ALL", locale)
         monkeypatch.setattr(practice_tasks, "PRACTICE", folder)
         monkeypatch.setattr(practice, "PROGRESS", folder / "progress.json")
         capsys.readouterr()
         code = cli.main(["practice", *arguments])
-        return Said(code, *capsys.readouterr())
+        return CompletedProcess(arguments, code, *capsys.readouterr())
 
     return start
 

@@ -77,12 +77,10 @@ COUNTS = {
 
 
 def kept(name: str) -> str:
-    """A page as ncu printed it."""
     return (KEPT / name).read_text(encoding="utf-8")
 
 
 def with_columns(page: str, extra: dict[str, str]) -> str:
-    """A raw page with further columns, each line's."""
     rows = iter(([*extra], [""] * len(extra), [*extra.values()]))
     return "\n".join(
         line + "".join(f',"{cell}"' for cell in next(rows)) if line.startswith('"') else line

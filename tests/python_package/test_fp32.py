@@ -40,10 +40,7 @@ LAYOUTS = {
     "as they are": lambda a, b: (a, b),
     "b transposed": lambda a, b: (a, b.T.contiguous().T),
     "a transposed": lambda a, b: (a.T.contiguous().T, b),
-    "columns of wider ones": lambda a, b: (
-        torch.cat([a, a], 1)[:, : a.shape[1]],
-        torch.cat([b, b], 1)[:, : b.shape[1]],
-    ),
+    "columns of wider ones": lambda *both: [torch.cat([one, one], 1)[:, : one.shape[1]] for one in both],
     "every other column": lambda a, b: (a.repeat_interleave(2, 1)[:, ::2], b.repeat_interleave(2, 1)[:, ::2]),
 }
 
