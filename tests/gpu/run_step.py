@@ -1,10 +1,9 @@
-"""Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU that
-can run it.
+"""Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a fitting GPU.
 
 With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes where their
-number matters: persistent blocks then have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of
-its warps and copies, too, on these few. No run may take more than MOST_MEMORY. One process checks all sizes (`--check`):
-it says what became of each variant, and every case that failed as it can be run by hand.
+number matters: persistent blocks then have to get from tile to tile. A step with asynchronous copies runs a small size
+under several orders of its warps and copies, too, on these few. One process checks all sizes (`--check`): it says what
+became of each variant, and every case that failed as it can be run by hand.
 """
 
 import argparse
@@ -43,11 +42,6 @@ def counts_multiprocessors(step: Step) -> bool:
     return any(word in sources for word in ("gridDim", "multiprocessors_here", "best_choice", "cheapest"))
 
 
-def seeded_variants(step: Step):
-    """Those whose waits are tried in several orders."""
-    return [variant for variant in step.variants if variant.default or variant.name in SEEDED_TOO.get(step.name, ())]
-
-
 def most_memory() -> int:
     """Bytes that the largest process held which this one has started."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
@@ -71,9 +65,10 @@ def main() -> int:
         print(f"with multiprocessors: {few}", flush=True)
         cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
         code = code or step.check(cases, ["--sim"], environment=on_few).returncode
+    seeded = [one for one in step.variants if one.default or one.name in SEEDED_TOO.get(step.name, ())]
     for seed in SEEDS if copies_asynchronously(step) else ():
         print(f"with seed: {seed}", flush=True)
-        cases = [case for variant in seeded_variants(step) for case in sanitized_cases(variant, SEEDED_SLICES)]
+        cases = [case for variant in seeded for case in sanitized_cases(variant, SEEDED_SLICES)]
         code = code or step.check(cases, ["--sim"], environment={**on_few, "PTXSIM_SEED": str(seed)}).returncode
     if most_memory() > MOST_MEMORY:
         print(f"{step.name} takes {most_memory() >> 20} MiB in the simulator, more than {MOST_MEMORY >> 20}")

@@ -20,7 +20,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sizes import sanitized_cases
 from step import Step, Variant, capabilities, fits, skip
@@ -49,26 +48,11 @@ class Run:
         return f"{self.step.name} {self.variant.name} {self.tool}"
 
 
-class State:
-    """What is known of earlier runs: build/sanitized.json, written after each."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.known: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(OSError, ValueError):  # none yet, or one that cannot be read: all are run again
-            self.known = json.loads(file.read_text(encoding="utf-8"))
-
-    def is_clean(self, run: Run) -> bool:
-        """Has this executable come out clean?"""
-        one = self.known.get(run.name, {})
-        return one.get("executable") == run.digest and one.get("result") == CLEAN
-
-    def put(self, run: Run, result: str, seconds: float) -> None:
-        """Writes down what came of a run."""
-        self.known[run.name] = {"executable": run.digest, "result": result, "seconds": round(seconds, 1)}
-        part = self.file.with_suffix(".part")
-        part.write_text(json.dumps(self.known, indent=1) + "\n", encoding="utf-8")
-        part.replace(self.file)
+def clean_before(file: Path) -> dict[str, str]:
+    """The executable's digest of each run that came out clean; none where the file cannot be read: all are run again."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(file.read_text(encoding="utf-8"))
+    return {}
 
 
 def sanitizer() -> str:
@@ -115,15 +99,20 @@ def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
     return result, time.monotonic() - start
 
 
-def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int) -> list[str]:
-    failed = []
+def run_all(left: list[Run], file: Path, jobs: int, program: str, slices: int) -> list[str]:
+    clean, failed = clean_before(file), []
     with ThreadPoolExecutor(jobs) as pool:
         started = {pool.submit(sanitized, run, program, slices): run for run in left}
         try:
             for at, future in enumerate(as_completed(started), 1):
                 run = started[future]
                 result, seconds = future.result()
-                state.put(run, result, seconds)
+                clean.pop(run.name, None)
+                if result == CLEAN:
+                    clean[run.name] = run.digest
+                part = file.with_suffix(".part")
+                part.write_text(json.dumps(clean, indent=1) + "\n", encoding="utf-8")
+                part.replace(file)
                 print(f"[{at}/{len(left)}] {run.name}: {result} ({seconds:.1f} s)", flush=True)
                 if result != CLEAN:
                     failed.append(run.name)
@@ -150,13 +139,14 @@ def main() -> int:
     program = sanitizer()
     steps = steps_that_run(found, here)
     every = [run for step in steps for run in runs_of(step, asked.tool)]
-    state = State(asked.build / "sanitized.json")
-    left = [run for run in every if asked.again or not state.is_clean(run)]
+    file = asked.build / "sanitized.json"
+    clean = clean_before(file)
+    left = [run for run in every if asked.again or clean.get(run.name) != run.digest]
     print(
         f"{len(every)} runs of {len(steps)} steps, {len(every) - len(left)} clean already; {asked.jobs} at a time",
         flush=True,
     )
-    failed = run_all(left, state, asked.jobs, program, asked.slices)
+    failed = run_all(left, file, asked.jobs, program, asked.slices)
     print(f"{len(every) - len(failed)} clean, {len(failed)} failed")
     for name in failed:
         print(f"FAILED {name}")

@@ -54,7 +54,6 @@ class Variant:
 
     name: str
     default: bool
-    types: str  # of the inputs, the sums and C: "f16 f32 f16"
     layout: str  # NN or TN
     block: tuple[int, int, int]  # the block tile: m, n, and the depth of a slice of K
     multiples: tuple[int, int, int]  # of which m, n, k have to be
@@ -133,7 +132,6 @@ def _variant(record: dict[str, Any]) -> Variant:
     return Variant(
         record["variant"],
         record["default"],
-        " ".join(record[matrix] for matrix in ("a", "acc", "c")),
         record["layout"],
         tuple(record["block"]),
         tuple(record[f"multiple_{dimension}"] for dimension in "mnk"),

@@ -26,10 +26,7 @@ def reading_order(language: str) -> dict[str, Path]:
 
 
 def prose(text: str, language: str) -> str:
-    """A page's own sentences: without code, tables from records, pictures, headings and sources; links keep their text.
-
-    Code in a line stays where it is a term as a whole, such as `wgmma`. What goes leaves blanks, paragraphs stay apart.
-    """
+    """A page's own sentences: without tables, pictures, headings, sources, and code that is not a term such as `wgmma`."""
     uses = [use for term in TERMS if (use := term.use(language))]
 
     def term_or_blank(found: re.Match[str]) -> str:

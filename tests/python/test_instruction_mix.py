@@ -112,9 +112,6 @@ def test_classes(opcode, kind):
     assert disassembly.classify(opcode) == kind
 
 
-VARIANT = {"variant": "tiled", "block": [32, 16, 8]}
-
-
 def simulated(folder, *symbols: str):
     """A step that does as one in the simulator does: it writes which kernels it launched."""
     record = json.dumps({"variant": "tiled", "kernels": symbols})
@@ -124,7 +121,7 @@ def simulated(folder, *symbols: str):
 
 def test_a_variants_kernel_is_the_one_that_it_launches(tmp_path):
     step = simulated(tmp_path, "_Z11gemm_kernelILi8EE", "_Z12round_kernelv")
-    assert launched(step, VARIANT) == "_Z11gemm_kernelILi8EE"
+    assert launched(step, {"variant": "tiled", "block": [32, 16, 8]}) == "_Z11gemm_kernelILi8EE"
     assert (tmp_path / "asked").read_text().startswith("--sim --variant=tiled --m=64 --n=32 --k=32 --json=")
 
 

@@ -1,7 +1,5 @@
-"""plots/plot.py: every chart, table and picture of the course is fresh; what is missing, stale or corrupt is told.
-
-The first is what holds charts, tables and pictures: a defect in what draws them makes a committed file stale.
-"""
+"""plots/plot.py: every chart, table and picture of the course is fresh, so that a defect in what draws them makes a committed
+file stale; and what is missing, stale or corrupt is told."""
 
 import json
 import re

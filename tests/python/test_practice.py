@@ -1,24 +1,27 @@
-"""The practice: every task can be solved, and none is solved already when it begins."""
+"""The practice: every task can be solved, and none is solved already when it begins; and what a reader sees of a verdict."""
 
+import json
 import os
 import re
 from dataclasses import replace
 
 import pytest
-from programs import built
+from programs import built, program
 
-from base import cuda
+from base import cuda, gpu
 from base.environment import Environment
 from base.errors import UserError
 from base.languages import CHINESE, ENGLISH
 from base.paths import BUILD, SIMULATOR
 from base.registry import steps
-from tools import practice_goals, practice_grade, practice_tasks
+from tools import practice, practice_goals, practice_grade, practice_run, practice_tasks
 from tools.practice_goals import Goal, recorded_counts, recorded_facts
+from tools.practice_grade import Verdict
 from tools.text_table import columns
 
 TASKS = practice_tasks.tasks(steps())
 NAMED = {task.step.number: task for task in TASKS}
+CONFLICTS = NAMED[8]
 by_name = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.step.name)
 
 
@@ -30,7 +33,7 @@ def environment() -> Environment:
     return Environment("meson", "ninja", toolkit, {**os.environ, **toolkit.environment()})
 
 
-def graded(task, step) -> practice_grade.Verdict:
+def graded(task, step) -> Verdict:
     """A built step under a task's grader: nothing is compiled."""
     executable = built(BUILD / "steps" / step.name, SIMULATOR)
     return practice_grade.graded(task, executable, step.kernel, environment(), ENGLISH)
@@ -129,3 +132,54 @@ def test_a_broken_task_is_one_line(tmp_path):
         practice_tasks.find(step, [step])
     with pytest.raises(UserError, match="'bariers' is no quantity"):
         practice_goals.quantity("bariers")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A practice folder in which step 08 was begun, with step 07's kernel alone, on a machine without a GPU."""
+    monkeypatch.setattr(practice_tasks, "PRACTICE", tmp_path)
+    monkeypatch.setattr(practice, "PROGRESS", tmp_path / "progress.json")
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.NoGpu("none"))
+    CONFLICTS.file.parent.mkdir()
+    CONFLICTS.file.write_text(CONFLICTS.before.kernel.read_text(encoding="utf-8"), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_table_shows_yours_the_step_before_and_the_step(folder):
+    lines = practice.goal_table(CONFLICTS, graded(CONFLICTS, CONFLICTS.before).goals, ENGLISH)
+    assert lines[0].split() == ["at", "256×256×256", "yours", "step", "07", "step", "08", "goal"]
+    assert lines[1].split()[-4:] == ["65,536", "65,536", "0", "missed"]
+    assert lines[2].strip().startswith("line ") and "32,768  float4_at(&b_frag[0])" in lines[2]
+    assert lines[4].split()[-4:] == ["0", "0", "0", "reached"] and "line" not in lines[4]
+
+
+def judged_as(monkeypatch, verdict: Verdict) -> bool:
+    """Grades with a verdict that is given, so that nothing is compiled."""
+    monkeypatch.setattr(practice_run, "compiled", lambda task, environment: task.file)
+    monkeypatch.setattr(practice_grade, "graded", lambda *arguments: verdict)
+    return practice._grade(CONFLICTS, environment(), ENGLISH)
+
+
+def test_only_a_finished_task_is_noted(folder, monkeypatch, capsys):
+    assert not judged_as(monkeypatch, Verdict(False, "not yet"))
+    assert not (folder / "progress.json").exists() and capsys.readouterr().out.endswith("not yet\n")
+    assert judged_as(monkeypatch, Verdict(True, "well done"))
+    assert capsys.readouterr().out.endswith("well done\n")
+    assert "done" in json.loads((folder / "progress.json").read_text(encoding="utf-8"))[CONFLICTS.step.name]
+
+
+@pytest.mark.parametrize(
+    ("script", "done", "says"),
+    [
+        ("for word; do case $word in --json=*) echo '{}' > ${word#--json=};; esac; done", True, "43.8 TFLOPS at 4096"),
+        ("echo WRONG RESULT before timing >&2; exit 1", False, "It fails at 4096 (NVIDIA H200): WRONG RESULT before"),
+    ],
+    ids=["right", "wrong"],
+)
+def test_a_gpu_has_its_say(folder, monkeypatch, capsys, script, done, says):
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA H200", 1, ("90",)))
+    record = json.dumps({"step": CONFLICTS.step.name, "variant": "mine", "tflops": 43.8})
+    executable = program(folder / CONFLICTS.step.name / "program", script.replace("{}", record))
+    verdict = practice._on_gpu(CONFLICTS, executable, Verdict(True, "done"), environment(), ENGLISH)
+    assert verdict.done == done
+    assert says in capsys.readouterr().out + verdict.line

@@ -1,7 +1,4 @@
-"""Typical mistakes of somebody who practises: each gets the one line that names it.
-
-All that compile are variants of one source, made from step 03's kernel, so that they take one compilation.
-"""
+"""Typical mistakes of somebody who practises: each gets the one line that names it. All that compile take one compilation."""
 
 import dataclasses
 import re

@@ -3,7 +3,6 @@
 import os
 import sys
 
-import pytest
 from programs import program, ran
 
 from base.paths import ROOT
@@ -31,9 +30,7 @@ exec "$@"
 """
 
 
-@pytest.fixture
-def sanitize(tmp_path):
-    """Runs sanitize.py on two made-up steps; returns its exit code, its lines, and the runs of the sanitizer."""
+def test_each_variant_runs_under_each_tool_and_what_is_clean_is_not_run_again(tmp_path):
     steps, programs, log = tmp_path / "build" / "steps", tmp_path / "bin", tmp_path / "log"
     for name in ("01_one", "02_two"):
         program(steps / name, STEP)
@@ -41,31 +38,27 @@ def sanitize(tmp_path):
     program(programs / "nvidia-smi", "echo 9.0")
 
     def run(*arguments: str) -> tuple[int, list[str], list[str]]:
+        """The exit code, the lines, and the runs of the sanitizer."""
         log.write_text("", encoding="utf-8")
         command = [sys.executable, ROOT / "tests" / "gpu" / "sanitize.py", tmp_path / "build", *arguments]
         done = ran(*command, env={"PATH": f"{programs}:{os.environ['PATH']}"})
         assert not done.stderr, done.stderr
         return done.returncode, done.stdout.splitlines(), log.read_text(encoding="utf-8").splitlines()
 
-    run.build = tmp_path / "build"
-    return run
-
-
-def test_each_variant_runs_under_each_tool_and_what_is_clean_is_not_run_again(sanitize):
-    code, said, runs = sanitize()
+    code, said, runs = run()
     assert code == 1
     assert said[0] == "8 runs of 2 steps, 0 clean already; 4 at a time"
-    assert sorted(run.split()[:3] for run in runs) == [
+    assert sorted(one.split()[:3] for one in runs) == [
         ["--tool", tool, "--error-exitcode"] for tool in 4 * ["memcheck"] + 4 * ["racecheck"]
     ]
     assert "4 clean, 4 failed" in said and "FAILED 02_two bad racecheck" in said
     assert any("--m 63 --n 63 --k 23" in line for line in said), "the output of what failed is shown"
 
-    code, said, runs = sanitize()
+    code, said, runs = run()
     assert (code, len(runs)) == (1, 4)
     assert said[0].startswith("8 runs of 2 steps, 4 clean already; 4 at a time")
 
-    (sanitize.build / "steps" / "02_two").write_text(STEP + "# changed\n", encoding="utf-8")
-    code, said, runs = sanitize("02", "--jobs", "1")
+    (steps / "02_two").write_text(STEP + "# changed\n", encoding="utf-8")
+    code, said, runs = run("02", "--jobs", "1")
     assert (code, len(runs)) == (1, 4)
     assert said[0].startswith("4 runs of 1 steps, 0 clean already; 1 at a time")

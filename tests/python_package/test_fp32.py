@@ -1,7 +1,4 @@
-"""gemm_steps.torch.fp32 in the simulator: which products step 33 takes, their gradients, and what is left to PyTorch.
-
-The package comes first, so that the simulator is the CUDA runtime that PyTorch finds.
-"""
+"""gemm_steps.torch.fp32 in the simulator: which products step 33 takes, their gradients, and what is left to PyTorch."""
 
 import threading
 
@@ -9,7 +6,7 @@ import pytest
 
 from gemm_steps import _load
 
-_load.core()
+_load.core()  # before PyTorch, so that the simulator is the CUDA runtime that it finds
 torch = pytest.importorskip("torch")
 if not _load.core().simulated():
     pytest.skip("the simulator is not the runtime here", allow_module_level=True)
