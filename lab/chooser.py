@@ -126,7 +126,7 @@ def estimate(costs: Costs, way: Way, size: Size, multiprocessors: int = MULTIPRO
 
 
 def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> Way:
-    """The first of those with the least estimate: what the launcher takes where N is a multiple of 8."""
+    """The first of those with the least estimate: what the launcher takes where N is a multiple of 8 and it does not cut C."""
     return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
 
 

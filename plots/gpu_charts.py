@@ -52,7 +52,7 @@ def several(course: Course, records: Records, language: str) -> Figure:
         language,
         f"Speed-up over one GPU, {rows[0]['m']}³ in BF16, 2 × {records.gpu_name(REFERENCE_GPU)}; "
         "24 and 27: steps; whiskers: the middle 60 % of the rounds",
-        f"相对一块 GPU 的加速比，BF16，{rows[0]['m']}³，2 × {records.gpu_name(REFERENCE_GPU)}；24、27 是步骤；须线：各轮中间的 60%",
+        f"相对一块 GPU 的加速比，BF16，{rows[0]['m']}³，2 × {records.gpu_name(REFERENCE_GPU)}；24、27 是步骤；误差线：各轮中间的 60%",
     )
     looks = dict.fromkeys(BY.values())
     entries = [("box", colour, say(language, english, chinese)) for english, chinese, colour in looks]
@@ -111,7 +111,7 @@ def beside(course: Course, records: Records, language: str) -> Figure:
         language,
         f"Speed on the {other} ÷ speed on the {one}; whiskers: the spreads of both; band: {NOISE:.0%}, what "
         "two series on H100s differ by",
-        f"{other} 的速度 ÷ {one} 的速度；须线：两者的波动；浅色带：{NOISE:.0%}，H100 的两组测量之差",
+        f"{other} 的速度 ÷ {one} 的速度；误差线：两者的波动；浅色带：{NOISE:.0%}，H100 的两组测量之差",
     )
     entries = [("box", colour, f"{size}³") for size, colour in SIZES]
     entries.append(("box", style.RED, say(language, "main loops that read DRAM", "读显存的主循环")))

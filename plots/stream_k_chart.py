@@ -45,7 +45,7 @@ def beside_step_27(course: Course, records: Records, language: str) -> Figure:
             + ", and below its prediction at each" * below,
             f"{len(sizes)} 个尺寸里有 {slower} 个，stream-K 比步骤 27 慢" + "，而且每个都低于预测" * below),
         say(language, f"Speed ÷ step 27 in the same pass, {records.gpu_name(gpu)}; whiskers: the least and the most of the passes",
-            f"与同一遍里步骤 27 的速度之比，{records.gpu_name(gpu)}；须线：各遍的最低到最高"),
+            f"与同一遍里步骤 27 的速度之比，{records.gpu_name(gpu)}；误差线：各遍的最低到最高"),
         [("box", colour, name) for name, colour in SHOWN] + [("tick", style.INK, say(language, "predicted", "预测"))],
     )  # fmt: skip
     drawn, (ax,) = layout.page(texts, [Panel(0.25 * len(sizes))], 1.3, 0.2)

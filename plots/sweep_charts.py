@@ -94,7 +94,7 @@ def _sorted_dots(step: Step, rows: Mapping[Size, Record], where: str, language: 
             language,
             f"{where}; a dot per M × N, both from {HGEMM125.m_n[0]} to {HGEMM125.m_n[-1]}, sorted within each K; whiskers: "
             "the middle 60 % of the rounds",
-            f"{where}；每点是一个 M × N，两者都从 {HGEMM125.m_n[0]} 到 {HGEMM125.m_n[-1]}，在每个 K 之内排序；须线：各轮中间的 60%",
+            f"{where}；每点是一个 M × N，两者都从 {HGEMM125.m_n[0]} 到 {HGEMM125.m_n[-1]}，在每个 K 之内排序；误差线：各轮中间的 60%",
         ),
     )
     drawn, (ax,) = layout.page(texts, [Panel(2.9, above=0.2)], layout.SPEEDS, 0.15)

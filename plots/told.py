@@ -7,7 +7,7 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
 says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
 `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
-`error uniform.30.cut`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+`error uniform.30.cut`, `ways turns.512`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
 the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
 without the sign, which the page's language writes.
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Callable
 
 from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, metrics
@@ -31,7 +32,8 @@ from .style import Missing, number, say
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
-_KINDS = ("cutlass", "alone", "l2", "launch", "gpus", "loop", "latency", "large", "memory", "without", "error", "steps")
+_LOADS = ("l2", "latency", "memory")
+_KINDS = ("cutlass", "alone", "launch", "gpus", "loop", "large", "without", "error", "ways", "steps", *_LOADS)
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -173,6 +175,7 @@ class _Teller:
             "without": self._without,
             "error": self._error,
             "large": self._large,
+            "ways": self._ways,
         }
         return of_kind[kind](subject, quantity)
 
@@ -459,6 +462,29 @@ class _Teller:
         kinds = {"bits": "rms", "largest": "largest", "result": "relative"}
         values: dict[str, Value] = {name: (-math.log2(found[key]), 1) for name, key in kinds.items() if found.get(key)}
         return _named(values, quantity, "errors")
+
+    def _ways(self, subject: str, quantity: str) -> Value:
+        """Step 29's kernels timed in turn: `turns.512`, its time by that of `large` at this K where M and N are 4096 or
+        more, the geometric mean; `two.512x512x8192`, one size, in µs."""
+        way, _, shape = subject.partition(".")
+        times: dict[tuple[int, int, int], dict[str, float]] = {}
+        for r in self.records.of_step(self.gpu, self.step_of("29")[0].name):
+            if r.get("baseline") == "none" and not r.get("beta"):
+                times.setdefault((r["m"], r["n"], r["k"]), {})[r["variant"]] = 1000 * r["ms"]
+        if "x" in shape:
+            found = times.get(tuple(map(int, shape.split("x"))), {})  # type: ignore[arg-type]
+            if way not in found:
+                raise UnknownFigure(f"'{way}' was not timed in turn at {shape}")
+            return _named({"us": (found[way], 1)}, quantity, "one way")
+        ratios = [
+            each[way] / each["large"]
+            for (m, n, k), each in times.items()
+            if k == int(shape) and min(m, n) >= DEFAULT_SIZE and {way, "large"} <= each.keys()
+        ]
+        if not ratios:
+            raise UnknownFigure(f"'{way}' was not timed in turn with 'large' at K = {shape}")
+        mean = statistics.geometric_mean(ratios)
+        return _named({"time": (mean, 2), "speed": (1 / mean, 2), "sizes": (len(ratios), 0)}, quantity, "a way")
 
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""

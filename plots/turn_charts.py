@@ -40,7 +40,7 @@ def over_size(course: Course, records: Records, gpus: Sequence[str], step: Step,
             f"Speed ÷ {library} in turn in the same run, {panels.on_gpus(records, gpus, language)}; whiskers: the "
             "middle 60 % of the rounds' ratios; above: TFLOPS of the step",
             f"与{style.spaced(library)}在同一次运行里轮流计时的速度之比，{panels.on_gpus(records, gpus, language)}；"
-            "须线：各轮比值中间的 60%；上方：这一步的 TFLOPS",
+            "误差线：各轮比值中间的 60%；上方：这一步的 TFLOPS",
         ),
         foot=panels.conditions(records, gpus[0], language),
     )

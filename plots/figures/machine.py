@@ -101,7 +101,7 @@ def _chip(canvas: Canvas, language: str) -> None:
     canvas.line(INNER + side, top, layout.WIDTH - CARD, 528, C.ink, 1, "4 3")
     below = top + ROWS * pitch
     canvas.text(INNER, below + 16, say(language, f"{SMS} SMs at 1.98 GHz", f"{SMS} 个 SM，1.98 GHz"), 15, bold=True)
-    l2 = say(language, "L2 cache: 50 MB, shared by all SMs", "L2 缓存：50 MB，所有 SM 共用")
+    l2 = say(language, "L2 cache: 60 MB, shared by all SMs", "L2 缓存：60 MB，所有 SM 共用")
     dram = say(language, "DRAM: 141 GB, 4.8 TB/s", "显存（DRAM）：141 GB，4.8 TB/s")
     _bar(canvas, below + 28, 48, (B.pale, B.strong, B.ink), [l2])
     _bar(canvas, below + 86, 62, (A.pale, A.strong, A.ink), [dram])

@@ -70,9 +70,9 @@ def fragments(language: str) -> Canvas:
     )
     b_x, c_x, top = 292.0, 468.0, y + 54
     for x, rows, cols, name, operand, code, tone, cut in (
-        (MARGIN, 16, 16, ("A  16×16, row-major", "A  16×16，行主序"), "a", "ldmatrix.x4", A,
+        (MARGIN, 16, 16, ("A  16×16, row-major", "A  16×16，按行存放"), "a", "ldmatrix.x4", A,
          (A.pale, "#cfe0f4", "#cfe0f4", A.pale)),
-        (b_x, 16, 8, ("B  16×8, row-major", "B  16×8，行主序"), "b", "ldmatrix.x2.trans", B, (B.pale, "#f9dfbc")),
+        (b_x, 16, 8, ("B  16×8, row-major", "B  16×8，按行存放"), "b", "ldmatrix.x2.trans", B, (B.pale, "#f9dfbc")),
         (c_x, 16, 8, ("sums  16×8", "累加器  16×8"), "c", "mma.sync.m16n8k16", C, (C.pale, C.pale)),
     ):  # fmt: skip
         canvas.text(x, top - 32, say(language, *name), 14, tone.ink, bold=True)

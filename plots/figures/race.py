@@ -47,7 +47,7 @@ def race(language: str) -> Canvas:
     """The same two accesses twice: without a barrier between them, and with it."""
     return _page(
         language,
-        ("Only a barrier tells warp 1 that the write is over", "只有屏障能让 warp 1 知道写已经结束"),
+        ("Only a barrier tells warp 1 that the write is over", "有屏障，warp 1 才知道写已经结束"),
         (
             "time runs down; at the read, the note at tile[0] is compared with what warp 1 knows",
             "时间自上而下；读的时候，把 tile[0] 的记录与 warp 1 所知道的比较",
@@ -58,7 +58,7 @@ def race(language: str) -> Canvas:
 
 def _of_race(barrier: bool) -> Story:
     knows = WRITTEN if barrier else 0
-    handed = Bar(Words(f"hands on: warp 0 up to {WRITTEN}", f"转交：warp 0 直到 {WRITTEN}"))
+    handed = Bar(Words(f"hands on: warp 0 up to {WRITTEN}", f"交接：warp 0 到时刻 {WRITTEN}"))
     return Story(
         Words("with __syncthreads", "有 __syncthreads") if barrier else Words("no barrier", "没有屏障"),
         (Words("warp 0", "warp 0"), Words("warp 1", "warp 1")),
@@ -90,7 +90,7 @@ def proxy(language: str) -> Canvas:
 def _of_proxy(fence: bool) -> Story:
     fenced = WRITTEN if fence else 0
     bars = [Bar(Words(f"over and fenced: {WRITTEN}", f"结束且 fence：{WRITTEN}"), alone=True)] if fence else []
-    bars.append(Bar(Words(f"hands on: over {WRITTEN}, fenced {fenced}", f"转交：结束 {WRITTEN}，fence {fenced}")))
+    bars.append(Bar(Words(f"hands on: over {WRITTEN}, fenced {fenced}", f"交接：结束 {WRITTEN}，fence {fenced}")))
     return Story(
         Words("with fence.proxy.async", "有 fence.proxy.async") if fence else Words("barrier alone", "只有屏障"),
         (Words("a thread", "一个线程"), Words("TMA", "TMA")),

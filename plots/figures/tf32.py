@@ -53,8 +53,8 @@ def lanes(language: str) -> Canvas:
             "16 个 lane 从 B 的四行各取一对数，没有冲突",
         ),
         (
-            "a number is a lane; dark: lanes 0 to 15, which are served together",
-            "数字是 lane；深色：lane 0 到 15，一次读完",
+            "a number is a lane, a cell two banks; dark: lanes 0 to 15, which are served together",
+            "数字是 lane，一格是两个 bank；深色：lane 0 到 15，一次读完",
         ),
     )
     first, rows_of_c = loaded(), stored()
@@ -64,8 +64,8 @@ def lanes(language: str) -> Canvas:
         y + 46,
         language,
         (
-            "One column of the picture is two banks. Filled: what the first instruction takes; empty: the second one.",
-            "图中一列是两个 bank。有数字的由第一条指令取走，空白的由第二条取走。",
+            "The upper four rows are one load, the lower four another. With a number: for the first instruction; empty: for the second.",
+            "上面四行是一次读，下面四行是另一次。有数字的给第一条指令，空白的给第二条。",
         ),
         13.5,
         fill=MUTED,

@@ -12,7 +12,9 @@ STEP = "28_in_turns"
 SLICES = 8  # K = 512
 SHARED, OWN = 3, 4  # tiles that cover the same columns of C
 PRODUCTS_PER_CYCLE = 2048  # of an SM, dense BF16
-STORE_CYCLES = 2650  # of a shared tile, a half of it per consumer: the chapter's trial with and without the store
+STORE_CYCLES = (
+    2460  # of a shared tile, a half of it per consumer: 2.4 slices of 1024, by the model of step 27's launcher
+)
 LEFT, RIGHT, TRACK = 118.0, layout.RIGHT, 36.0
 CONSUMERS = Words("consumer 0", "消费者 0"), Words("consumer 1", "消费者 1")
 OF_TILE = (WARPS[0], WARPS[6], WARPS[5], WARPS[7])  # none like the colour of a store

@@ -108,7 +108,7 @@ def _block_per_tile() -> Way:
         Words("chunked, step 24", "chunked，步骤 24"),
         Words(
             "a block per tile: other SMs take over, and only the last chunk is exposed",
-            "每个分块一个线程块：别的 SM 接手，只有最后一个 chunk 没有掩盖",
+            "每个分块一个线程块：别的 SM 接手，只有最后一批 没有掩盖",
         ),
         (SM_TRACK,),
         tuple(bars),
@@ -144,7 +144,7 @@ def ways(language: str) -> Canvas:
         ),
         (
             "one of two GPUs, row-parallel, four chunks; schematic, lengths close to those measured",
-            "两块 GPU 中的一块，按行并行，四个 chunk；示意图，长度与实测相近",
+            "两块 GPU 中的一块，按行并行，分四批；示意图，长度与实测相近",
         ),
     )
     half = LEFT + PRODUCT * SCALE
@@ -161,7 +161,7 @@ def ways(language: str) -> Canvas:
         canvas.line(half, y - 3, half, y + 3 + TRACK * len(way.tracks), RED, 1.6, "4 3")
         y += TRACK * len(way.tracks)
     entries = (
-        (C.middle, ("multiplies a chunk", "计算一个 chunk")),
+        (C.middle, ("multiplies a chunk", "计算一批")),
         (B.strong, ("NCCL's blocks", "NCCL 的线程块")),
         (A.strong, ("a copy", "拷贝")),
         (MUTED, ("adds what has come", "相加收到的部分")),

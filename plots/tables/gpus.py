@@ -199,7 +199,7 @@ def several_gpus(page: Page, layout: str) -> str:
     def of(gpu: str) -> str | None:
         found = gpu_tables.several(page.records, gpu, layout)
         head = [page.say("GPUs", "GPU 数"), page.say("way", "方式"), page.say("product", "乘法")]
-        head += [page.say("chunks", "chunk 数"), page.say("ms", "毫秒"), "20–80 %", "TFLOPS"]
+        head += [page.say("chunks", "批数"), page.say("ms", "毫秒"), "20–80 %", "TFLOPS"]
         head += [page.say("speed-up", "加速比"), page.say("arithmetic alone", "只有计算")]
         head += [page.say("communication alone", "只有通信"), page.say("exposed", "未掩盖")]
         made = Table([*head, page.say("hidden", "掩盖的比例")], used=found, texts=3)

@@ -316,6 +316,7 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request,
                                             .cooperative = cooperative});
   if (cooperative) allocations.add(launch->grid_workspace(), sizeof launch->workspace, "grid workspace");
   if (early) launch->before = std::move(last_global_);
+  last_global_.reset();  // its pages are for this launch
   return launch;
 }
 

@@ -164,6 +164,20 @@ TEST(GlobalRaces, ACopyToGlobalMemoryIsWaitedFor) {
   EXPECT_NE(ran.text().find("cp.async.bulk.wait_group 0 before"), std::string::npos) << ran.text();
 }
 
+// One block sets a sum to zero that all add to. Its own addition lies over the store when the others add.
+TEST(GlobalRaces, AStoreUnderItsOwnBlocksAtomicsIsNotHidden) {
+  const std::string set = "@%p2 st.global.u32 [%d1], 0;\nbar.warp.sync 0xffffffff;\n",
+                    sum = "red.global.add.u32 [%d1], 1;\n", tell = "@%p2 st.release.gpu.global.u32 [%d3], 1;\n",
+                    wait = "again:\nld.acquire.gpu.global.u32 %r5, [%d3];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra again;\n";
+  expect_race(roles(set + sum, sum), {"red.global.add.u32 at", "written by st.global.u32 at",
+                                      "by warp 0 of block (0,0,0)", "the one there is an ordinary access"});
+  expect_legal(roles(set + tell + sum, wait + sum), {3, 32});
+  expect_legal(sum);  // set before the launch
+  // The second block has been told, the third has not, and adds above what the second has added.
+  const std::string second = "setp.eq.u32 %p4, %r2, 1;\n@!%p4 bra add;\n";
+  expect_race(roles(set + tell + sum, second + wait + "add:\n" + sum), {"by warp 0 of block (0,0,0)"}, {3, 32});
+}
+
 // What the second of two launches is found to do, which may begin before the first, a writer, has ended.
 std::string after_a_writer(const std::string& body) {
   std::vector<uint32_t> data(256, 7), flags(64, 0);

@@ -92,6 +92,12 @@ TEST(Parse, TakesWhatNvccWrites) {
   EXPECT_EQ(k.instructions[4].location.caller_line, 20u);
 }
 
+TEST(Parse, TellsLineAndColumn) {
+  const std::string head = ".version 9.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n";
+  EXPECT_EQ(refusal(head + "  bra nowhere;\n}\n"), "PTX line 6, column 3: no label 'nowhere' here");
+  EXPECT_EQ(refusal(head + "ret;"), "PTX line 6, column 5: expected a statement, found the end");
+}
+
 // Line 28 of wmma.h is called from lines 87 and 90 of the kernel, and calls what stands in mma.hpp.
 TEST(Parse, AHelperCalledFromTwoLinesIsToldApart) {
   const std::string text =

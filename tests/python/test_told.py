@@ -136,3 +136,10 @@ def test_a_page_that_is_too_long_is_named(tmp_path, capsys):
     assert "exempt is no page: 02" in capsys.readouterr().err
     (tmp_path / "docs" / "text.toml").write_text("[chapter\n", encoding="utf-8")
     assert text.main(["--root", str(tmp_path)]) == 2
+
+
+def test_two_steps_are_told_over_all_their_pairs_and_ways_by_their_mean():
+    assert int(told_of("25/24:apart")) + int(told_of("25/24:overlap")) == int(told_of("25/24:pairs"))
+    assert told_of("ways large.512:time") == "1.00" and told_of("ways turns.512:sizes") == "9"
+    with pytest.raises(told.UnknownFigure, match="not timed in turn"):
+        told_of("ways nothing.512:time")

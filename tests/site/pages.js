@@ -1,4 +1,4 @@
-// node --experimental-websocket pages.js SITE --axe FILE [--pictures FOLDER] [--short]: looks at a page of each kind, and at the explorables
+// node --experimental-websocket pages.js SITE --axe FILE [--pictures FOLDER] [--short] [--only digits,code]: looks at a page of each kind, and at the explorables
 // after they were used, in both languages, light and dark. axe-core finds nothing serious or critical on them, and the
 // console says nothing. Pictures are taken for a comparison (tools/site/pictures.py). Exit code 1 where something is wrong.
 "use strict";
@@ -14,7 +14,7 @@ const KINDS = [
   ["steps/20_mma_warp_swizzle/index.html", "chapter"],
   ["steps/20_mma_warp_swizzle/data.html", "data"],
   ["steps/20_mma_warp_swizzle/changes.html", "changes"],
-  ["code/steps/20_mma_warp_swizzle/kernel.cu.html", "code"],
+  ["code/common/device/tiles.h.html", "code"],
   ["steps/26_clusters/index.html"],
   ["docs/simulator-reference.html"],
   ["records/index.html"],
@@ -40,6 +40,7 @@ const USED = [
     await page.click("#explore-break button.order");
     await page.until(`document.querySelector("#explore-break svg.order")`);
   }],
+  ["follow", "steps/03_smem_tiling/index.html", "of=A&row=3&col=5&guess=1", (page) => page.until(made("follow", "followed"), 120)],
   ["rings", "steps/24_warp_specialised/index.html", "guess=4&at=90", (page) => page.until(made("rings", "events"), 120)],
   ["banks", "docs/bank-conflicts.html", "across=1&pitch=32&guess=32", async (page) => {
     await page.until(`document.querySelector("#explore-banks .bank-grid")`);
@@ -84,6 +85,7 @@ async function main(site, options) {
     for (const tree of ["", "zh/"]) {
       const of = (what, width) => `${what}-${tree ? "zh" : "en"}-${width}-${dark ? "dark" : "light"}`;
       for (const [where, picture] of options.short ? KINDS.slice(0, 4) : KINDS) {
+        if (options.only.length && !options.only.includes(picture)) continue;
         if (!fs.existsSync(path.join(site, tree, where))) continue; // some are in one language alone
         await page.open(`${server.root}/${tree}${where}`, { dark });
         await look(`${tree}${where} ${dark ? "dark" : "light"}`);
@@ -94,6 +96,7 @@ async function main(site, options) {
         await page.picture(path.join(options.pictures, `${of(picture, 380)}.png`));
       }
       for (const [name, where, state, use] of options.short ? [] : USED) {
+        if (options.only.length && !options.only.includes(name)) continue;
         for (const width of [1280, 380]) {
           try {
             await page.open(`${server.root}/${tree}${where}${state && `#explore-${name}?${state}`}`, { width, dark });
@@ -120,7 +123,7 @@ async function main(site, options) {
 
 const pictures = option("--pictures", "");
 if (pictures) fs.mkdirSync(pictures, { recursive: true });
-main(process.argv[2], { browser: option("--browser", "chromium"), axe: option("--axe", ""), pictures, short: process.argv.includes("--short") })
+main(process.argv[2], { browser: option("--browser", "chromium"), axe: option("--axe", ""), pictures, short: process.argv.includes("--short"), only: option("--only", "").split(",").filter(Boolean) })
   .then((code) => process.exit(code))
   .catch((problem) => {
     console.error(problem);

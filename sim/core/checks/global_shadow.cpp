@@ -5,49 +5,154 @@
 
 namespace sim {
 
-/// Granules of 4 KiB. What is written is kept for each granule, what is read as a list of runs: it is mostly few.
-struct GlobalRegion::Page {
+/// What was written in 4 KiB. For each granule a number says which write was the last, and above it the lane.
+struct PageWrites {
+  static constexpr uint32_t number_bits = 24, number_mask = (1u << number_bits) - 1;
+  static constexpr size_t most_kept = 256;  ///< writes, from one launch to the next
+
+  struct Write {
+    uint32_t cluster;
+    uint16_t agent;
+    Scope scope;
+    uint32_t stamp, site;
+    uint32_t ordinary;  ///< the number of the last ordinary write, where this is a strong one over it; 0: none
+
+    GlobalWho who(uint32_t lane) const { return {cluster, agent, static_cast<uint8_t>(lane), scope}; }
+    bool operator==(const Write&) const = default;
+  };
+
+  explicit PageWrites(uint32_t granules) : granules(granules), words(new uint32_t[granules]()) {}
+
+  /// What a granule's word or a number stands for; null where nobody has written in this launch.
+  const Write* of(uint32_t word) const {
+    const uint32_t number = word & number_mask;
+    return number < oldest ? nullptr : &writes[number - oldest];
+  }
+  uint32_t number_of(const Write& write);
+  void tidy();
+  void forget();
+
+  const uint32_t granules;
+  const std::unique_ptr<uint32_t[]> words;  ///< one per granule
+  uint32_t oldest = 1;                      ///< smaller numbers are of launches before: they need not be wiped out
+  uint32_t first = ~0u, last = 0;           ///< granules that are written lie between
+  std::vector<Write> writes;                ///< from the number `oldest` on
+};
+
+/// What is read is kept as a list of runs of granules: it is mostly few.
+struct PageReads {
   struct Read {
     uint16_t first, last;  ///< granules, both included
     GlobalWho who;
     uint32_t stamp, site;
   };
-  /// One element per granule.
-  struct Writes {
-    explicit Writes(uint32_t granules)
-        : memory(new uint32_t[size_t{4} * granules]),
-          cluster(memory.get()),
-          who(cluster + granules),
-          stamp(who + granules),
-          site(stamp + granules) {
-      std::fill_n(cluster, granules, 0u);
-    }
+  explicit PageReads(uint32_t granules) : granules(granules) {}
+  void forget() { reads.clear(); }
 
-    const std::unique_ptr<uint32_t[]> memory;
-    uint32_t* const cluster;  ///< 0 where nobody has written, and the rest means nothing
-    uint32_t* const who;      ///< agent, lane and scope
-    uint32_t *const stamp, *const site;
-    uint32_t first = ~0u, last = 0;  ///< of those that are written
-  };
-
-  uint64_t begin = 0;
-  std::atomic_flag held;
-  std::unique_ptr<Writes> writes;  ///< null until the first
+  const uint32_t granules;
   std::vector<Read> reads;
 };
 
 namespace {
 
-constexpr size_t most_reads = 4096;  ///< that a page remembers
+/// What no launch needs any more, for the next: the system gives memory slowly.
+template <class Part>
+class Spare {
+ public:
+  static Spare& all() {
+    static auto* const parts = new Spare;  // which outlives whatever ends with the process
+    return *parts;
+  }
+  std::unique_ptr<Part> take(uint32_t granules) {
+    {
+      const std::scoped_lock lock(mutex_);
+      auto& parts = parts_[granules];
+      if (!parts.empty()) {
+        std::unique_ptr<Part> part = std::move(parts.back());
+        parts.pop_back();
+        --count_;
+        return part;
+      }
+    }
+    return std::make_unique<Part>(granules);
+  }
+  void give(std::unique_ptr<Part> part) {
+    constexpr size_t most = 16384;
+    part->forget();
+    const std::scoped_lock lock(mutex_);
+    if (count_ == most) return;
+    ++count_;
+    parts_[part->granules].push_back(std::move(part));
+  }
 
-uint32_t packed(const GlobalWho& who) {
-  return who.agent | uint32_t{who.lane} << 16 | static_cast<uint32_t>(who.scope) << 24;
-}
-GlobalWho unpacked(uint32_t cluster, uint32_t who) {
-  return {cluster, static_cast<uint16_t>(who), static_cast<uint8_t>(who >> 16), static_cast<Scope>(who >> 24)};
-}
+ private:
+  std::mutex mutex_;
+  size_t count_ = 0;
+  std::map<uint32_t, std::vector<std::unique_ptr<Part>>> parts_;  ///< by granules
+};
 
 }  // namespace
+
+struct GlobalRegion::Page : PageReads {
+  using PageReads::PageReads;
+
+  PageWrites& written() {
+    if (!writes) writes = Spare<PageWrites>::all().take(granules);
+    return *writes;
+  }
+  void forget() {
+    PageReads::forget();
+    if (reads.capacity() > PageWrites::most_kept) reads = {};
+    if (writes) Spare<PageWrites>::all().give(std::move(writes));
+  }
+
+  uint64_t begin = 0;
+  std::atomic_flag held;
+  std::unique_ptr<PageWrites> writes;  ///< null until the first
+};
+
+constexpr size_t most_reads = 4096;  ///< that a page remembers
+
+uint32_t PageWrites::number_of(const Write& write) {
+  if (writes.empty() || writes.back() != write) writes.push_back(write);
+  return oldest + static_cast<uint32_t>(writes.size()) - 1;
+}
+
+/// Writes that others have written over need not be remembered.
+void PageWrites::tidy() {
+  if (writes.size() < size_t{4} * granules) return;
+  std::vector<uint32_t> number(writes.size(), 0);
+  std::vector<Write> kept;
+  const auto keep = [&](uint32_t old) {
+    uint32_t& its = number[old - oldest];
+    if (its != 0) return its;
+    kept.push_back(writes[old - oldest]);
+    return its = static_cast<uint32_t>(kept.size());
+  };
+  for (uint32_t g = 0; g < granules; ++g) {
+    const uint32_t old = words[g] & number_mask;
+    words[g] = old < oldest ? 0 : (words[g] & ~number_mask) | keep(old);
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {  // which grows
+    if (const uint32_t ordinary = kept[i].ordinary) {
+      const uint32_t its = keep(ordinary);
+      kept[i].ordinary = its;
+    }
+  }
+  writes = std::move(kept);
+  oldest = 1;
+}
+
+void PageWrites::forget() {
+  oldest += static_cast<uint32_t>(writes.size());
+  if (oldest > number_mask / 2) {
+    oldest = 1;
+    std::fill_n(words.get(), granules, 0u);
+  }
+  writes.clear();
+  if (writes.capacity() > most_kept) writes = {};
+  first = ~0u, last = 0;
+}
 
 GlobalRegion::GlobalRegion(const Allocations::Range& range, uint32_t shift)
     : begin_(range.begin),
@@ -56,13 +161,15 @@ GlobalRegion::GlobalRegion(const Allocations::Range& range, uint32_t shift)
       pages_((range.end - 1) / page_bytes - range.begin / page_bytes + 1) {}
 
 GlobalRegion::~GlobalRegion() {
-  for (const std::atomic<Page*>& page : pages_) delete page.load();
+  for (const std::atomic<Page*>& place : pages_) {
+    if (Page* const page = place.load()) Spare<Page>::all().give(std::unique_ptr<Page>(page));
+  }
 }
 
 GlobalRegion::Page& GlobalRegion::page(uint64_t address) {
   std::atomic<Page*>& place = pages_[address / page_bytes - begin_ / page_bytes];
   if (Page* const known = place.load(std::memory_order_acquire)) return *known;
-  auto made = std::make_unique<Page>();
+  auto made = Spare<Page>::all().take(page_bytes >> shift_);
   made->begin = address / page_bytes * page_bytes;
   Page* other = nullptr;
   if (place.compare_exchange_strong(other, made.get(), std::memory_order_acq_rel)) return *made.release();
@@ -146,38 +253,59 @@ bool GlobalShadow::are_strong(const Actor& actor, const GlobalWho& before) const
   return before.scope >= needed && actor.who.scope >= needed;
 }
 
-void GlobalShadow::check_writes(const Actor& actor, Touch touch, GlobalRegion::Page& page, uint32_t first,
-                                uint32_t last, const ReportTo& report) const {
-  const GlobalRegion::Page::Writes& writes = *page.writes;
-  const uint32_t mine = actor.who.cluster, agent = actor.who.agent;
-  if (last < writes.first || writes.last < first) return;
-  const uint32_t* const cluster = writes.cluster;
-  const uint32_t* const who = writes.who;
-  const uint32_t* const stamp = writes.stamp;
-  uint32_t wrong = 0;
+void GlobalShadow::check_writes(const Actor& actor, Touch touch, const GlobalRegion::Page& page, uint32_t first,
+                                uint32_t last, ReportTo report) const {
+  if (!page.writes || last < page.writes->first || page.writes->last < first) return;
+  const PageWrites& writes = *page.writes;
+  const uint32_t* const words = writes.words.get();
+  const uint32_t oldest = writes.oldest, of_first = words[first];
+  uint32_t live = 0, different = 0;  // words: the compiler makes no vectors of a loop that ends in a bool
 #pragma GCC ivdep
   for (uint32_t g = first; g <= last; ++g) {
-    const uint32_t other = (cluster[g] ^ mine) | ((who[g] ^ agent) & 0xffff) | (stamp[g] == under_way_stamp ? 1u : 0u);
-    wrong |= cluster[g] != 0 ? other : 0u;
+    live |= (words[g] & PageWrites::number_mask) >= oldest ? 1u : 0u;
+    different |= (words[g] ^ of_first) & PageWrites::number_mask;
   }
-  if (wrong == 0) return;
-  uint32_t told = ~0u;  // neighbours mostly share their fate
+  if (live == 0) return;
+  uint32_t well = 0, told = ~0u;  // neighbours mostly share their fate
   for (uint32_t g = first; g <= last; ++g) {
-    if (writes.cluster[g] == 0 || writes.site[g] == told) continue;
-    const GlobalWho before = unpacked(writes.cluster[g], writes.who[g]);
-    if (is_ordered(actor, before, writes.stamp[g]) || are_strong(actor, before)) continue;
+    const uint32_t number = words[g] & PageWrites::number_mask;
+    if (number == well) continue;
+    const PageWrites::Write* before = writes.of(number);
+    if (!before || before->site == told) continue;
+    const bool own = before->cluster == actor.who.cluster && before->agent == actor.who.agent;
+    const bool under_way = before->stamp == under_way_stamp;
+    GlobalWho who = before->who(words[g] >> PageWrites::number_bits);
+    if (own && !under_way) {
+      if (different == 0) return;
+      well = number;
+      continue;
+    }
+    if (are_strong(actor, who)) {
+      // An ordinary write below it is no better for that.
+      const PageWrites::Write* const ordinary = before->ordinary == 0 ? nullptr : writes.of(before->ordinary);
+      const GlobalWho its = ordinary ? ordinary->who(GlobalWho::any_lane) : who;
+      if (!ordinary || ordinary->site == told || is_ordered(actor, its, ordinary->stamp) ||
+          is_ordered(actor, who, before->stamp)) {
+        well = number;
+        continue;
+      }
+      before = ordinary;
+      who = its;
+    } else if (is_ordered(actor, who, before->stamp)) {
+      continue;  // another lane's may not be
+    }
     // The rows of a box may share the 16 bytes at their ends, and so may the copies of one thread.
-    if (sim::writes(touch) && before.cluster == mine && before.agent == agent) continue;
-    told = writes.site[g];
+    if (sim::writes(touch) && own) continue;
+    told = before->site;
     report({sim::writes(touch) ? GlobalObjection::What::write_of_write : GlobalObjection::What::read_of_write,
-            page.begin + (uint64_t{g} << shift_), 1u << shift_, before, told, writes.stamp[g] == under_way_stamp,
-            is_noticed(actor, before, writes.stamp[g])});
+            page.begin + (uint64_t{g} << shift_), 1u << shift_, who, told, before->stamp == under_way_stamp,
+            is_noticed(actor, who, before->stamp)});
   }
 }
 
 /// Reads that the write covers need not be remembered: what follows it is ordered after them, or not after it either.
 void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
-                               const ReportTo& report) const {
+                               ReportTo report) const {
   std::erase_if(page.reads, [&](GlobalRegion::Page::Read& read) {
     if (read.last < first || last < read.first) return false;
     const bool own =
@@ -198,12 +326,12 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
 
 void GlobalShadow::note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
                              bool under_way) const {
-  const uint32_t now = actor.clocks.now(), who = packed(actor.who);
+  const uint32_t now = actor.clocks.now();
   constexpr size_t looked_at = 8;
   const size_t known = page.reads.size();
   for (size_t i = known; i > 0 && i + looked_at > known && !under_way; --i) {
     GlobalRegion::Page::Read& read = page.reads[i - 1];
-    if (read.who.cluster != actor.who.cluster || packed(read.who) != who || read.site != actor.site) continue;
+    if (read.who != actor.who || read.site != actor.site) continue;
     const bool same = read.first == first && read.last == last;
     if (!same && (read.stamp != now || read.last + 1u < first || last + 1u < read.first)) continue;
     read.first = static_cast<uint16_t>(std::min<uint32_t>(read.first, first));
@@ -216,69 +344,113 @@ void GlobalShadow::note_read(const Actor& actor, GlobalRegion::Page& page, uint3
                         under_way ? under_way_stamp : now, actor.site});
 }
 
-void GlobalShadow::note_write(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
-                              uint32_t stamp) const {
-  GlobalRegion::Page::Writes& writes = *page.writes;
-  const uint32_t who = packed(actor.who), count = last + 1 - first;
-  std::fill_n(writes.cluster + first, count, actor.who.cluster);
-  std::fill_n(writes.who + first, count, who);
-  std::fill_n(writes.stamp + first, count, stamp);
-  std::fill_n(writes.site + first, count, actor.site);
-  writes.first = std::min(writes.first, first);
-  writes.last = std::max(writes.last, last);
+/// `place(note)` calls note(first granule, last granule, lane) for whatever is written.
+template <class Place>
+void GlobalShadow::note_writes(const Actor& actor, GlobalRegion::Page& page, uint32_t stamp, Place place) const {
+  PageWrites& writes = page.written();
+  writes.tidy();
+  PageWrites::Write write{actor.who.cluster, actor.who.agent, actor.who.scope, stamp, actor.site, 0};
+  uint32_t number = writes.number_of(write);
+  uint32_t* const words = writes.words.get();
+  place([&](uint32_t first, uint32_t last, uint32_t lane) {
+    const uint32_t above = lane << PageWrites::number_bits;
+    writes.first = std::min(writes.first, first);
+    writes.last = std::max(writes.last, last);
+    for (uint32_t g = first; g <= last; ++g) {
+      if (write.scope != Scope::none) {
+        const PageWrites::Write* const before = writes.of(words[g]);
+        const uint32_t below = !before                        ? 0
+                               : before->scope != Scope::none ? before->ordinary
+                                                              : words[g] & PageWrites::number_mask;
+        if (below != write.ordinary) {
+          write.ordinary = below;
+          number = writes.number_of(write);
+        }
+      }
+      words[g] = number | above;
+    }
+  });
 }
 
-void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, const ReportTo& report,
+void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, ReportTo report,
                          bool under_way) {
   const bool write = writes(touch);
   if (write) region.note_write();
   over_pages(region, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
-    if (page.writes) check_writes(actor, touch, page, first, last, report);
+    check_writes(actor, touch, page, first, last, report);
     if (!write) return note_read(actor, page, first, last, under_way);
     if (!page.reads.empty()) check_reads(actor, page, first, last, report);
-    if (!page.writes) page.writes = std::make_unique<GlobalRegion::Page::Writes>(GlobalRegion::page_bytes >> shift_);
-    note_write(actor, page, first, last, under_way ? under_way_stamp : actor.clocks.now());
+    note_writes(actor, page, under_way ? under_way_stamp : actor.clocks.now(),
+                [&](auto note) { note(first, last, actor.who.lane); });
   });
 }
 
 void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes,
-                         const Pattern& pattern, const ReportTo& report) {
-  if (!writes(touch)) region.count_reads(static_cast<uint32_t>(pattern.runs().size()));
-  const uint64_t base = lanes.address[first_lane(lanes.mask)];
-  for (const Pattern::Run& run : pattern.runs())
-    this->touch(actor, touch, region, {base + static_cast<uint64_t>(run.offset), run.bytes}, report);
-  if (writes(touch)) note_lanes(actor, region, lanes, pattern);
-}
-
-/// Who of the warp wrote what.
-void GlobalShadow::note_lanes(const Actor& actor, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern) {
-  const auto note = [&](GlobalRegion::Page& page, uint32_t first, uint32_t last, uint32_t lane) {
-    GlobalWho who = actor.who;
-    who.lane = static_cast<uint8_t>(lane);
-    std::fill_n(page.writes->who + first, last + 1 - first, packed(who));
-  };
-  const uint64_t base = lanes.address[0], size = GlobalRegion::page_bytes;
-  const uint32_t per_lane = lanes.bytes >> shift_;
-  const uint64_t behind = base + warp_size * lanes.bytes;
-  const bool within = region.begin_ <= base && behind <= region.end_;
-  if (pattern.spread() == Pattern::Spread::side_by_side && within && base / size == (behind - 1) / size) {
-    const Hold hold(region.page(base), locks_);
-    const uint32_t first = static_cast<uint32_t>(base % size >> shift_);
-    GlobalWho who = actor.who;
-    who.lane = 0;
-    uint32_t* const to = hold.page.writes->who + first;
-    const uint32_t of_first = packed(who);
-    if (per_lane == 1) {
-      for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = of_first + (lane << 16);
-    } else {
-      for (uint32_t lane = 0; lane < warp_size; ++lane)
-        std::fill_n(to + lane * per_lane, per_lane, of_first + (lane << 16));
-    }
+                         const Pattern& pattern, ReportTo report) {
+  const bool write = writes(touch);
+  if (write)
+    region.note_write();
+  else
+    region.count_reads(static_cast<uint32_t>(pattern.runs().size()));
+  const uint64_t base = lanes.address[first_lane(lanes.mask)], size = GlobalRegion::page_bytes;
+  const uint64_t low = base + static_cast<uint64_t>(pattern.low()), high = base + static_cast<uint64_t>(pattern.high());
+  if (low / size != (high - 1) / size || low < region.begin_ || high > region.end_)
+    return touch_pages(actor, touch, region, lanes, pattern, report);
+  const Hold hold(region.page(low), locks_);
+  GlobalRegion::Page& page = hold.page;
+  const auto granule = [&](uint64_t address) { return static_cast<uint32_t>(address % size >> shift_); };
+  for (const Pattern::Run& run : pattern.runs()) {
+    const uint64_t from = base + static_cast<uint64_t>(run.offset);
+    const uint32_t first = granule(from), last = granule(from + run.bytes - 1);
+    check_writes(actor, touch, page, first, last, report);
+    if (!write)
+      note_read(actor, page, first, last, false);
+    else if (!page.reads.empty())
+      check_reads(actor, page, first, last, report);
+  }
+  if (!write) return;
+  const uint32_t per_lane = std::max(1u, lanes.bytes >> shift_);
+  if (actor.who.scope == Scope::none && pattern.spread() == Pattern::Spread::side_by_side && per_lane == 1) {
+    PageWrites& writes = page.written();
+    writes.tidy();
+    const uint32_t first = granule(base), last = first + warp_size - 1;
+    const uint32_t number =
+        writes.number_of({actor.who.cluster, actor.who.agent, Scope::none, actor.clocks.now(), actor.site, 0});
+    uint32_t* const words = &writes.words[first];
+    for (uint32_t lane = 0; lane < warp_size; ++lane) words[lane] = number + (lane << PageWrites::number_bits);
+    writes.first = std::min(writes.first, first);
+    writes.last = std::max(writes.last, last);
     return;
   }
+  note_writes(actor, page, actor.clocks.now(), [&](auto note) {
+    for_lanes(lanes.mask, [&](uint32_t lane) {
+      const uint32_t first = granule(lanes.address[lane]);
+      note(first, first + per_lane - 1, lane);
+    });
+  });
+}
+
+/// The same of lanes that lie on several pages.
+void GlobalShadow::touch_pages(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes,
+                               const Pattern& pattern, ReportTo report) {
+  const bool write = writes(touch);
+  const uint64_t base = lanes.address[first_lane(lanes.mask)];
+  for (const Pattern::Run& run : pattern.runs()) {
+    const auto check = [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
+      check_writes(actor, touch, page, first, last, report);
+      if (!write)
+        note_read(actor, page, first, last, false);
+      else if (!page.reads.empty())
+        check_reads(actor, page, first, last, report);
+    };
+    over_pages(region, base + static_cast<uint64_t>(run.offset), run.bytes, check);
+  }
+  if (!write) return;
   for_lanes(lanes.mask, [&](uint32_t lane) {
-    over_pages(region, lanes.address[lane], lanes.bytes,
-               [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) { note(page, first, last, lane); });
+    const auto note_lane = [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
+      note_writes(actor, page, actor.clocks.now(), [&](auto note) { note(first, last, lane); });
+    };
+    over_pages(region, lanes.address[lane], lanes.bytes, note_lane);
   });
 }
 
@@ -288,7 +460,7 @@ std::optional<uint32_t> GlobalShadow::touched(GlobalSpan span, bool only_writes)
   if (!of) return site;
   over_pages(*of, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
     for (uint32_t g = first; page.writes && g <= last && !site; ++g) {
-      if (page.writes->cluster[g] != 0) site = page.writes->site[g];
+      if (const PageWrites::Write* const write = page.writes->of(page.writes->words[g])) site = write->site;
     }
     for (const GlobalRegion::Page::Read& read : page.reads) {
       if (!only_writes && !site && read.first <= last && first <= read.last) site = read.site;
@@ -298,17 +470,17 @@ std::optional<uint32_t> GlobalShadow::touched(GlobalSpan span, bool only_writes)
 }
 
 void GlobalShadow::end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span) {
-  GlobalWho ended = who;
-  ended.agent = static_cast<uint16_t>(by);
-  ended.lane = GlobalWho::any_lane;
   over_pages(region, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
     if (!page.writes) return;
-    GlobalRegion::Page::Writes& writes = *page.writes;
+    PageWrites& writes = *page.writes;
+    writes.tidy();
     for (uint32_t g = first; g <= last; ++g) {
-      if (writes.cluster[g] != who.cluster || writes.stamp[g] != under_way_stamp) continue;
-      ended.scope = static_cast<Scope>(writes.who[g] >> 24);
-      writes.who[g] = packed(ended);
-      writes.stamp[g] = stamp;
+      const PageWrites::Write* const begun = writes.of(writes.words[g]);
+      if (!begun || begun->cluster != who.cluster || begun->stamp != under_way_stamp) continue;
+      PageWrites::Write ended = *begun;
+      ended.agent = static_cast<uint16_t>(by);
+      ended.stamp = stamp;
+      writes.words[g] = writes.number_of(ended) | uint32_t{GlobalWho::any_lane} << PageWrites::number_bits;
     }
   });
 }

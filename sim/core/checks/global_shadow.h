@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/checks/allocations.h"
@@ -40,6 +41,8 @@ struct GlobalWho {
   uint16_t agent = 0;    ///< in the cluster
   uint8_t lane = any_lane;
   Scope scope = Scope::none;
+
+  bool operator==(const GlobalWho&) const = default;
 };
 
 /// Something that the shadow of global memory objects to.
@@ -80,7 +83,20 @@ class GlobalRegion {
 
 class GlobalShadow {
  public:
-  using ReportTo = std::function<void(const GlobalObjection&)>;
+  /// Whoever is told of objections: it has to outlive the call.
+  class ReportTo {
+   public:
+    template <class F>
+      requires(!std::is_same_v<F, ReportTo>)
+    ReportTo(const F& to)
+        : to_(&to),
+          call_([](const void* to, const GlobalObjection& objection) { (*static_cast<const F*>(to))(objection); }) {}
+    void operator()(const GlobalObjection& objection) const { call_(to_, objection); }
+
+   private:
+    const void* to_;
+    void (*call_)(const void*, const GlobalObjection&);
+  };
   /// Who accesses now.
   struct Actor {
     const Clocks& clocks;  ///< of its cluster
@@ -97,9 +113,9 @@ class GlobalShadow {
 
   /// An access of a warp.
   void touch(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern,
-             const ReportTo& report);
+             ReportTo report);
   /// An access of a single thread, or on its behalf. `under_way`: it goes on until `end_write` or `end_read`.
-  void touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, const ReportTo& report,
+  void touch(const Actor& actor, Touch touch, GlobalRegion& region, GlobalSpan span, ReportTo report,
              bool under_way = false);
   /// What `who` began to write is written: for whoever learns of `by`.
   void end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, GlobalRegion& region, GlobalSpan span);
@@ -122,13 +138,14 @@ class GlobalShadow {
   bool is_ordered(const Actor& actor, const GlobalWho& before, uint32_t stamp) const;
   bool is_noticed(const Actor& actor, const GlobalWho& before, uint32_t stamp) const;
   bool are_strong(const Actor& actor, const GlobalWho& before) const;
-  void check_writes(const Actor& actor, Touch touch, GlobalRegion::Page& page, uint32_t first, uint32_t last,
-                    const ReportTo& report) const;
-  void check_reads(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last,
-                   const ReportTo& report) const;
+  void touch_pages(const Actor& actor, Touch touch, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern,
+                   ReportTo report);
+  void check_writes(const Actor& actor, Touch touch, const GlobalRegion::Page& page, uint32_t first, uint32_t last,
+                    ReportTo report) const;
+  void check_reads(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last, ReportTo report) const;
   void note_read(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last, bool under_way) const;
-  void note_write(const Actor& actor, GlobalRegion::Page& page, uint32_t first, uint32_t last, uint32_t stamp) const;
-  void note_lanes(const Actor& actor, GlobalRegion& region, const Lanes& lanes, const Pattern& pattern);
+  template <class Place>
+  void note_writes(const Actor& actor, GlobalRegion::Page& page, uint32_t stamp, Place place) const;
 
   const Allocations& allocations_;
   const uint32_t shift_;

@@ -47,8 +47,9 @@ struct Launch {
   Trace* trace = nullptr;          ///< of a warp of the first block, where it is asked for
   Events* events = nullptr;        ///< of the cluster that they name, likewise
 
-  std::unique_ptr<GlobalShadow> global;  ///< of what it does to global memory; null where that is not watched
-  std::unique_ptr<GlobalShadow> before;  ///< the same of the launch in front, where this one may begin before its end
+  std::unique_ptr<GlobalShadow> global = {};  ///< of what it does to global memory; null where that is not watched
+  std::unique_ptr<GlobalShadow> before =
+      {};  ///< the same of the launch in front, where this one may begin before its end
 
   std::atomic<uint64_t> next_cluster = 0;
   std::atomic<uint64_t> done_blocks = 0;

@@ -49,16 +49,21 @@ void Lexer::skip_block() {
   advance();
 }
 
-void Lexer::fail(std::string_view what) const {
-  std::string found = token_.kind == Token::Kind::end ? "the end" : "'" + std::string(token_.text.substr(0, 60)) + "'";
-  const char* const at = token_.text.data();
+std::string Lexer::place(const Token& token) const {
+  const char* const at = token.text.data();
   std::string column;
-  if (at >= text_.data() && at < text_.data() + text_.size()) {
+  if (at >= text_.data() && at <= text_.data() + text_.size()) {
     const auto offset = static_cast<size_t>(at - text_.data());
     const size_t begins = offset == 0 ? 0 : text_.rfind('\n', offset - 1) + 1;  // npos + 1 is 0
     column = ", column " + std::to_string(offset - begins + 1);
   }
-  throw Refused("PTX line " + std::to_string(token_.line) + column + ": " + std::string(what) + ", found " + found);
+  return "PTX line " + std::to_string(token.line) + column;
+}
+
+void Lexer::fail(std::string_view what) const {
+  const std::string found =
+      token_.kind == Token::Kind::end ? "the end" : "'" + std::string(token_.text.substr(0, 60)) + "'";
+  throw Refused(place(token_) + ": " + std::string(what) + ", found " + found);
 }
 
 void Lexer::skip_blanks() {
@@ -84,7 +89,10 @@ void Lexer::skip_blanks() {
 void Lexer::advance() {
   skip_blanks();
   token_ = Token{.line = line_};
-  if (at_ >= text_.size()) return;
+  if (at_ >= text_.size()) {
+    token_.text = text_.substr(text_.size());
+    return;
+  }
 
   const size_t start = at_;
   const char c = text_[at_];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/ptx/error.h"
@@ -29,6 +30,7 @@ class Lexer {
   bool accept(char c);
   void expect(char c);
   void skip_block();  ///< from the '{' that is next to the token behind its '}', without looking at what is between
+  std::string place(const Token& token) const;  ///< "PTX line 12, column 5"
   [[noreturn]] void fail(std::string_view what) const;
 
  private:

@@ -40,7 +40,12 @@ struct Scope {
   std::unordered_map<std::string_view, uint32_t> variables;
   std::unordered_map<std::string_view, uint32_t> labels;
   std::unordered_map<std::string_view, std::vector<std::string_view>> branch_targets;  ///< of `brx.idx`, by label
-  std::vector<std::tuple<uint32_t, uint32_t, std::string_view, uint32_t>> jumps;  ///< instruction, operand, label, line
+  struct Jump {
+    size_t instruction, operand;
+    std::string_view label;
+    Token at;
+  };
+  std::vector<Jump> jumps;
 };
 
 class Parser {
@@ -433,7 +438,8 @@ class Parser {
   // --- instructions -------------------------------------------------------------------------------------------------
 
   void instruction_or_label() {
-    Instruction instruction{.location = location_, .text_line = lexer_.peek().line};
+    const Token at = lexer_.peek();
+    Instruction instruction{.location = location_, .text_line = at.line};
     if (lexer_.accept('@')) {
       const bool negated = lexer_.accept('!');
       instruction.guard = name(word(), false);
@@ -459,8 +465,7 @@ class Parser {
     if (instruction.opcode.starts_with("brx.idx")) list_targets(instruction);
     for (size_t i = 0; i < instruction.operands.size(); ++i) {
       if (instruction.operands[i].kind != Operand::Kind::label) continue;
-      scopes_.back().jumps.emplace_back(function_.instructions.size(), i, intern(instruction.operands[i].text),
-                                        instruction.text_line);
+      scopes_.back().jumps.push_back({function_.instructions.size(), i, intern(instruction.operands[i].text), at});
     }
     function_.instructions.push_back(std::move(instruction));
   }
@@ -594,13 +599,12 @@ class Parser {
     Scope closed = std::move(scopes_.back());
     scopes_.pop_back();
     for (const auto& jump : closed.jumps) {
-      const auto& [instruction, operand, label, line] = jump;
-      if (const auto found = closed.labels.find(label); found != closed.labels.end()) {
-        function_.instructions[instruction].operands[operand].index = found->second;
+      if (const auto found = closed.labels.find(jump.label); found != closed.labels.end()) {
+        function_.instructions[jump.instruction].operands[jump.operand].index = found->second;
       } else if (!scopes_.empty()) {
         scopes_.back().jumps.push_back(jump);
       } else {
-        throw Refused("PTX line " + std::to_string(line) + ": no label '" + std::string(label) + "' here");
+        throw Refused(lexer_.place(jump.at) + ": no label '" + std::string(jump.label) + "' here");
       }
     }
   }

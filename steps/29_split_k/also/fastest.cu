@@ -7,6 +7,9 @@
 // Multiprocessors that are idle leave bandwidth and power to the others, so a part of a slice's
 // time counts by how full the waves are.
 //
+// Where the last wave of pairs would be half empty, they compute the rows that whole waves do, and
+// a second launch computes the rows below as what is fastest for these.
+//
 // The times are not typed: `python -m lab.chooser` fits them to the records of a GPU and writes
 // them to costs.h. On a GPU that is not recorded, those of the first take their place, and a line
 // says so.
@@ -140,6 +143,25 @@ const Variant& few_rows(int m) {
   });
 }
 
+/// The rows of a C of m × n that whole waves of this kernel's tiles compute; 0: all of its tiles
+/// are less than a wave.
+template <class AB>
+int rows_of_whole_waves(int m, int n, const Way<AB>& way) {
+  const int rows = ceil_div(m, way.bm), cols = ceil_div(n, way.bn),
+            at_once = way.at_once() / way.blocks;
+  const int in_waves = at_once == 0 ? 0 : rows * cols / at_once * at_once;  // tiles
+  return min(m, in_waves / cols * way.bm);
+}
+
+/// So many rows of C, from `first` on, as a problem of their own.
+template <class AB>
+Gemm<AB, float, AB> rows_of(Gemm<AB, float, AB> g, int first, int rows) {
+  g.a += first * static_cast<std::size_t>(g.lda);
+  g.c += first * static_cast<std::size_t>(g.ldc);
+  g.m = rows;
+  return g;
+}
+
 template <class AB, Major B_MAJOR>
 void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                     cudaStream_t stream) {
@@ -148,22 +170,33 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                           options.scales};
     return few_rows<AB, B_MAJOR>(g.m).launch(problem, options, stream);
   }
+  const auto& ways = WAYS<AB, B_MAJOR>;
+  const Way<AB>& pairs = ways[0];
   const Costs& costs = costs_here();
   const int slices = ceil_div(g.k, BK);
-  const auto time = [&](const Way<AB>& way) {
-    if (&way == WAYS<AB, B_MAJOR> && g.n % CLIPPED_IN != 0) return HUGE_VAL;
-    const Cost& cost = costs.of[&way - WAYS<AB, B_MAJOR>];
+  const auto time = [&](const Way<AB>& way, int m) {  // for m rows of C
+    if (&way == &pairs && g.n % CLIPPED_IN != 0) return HUGE_VAL;
+    const Cost& cost = costs.of[&way - ways];
     const int at_once = way.at_once();
     if (at_once == 0) return HUGE_VAL;  // no group of multiprocessors has room for such a cluster
-    const int blocks = ceil_div(g.m, way.bm) * ceil_div(g.n, way.bn) * way.blocks;
+    const int blocks = ceil_div(m, way.bm) * ceil_div(g.n, way.bn) * way.blocks;
     const int waves = ceil_div(blocks, at_once), own_slices = ceil_div(slices, way.split);
     const double fill = static_cast<double>(blocks) / at_once;
     return waves * (own_slices * cost.per_slice + cost.per_tile) + fill * own_slices * cost.shared +
            cost.per_launch;
   };
-  const auto sooner = [&](const auto& x, const auto& y) { return time(x) < time(y); };
-  std::min_element(std::begin(WAYS<AB, B_MAJOR>), std::end(WAYS<AB, B_MAJOR>), sooner)
-      ->launch(g, options, stream);
+  const auto fastest = [&](int m) -> const Way<AB>& {
+    const auto sooner = [&](const auto& x, const auto& y) { return time(x, m) < time(y, m); };
+    return *std::min_element(std::begin(ways), std::end(ways), sooner);
+  };
+  const Way<AB>& way = fastest(g.m);
+  const int upper = rows_of_whole_waves(g.m, g.n, pairs), lower = g.m - upper;
+  if (upper == 0 || lower == 0) return way.launch(g, options, stream);
+  const Way<AB>& rest = fastest(lower);
+  if (time(way, g.m) <= time(pairs, upper) + time(rest, lower))
+    return way.launch(g, options, stream);
+  pairs.launch(rows_of(g, 0, upper), options, stream);
+  rest.launch(rows_of(g, upper, lower), options, stream);
 }
 
 template <class AB, Major B_MAJOR>

@@ -142,7 +142,7 @@ explorables.define("run", (place, from) => {
 
   async function start(text) {
     if (busy || !kernel) return;
-    if (!guess.value.trim() && !text) {
+    if (!guess.value.trim() && text === undefined) {
       status.textContent = say("Write a number first: a guess is enough.", "请先写一个数：猜一个就行。");
       guess.focus();
       return;
@@ -161,7 +161,7 @@ explorables.define("run", (place, from) => {
       status.textContent = say("Loading the simulator …", "正在加载模拟器……");
       simulator ||= await Simulator.start();
       const given = run(kernel, chosen.size);
-      if (text) replaceKernel(given, text);
+      if (text !== undefined) replaceKernel(given, text);
       await simulator.call("open", { recorded: given, options: { seed: chosen.seed } });
       const found = await simulator.call("run", {}, ({ share, seconds }) => {
         bar.value = share;
