@@ -10,8 +10,6 @@ from programs import built, ran
 from base import registry
 from base.paths import BUILD, SIMULATOR
 
-BAD_INPUT = 2
-
 
 @pytest.fixture
 def any_step() -> Path:
@@ -30,7 +28,7 @@ def alone(any_step, tmp_path) -> Path:
 def refused(program: Path, *arguments: object, **how) -> str:
     """What is said, less the program's name; asserts that it is one line on stderr and exit code 2."""
     done = ran(program, *arguments, **how)
-    assert done.returncode == BAD_INPUT, done
+    assert done.returncode == 2, done
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1 and done.stderr.endswith("\n"), done.stderr
     assert done.stderr.startswith(f"{program.name}: "), done.stderr
