@@ -126,7 +126,7 @@ def affected(changed: Sequence[str]) -> Affected:
         elif path.startswith("python/"):
             found.package = True
         elif path.startswith("common/cutlass/"):  # built where it is asked for
-            found.python |= {"test_cutlass"}
+            found.python |= {"test_archs"}
         elif path.startswith(("tools/site/", "tests/site/")):
             found.python |= {"test_site"}
         elif path == ".clang-format":

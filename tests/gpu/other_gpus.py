@@ -35,9 +35,8 @@ def _size(variant: Variant) -> tuple[str, ...]:
 
 
 def check(executable: str, device: str) -> bool:
-    """One step on one GPU."""
     environment = {"PTXSIM_DEVICE": device}
-    step = Step(executable, ("--sim",), environment)
+    step = Step(executable, ("--sim",), environment=environment)
     print(f"{device}: {step.name}", flush=True)
     if fits(step.arch, DEVICES[device]):
         return step.check(cases_of(step), ("--sim",), environment=environment).returncode == 0
@@ -49,7 +48,6 @@ def check(executable: str, device: str) -> bool:
 
 
 def main(executables: Sequence[str]) -> int:
-    """Each step on each GPU; exit code 1 where one failed."""
     wrong = [(device, one) for device in DEVICES for one in executables if not check(one, device)]
     for device, executable in wrong:
         print(f"FAILED on {device}: {executable}")

@@ -1,10 +1,9 @@
-"""Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a GPU that
-can run it.
+"""Checks one step on a GPU: every variant on every kind of size, and every refusal. Exit code 77 without a fitting GPU.
 
 With --sim the same in the simulator, on fewer sizes, and once more with as few multiprocessors as it takes where their
-number matters: persistent blocks then have to get from tile to tile. A step with asynchronous copies runs a small size under several orders of
-its warps and copies, too, on these few. No run may take more than MOST_MEMORY. One process checks all sizes (`--check`):
-it says what became of each variant, and every case that failed as it can be run by hand.
+number matters: persistent blocks then have to get from tile to tile. A step with asynchronous copies runs a small size
+under several orders of its warps and copies, too, on these few. One process checks all sizes (`--check`): it says what
+became of each variant, and every case that failed as it can be run by hand.
 """
 
 import argparse
@@ -27,29 +26,20 @@ CLUSTERS_FROM = 90  # a step for this architecture or a newer one may launch pai
 
 
 def few_multiprocessors(step: Step) -> str:
-    """How many multiprocessors a simulated GPU needs to run the step at all."""
     if step.name in FOURS:
         return "4"
     return "2" if int(step.arch.rstrip("a")) >= CLUSTERS_FROM else "1"
 
 
 def copies_asynchronously(step: Step) -> bool:
-    """Does the step's kernel start copies that land on their own?"""
     kernel = (STEPS / step.name / "kernel.cu").read_text(encoding="utf-8")
     return any(word in kernel for word in ASYNCHRONOUS)
 
 
 def counts_multiprocessors(step: Step) -> bool:
     """Does a launcher choose by their number, or do blocks go on from tile to tile? To other steps it is all one."""
-    words = ("gridDim", "multiprocessors_here", "best_choice", "cheapest")
-    return any(
-        word in source.read_text(encoding="utf-8") for source in (STEPS / step.name).rglob("*.cu") for word in words
-    )
-
-
-def seeded_variants(step: Step):
-    """Those whose waits are tried in several orders."""
-    return [variant for variant in step.variants if variant.default or variant.name in SEEDED_TOO.get(step.name, ())]
+    sources = "".join(source.read_text(encoding="utf-8") for source in (STEPS / step.name).rglob("*.cu"))
+    return any(word in sources for word in ("gridDim", "multiprocessors_here", "best_choice", "cheapest"))
 
 
 def most_memory() -> int:
@@ -58,7 +48,6 @@ def most_memory() -> int:
 
 
 def main() -> int:
-    """Runs the step named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("executable", help="build/steps/NN_name")
     parser.add_argument("--sim", action="store_true", help="in the simulator instead of on a GPU")
@@ -76,9 +65,10 @@ def main() -> int:
         print(f"with multiprocessors: {few}", flush=True)
         cases = [case for variant in step.variants for case in few_multiprocessors_cases(variant)]
         code = code or step.check(cases, ["--sim"], environment=on_few).returncode
+    seeded = [one for one in step.variants if one.default or one.name in SEEDED_TOO.get(step.name, ())]
     for seed in SEEDS if copies_asynchronously(step) else ():
         print(f"with seed: {seed}", flush=True)
-        cases = [case for variant in seeded_variants(step) for case in sanitized_cases(variant, SEEDED_SLICES)]
+        cases = [case for variant in seeded for case in sanitized_cases(variant, SEEDED_SLICES)]
         code = code or step.check(cases, ["--sim"], environment={**on_few, "PTXSIM_SEED": str(seed)}).returncode
     if most_memory() > MOST_MEMORY:
         print(f"{step.name} takes {most_memory() >> 20} MiB in the simulator, more than {MOST_MEMORY >> 20}")

@@ -20,7 +20,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sizes import sanitized_cases
 from step import Step, Variant, capabilities, fits, skip
@@ -28,10 +27,7 @@ from step import Step, Variant, capabilities, fits, skip
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 USUAL_TOOLS = TOOLS[:2]
 ORDERED_BY_PHASES = 90  # from this architecture on, barriers in memory order a kernel: every tool looks at it
-USUAL_PLACES = (
-    Path("/usr/local/cuda/bin/compute-sanitizer"),
-    Path("/usr/local/cuda/compute-sanitizer/compute-sanitizer"),
-)
+USUAL_PLACES = [f"/usr/local/cuda/{folder}/compute-sanitizer" for folder in ("bin", "compute-sanitizer")]
 FOUND_SOMETHING = 99  # an exit code of no step
 LONGEST_SECONDS = 900
 CLEAN = "clean"
@@ -52,30 +48,14 @@ class Run:
         return f"{self.step.name} {self.variant.name} {self.tool}"
 
 
-class State:
-    """What is known of earlier runs: build/sanitized.json, written after each."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.known: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(OSError, ValueError):  # none yet, or one that cannot be read: all are run again
-            self.known = json.loads(file.read_text(encoding="utf-8"))
-
-    def is_clean(self, run: Run) -> bool:
-        """Has this executable come out clean?"""
-        one = self.known.get(run.name, {})
-        return one.get("executable") == run.digest and one.get("result") == CLEAN
-
-    def put(self, run: Run, result: str, seconds: float) -> None:
-        """Writes down what came of a run."""
-        self.known[run.name] = {"executable": run.digest, "result": result, "seconds": round(seconds, 1)}
-        part = self.file.with_suffix(".part")
-        part.write_text(json.dumps(self.known, indent=1) + "\n", encoding="utf-8")
-        part.replace(self.file)
+def clean_before(file: Path) -> dict[str, str]:
+    """The executable's digest of each run that came out clean; none where the file cannot be read: all are run again."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(file.read_text(encoding="utf-8"))
+    return {}
 
 
 def sanitizer() -> str:
-    """The path of compute-sanitizer; skips where there is none."""
     for place in (shutil.which("compute-sanitizer"), *USUAL_PLACES):
         if place and Path(place).exists():
             return str(place)
@@ -99,7 +79,6 @@ def runs_of(step: Step, asked: list[str] | None) -> list[Run]:
 
 
 def steps_that_run(found: list[Path], here: int) -> list[Step]:
-    """The steps that this GPU can run; says which it cannot."""
     steps = [Step(path) for path in found]
     for step in steps:
         if not fits(step.arch, here):
@@ -108,17 +87,11 @@ def steps_that_run(found: list[Path], here: int) -> list[Step]:
 
 
 def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
-    """What the tool says of it, and how long it took."""
     prefix = (program, "--tool", run.tool, "--error-exitcode", str(FOUND_SOMETHING))
     start = time.monotonic()
     try:
-        done = run.step.check(
-            sanitized_cases(run.variant, slices),
-            prefix=prefix,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=LONGEST_SECONDS,
-        )
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = run.step.check(sanitized_cases(run.variant, slices), prefix=prefix, timeout=LONGEST_SECONDS, **both)
     except subprocess.TimeoutExpired:
         return f"it had not ended after {LONGEST_SECONDS} s", LONGEST_SECONDS
     said = "\n    ".join(done.stdout.strip().splitlines()[:30])
@@ -126,16 +99,20 @@ def sanitized(run: Run, program: str, slices: int) -> tuple[str, float]:
     return result, time.monotonic() - start
 
 
-def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int) -> list[str]:
-    """Runs what is left, so many at a time, and says what came of each."""
-    failed = []
+def run_all(left: list[Run], file: Path, jobs: int, program: str, slices: int) -> list[str]:
+    clean, failed = clean_before(file), []
     with ThreadPoolExecutor(jobs) as pool:
         started = {pool.submit(sanitized, run, program, slices): run for run in left}
         try:
             for at, future in enumerate(as_completed(started), 1):
                 run = started[future]
                 result, seconds = future.result()
-                state.put(run, result, seconds)
+                clean.pop(run.name, None)
+                if result == CLEAN:
+                    clean[run.name] = run.digest
+                part = file.with_suffix(".part")
+                part.write_text(json.dumps(clean, indent=1) + "\n", encoding="utf-8")
+                part.replace(file)
                 print(f"[{at}/{len(left)}] {run.name}: {result} ({seconds:.1f} s)", flush=True)
                 if result != CLEAN:
                     failed.append(run.name)
@@ -146,17 +123,12 @@ def run_all(left: list[Run], state: State, jobs: int, program: str, slices: int)
 
 
 def main() -> int:
-    """Runs what the command line names and has not been found clean yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path, help="the build directory")
     parser.add_argument("steps", nargs="*", metavar="STEP", help="a step's name or its beginning (default: all)")
     parser.add_argument("--jobs", type=int, default=4, help="processes at a time (default 4)")
-    parser.add_argument(
-        "--tool",
-        action="append",
-        choices=TOOLS,
-        help="may be given again (default: memcheck, racecheck; from sm_90 on all)",
-    )
+    default = "may be given again (default: memcheck, racecheck; from sm_90 on all)"
+    parser.add_argument("--tool", action="append", choices=TOOLS, help=default)
     parser.add_argument("--slices", type=int, default=3, help="slices of K (default 3: prologue, middle, tail)")
     parser.add_argument("--again", action="store_true", help="those that came out clean, too")
     asked = parser.parse_args()
@@ -167,11 +139,14 @@ def main() -> int:
     program = sanitizer()
     steps = steps_that_run(found, here)
     every = [run for step in steps for run in runs_of(step, asked.tool)]
-    state = State(asked.build / "sanitized.json")
-    left = [run for run in every if asked.again or not state.is_clean(run)]
-    done = len(every) - len(left)
-    print(f"{len(every)} runs of {len(steps)} steps, {done} clean already; {asked.jobs} at a time", flush=True)
-    failed = run_all(left, state, asked.jobs, program, asked.slices)
+    file = asked.build / "sanitized.json"
+    clean = clean_before(file)
+    left = [run for run in every if asked.again or clean.get(run.name) != run.digest]
+    print(
+        f"{len(every)} runs of {len(steps)} steps, {len(every) - len(left)} clean already; {asked.jobs} at a time",
+        flush=True,
+    )
+    failed = run_all(left, file, asked.jobs, program, asked.slices)
     print(f"{len(every) - len(failed)} clean, {len(failed)} failed")
     for name in failed:
         print(f"FAILED {name}")

@@ -64,7 +64,6 @@ def wide_rows(variant: Variant, size: Size) -> tuple[str, ...]:
 
 
 def refused(variant: Variant) -> list[Case]:
-    """What the variant has to refuse, each with what it has to say."""
     fine = size_of(variant)
     cases = [*_refused_sizes(variant, fine), *_refused_rows(variant, fine), *_refused_grids(variant)]
     if not variant.takes_stride:
@@ -145,10 +144,8 @@ def _refused_sizes(variant: Variant, fine: Size) -> Iterable[Case]:
         for more, nearest in ((1, 0), (multiple - 1, multiple)):  # beside this multiple, and beside the next
             wrong = [*fine]
             wrong[at] += more
-            words = (
-                f"variant {variant.name} needs {dimension} to be a multiple of {multiple}, not {wrong[at]}; "
-                f"the nearest that works is {fine[at] + nearest}"
-            )
+            words = f"variant {variant.name} needs {dimension} to be a multiple of {multiple}, not {wrong[at]}; "
+            words += f"the nearest that works is {fine[at] + nearest}"
             yield Case(variant.name, _arguments((wrong[0], wrong[1], wrong[2])), words)
 
 
@@ -166,11 +163,10 @@ def _refused_grids(variant: Variant) -> Iterable[Case]:
     """One row or column of blocks more than the grid takes, where the matrices are not too large already."""
     bm, bn, _ = variant.block
     k = variant.k_of(1)
-    for at, size in enumerate((((variant.most_blocks[0] + 1) * bm, bn, k), (bm, (variant.most_blocks[1] + 1) * bn, k))):
-        m, n, _ = size
+    for at, (m, n) in enumerate((((variant.most_blocks[0] + 1) * bm, bn), (bm, (variant.most_blocks[1] + 1) * bn))):
         if max(m * k, n * k, m * n) <= LARGEST:
             limit = variant.most_blocks[at] * variant.block[at]
-            yield Case(variant.name, _arguments(size), f"takes {'mn'[at]} up to {limit}, not {size[at]}")
+            yield Case(variant.name, _arguments((m, n, k)), f"takes {'mn'[at]} up to {limit}, not {(m, n)[at]}")
 
 
 def _widths(variant: Variant, size: Size) -> Size:

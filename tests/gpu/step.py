@@ -6,13 +6,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 SKIPPED = 77
+Done = subprocess.CompletedProcess[str]
 CAPABILITY = re.compile(r"\d+\.\d")  # as nvidia-smi says it: 9.0
 
 
@@ -54,7 +54,6 @@ class Variant:
 
     name: str
     default: bool
-    types: str  # of the inputs, the sums and C: "f16 f32 f16"
     layout: str  # NN or TN
     block: tuple[int, int, int]  # the block tile: m, n, and the depth of a slice of K
     multiples: tuple[int, int, int]  # of which m, n, k have to be
@@ -100,19 +99,12 @@ class Case:
 class Step:
     """One executable."""
 
-    def __init__(
-        self,
-        executable: str | Path,
-        options: Sequence[str] = (),
-        environment: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, executable: str | Path, options: Sequence[str] = (), **how: Any) -> None:
         self.executable = Path(executable).resolve()
         self.name = self.executable.name
         with tempfile.TemporaryDirectory() as folder:
             listing = Path(folder) / "variants.jsonl"
-            listed = self.run(
-                ("--list", "--json", str(listing), *options), environment=environment, capture_output=True
-            )
+            listed = self.run(("--list", "--json", str(listing), *options), capture_output=True, **how)
             if listed.returncode != 0:
                 sys.exit(f"{self.name} --list failed: {listed.stderr}")
             records = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
@@ -121,37 +113,25 @@ class Step:
         self.variants = [_variant(record) for record in records if not record.get("leaves_out")]
         self.held = [variant for variant in self.variants if variant.fits]
 
-    def check(
-        self,
-        cases: Sequence[Case],
-        options: Sequence[str] = (),
-        prefix: Sequence[str] = (),
-        environment: Mapping[str, str] = MappingProxyType({}),
-        **how: Any,
-    ) -> subprocess.CompletedProcess[str]:
-        """Runs all these cases in one process, behind another program if asked. Exit code 1 where one failed."""
+    def check(self, cases: Sequence[Case], options: Sequence[str] = (), **how: Any) -> Done:
+        """Runs all these cases in one process, as `run` does. Exit code 1 where one failed."""
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
             file.writelines(case.line() + "\n" for case in cases)
             file.flush()
-            return self.run(("--check", file.name, *options), prefix, environment, **how)
+            return self.run(("--check", file.name, *options), **how)
 
     def run(
-        self,
-        options: Sequence[str],
-        prefix: Sequence[str] = (),
-        environment: Mapping[str, str] = MappingProxyType({}),
-        **how: Any,
-    ) -> subprocess.CompletedProcess[str]:
-        """Runs the executable with these options."""
+        self, options: Sequence[str], prefix: Sequence[str] = (), environment: dict[str, str] | None = None, **how: Any
+    ) -> Done:
+        """Runs the executable with these options and these variables, behind another program if asked."""
         command = [*prefix, str(self.executable), *options]
-        return subprocess.run(command, text=True, check=False, env={**os.environ, **environment}, **how)
+        return subprocess.run(command, text=True, check=False, env={**os.environ, **(environment or {})}, **how)
 
 
 def _variant(record: dict[str, Any]) -> Variant:
     return Variant(
         record["variant"],
         record["default"],
-        " ".join(record[matrix] for matrix in ("a", "acc", "c")),
         record["layout"],
         tuple(record["block"]),
         tuple(record[f"multiple_{dimension}"] for dimension in "mnk"),

@@ -1,10 +1,13 @@
 """Programs in place of compiled ones and of other people's, for the tests of what starts them; and projects of a part of ours."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from base.paths import ROOT
+import pytest
+
+from base.paths import BUILD, ROOT
 
 TOOLS = Path(sys.executable).parent  # Meson among them
 
@@ -15,6 +18,20 @@ def program(file: Path, text: str) -> Path:
     file.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n", encoding="utf-8")
     file.chmod(0o755)
     return file
+
+
+def built(*files: Path) -> Path:
+    """The first of these files of the build; skips the test where one is missing."""
+    for file in files:
+        if not file.is_file():
+            pytest.skip(f"{file.name} is not built; run: meson compile -C {BUILD.name}")
+    return files[0]
+
+
+def ran(*command: object, env: dict[str, str] | None = None, **how) -> subprocess.CompletedProcess[str]:
+    """A program that ended, and what it said, with these variables beside those that there are."""
+    how = {"capture_output": True, "text": True, "check": False, "timeout": 120, **how}
+    return subprocess.run([*map(str, command)], env={**os.environ, **(env or {})}, **how)
 
 
 def printing(file: Path, text: str) -> Path:

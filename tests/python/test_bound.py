@@ -4,6 +4,7 @@ import os
 import re
 
 import pytest
+from programs import built
 
 from base import build, registry
 from base.paths import BUILD, SIMULATOR
@@ -20,7 +21,6 @@ H200 = bound_limits.gpu(REFERENCE_GPU)
 
 @pytest.fixture(scope="module")
 def recorded():
-    """Every record."""
     return measured.load()
 
 
@@ -46,9 +46,7 @@ def test_each_bound_lies_above_the_speed_and_the_lowest_near_it(step, recorded):
 
 @pytest.mark.parametrize("step", COUNTED, ids=lambda step: step.name)
 def test_what_is_counted_is_what_the_chapter_counts_by_hand(step):
-    executable = BUILD / "steps" / step.name
-    if not executable.is_file() or not SIMULATOR.is_file():
-        pytest.skip(f"{step.name} is not built; run: meson compile -C {BUILD.name}")
+    executable = built(BUILD / "steps" / step.name, SIMULATOR)
     if bound.chooses(step):
         pytest.skip("its default takes another tile at 4096")
     known = build.variants(executable)

@@ -46,8 +46,6 @@ import os, signal, sys
 code = int(sys.argv[1])
 os.kill(os.getpid(), signal.SIGSEGV) if code < 0 else sys.exit(code)
 """
-
-
 TESTS = """\
 test('good', python, args: [exits, '0'])
 test('bad', python, args: [exits, '1'], suite: 'some')

@@ -1,21 +1,26 @@
-"""./gemm diff: lines side by side, the edited ones against each other."""
+"""./gemm diff: lines side by side, the edited ones against each other; what --watch tells of two runs; and ./gemm list: figures
+from the records, and none that was not measured."""
 
-from base import registry
+import pytest
+
+from base import gpu, registry
+from base.errors import UserError
 from base.languages import CHINESE
-from tools import diff
+from base.registry import Step
+from records import BEST_LIBRARY
+from tools import diff, listing, measured, watch
 from tools.text_table import columns
 
+RECORDS = measured.load()
+UNTIMED = Step("12_half", "80", "fp16", "f16")
+FIRST, SECOND, HOPPER = (registry.find(name, registry.steps()) for name in ("01", "02", "23"))
 OLD = ["int a;", "for (int k = 0; k < K; ++k) {", "  acc += A[k] * B[k];", "}", "same", "gone"]
 NEW = ["int a;", "int b;", "for (int k = 0; k < K; k += 8) {", "  acc += A[k] * B[k];", "}", "same"]
 
 
-def marks(rows):
-    return "".join(row.mark for row in rows)
-
-
 def test_edited_added_and_removed_lines():
     rows = diff.rows(OLD, NEW)
-    assert marks(rows) == " >|   <"
+    assert "".join(row.mark for row in rows) == " >|   <"
     edited = rows[2]
     assert (edited.old_number, edited.new_number) == (2, 3)
 
@@ -47,3 +52,78 @@ def test_the_heads_are_told_in_chinese_and_keep_to_their_half(capsys, monkeypatc
     assert ideas.startswith(old.idea(CHINESE)) and ideas.endswith(new.idea(CHINESE))
     assert len({columns(line.partition("│")[0]) for line in (names, ideas, speeds)}) == 1
     assert "是 cuBLAS 的" in speeds and changed.startswith("代码行（不计注释）：")
+
+
+REPORT = """\
+03_smem_tiling tiled, m 64 n 64 k 64, in the simulator: right
+  warp instructions (PTX)                     36,096  
+    fma                                        8,192  22.7 %
+  shared load wavefronts                      16,384  1.00 per request
+  simulated in 0.015 s, 2.4 million warp instructions per second
+
+/a/kernel.cu
+  instructions  sectors/request  wavefronts/request   line
+           256                                1.00      44      As[tile_row][tile_col] = a_copy;
+        24,576                                1.00      49      acc += As[tile_row][k] * Bs[k][tile_col];
+"""  # noqa: W291 - as a step prints it
+
+
+def test_only_what_changed_is_told():
+    same = watch.parsed(REPORT.replace("0.015 s", "0.020 s"))
+    assert list(watch.changes(watch.parsed(REPORT), same)) == []
+    slower = REPORT.replace("16,384  1.00", "524,288  32.00").replace("1.00      49", "9.50      49")
+    assert list(watch.changes(watch.parsed(REPORT), watch.parsed(slower))) == [
+        "  shared load wavefronts: 16,384 1.00 per request → 524,288 32.00 per request",
+        "     49  acc += As[tile_row][k] * Bs[k][tile_col];",
+        "         24,576 1.00 → 24,576 9.50",
+    ]
+
+
+def test_lines_are_matched_by_their_code():
+    moved = (
+        REPORT.replace("      44  ", "      45  ").replace("a_copy;", "a_copy + 0;").replace("      49  ", "      50  ")
+    )
+    assert list(watch.changes(watch.parsed(REPORT), watch.parsed(moved))) == [
+        "-    44  As[tile_row][tile_col] = a_copy;   (256 1.00)",
+        "+    45  As[tile_row][tile_col] = a_copy + 0;   (256 1.00)",
+    ]
+
+
+def test_the_table_has_the_records_figures_and_a_dash_where_there_are_none(capsys):
+    listing.print_table([FIRST, SECOND, UNTIMED], "h200")
+    lines = [line for line in capsys.readouterr().out.splitlines() if "──" not in line]
+    one, two = (RECORDS.default_at("h200", step.name, 4096) for step in (FIRST, SECOND))
+    assert lines[1].split()[-4:-1] == ["sm_80", f"{one['tflops']:.2f}", f"{100 * one['ratio']:.1f}"]
+    gain = f"×{two['tflops'] / one['tflops']:.2f}"
+    assert lines[2].split()[-4:] == [f"{two['tflops']:.2f}", f"{100 * two['ratio']:.1f}", "%", gain]
+    assert "–" in lines[3] and "×" not in lines[3] + lines[1] and "NVIDIA H200" in lines[4]
+    assert "best library" not in lines[0], "they were timed beside cuBLAS alone"
+
+
+def test_the_table_in_chinese_is_aligned_and_has_a_column_for_the_best_library_call(capsys):
+    listing.print_table([FIRST, SECOND, HOPPER], "h200", CHINESE)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "──" not in line]
+    assert lines[0].split()[-2:] == ["相对最快的库调用", "提速"] and "NVIDIA H200 上的默认变体" in lines[-1]
+    best = RECORDS.default_at("h200", HOPPER.name, 4096, baseline=BEST_LIBRARY)
+    assert lines[3].split()[-2:] == [f"{100 * best['ratio']:.1f}", "%"]
+    assert len({columns(line.partition("sm_")[0]) for line in lines[1:4]}) == 1
+
+
+def test_whose_figures(monkeypatch):
+    known = measured.load()
+    monkeypatch.setattr(gpu, "detect", lambda: gpu.Gpu("NVIDIA GeForce RTX 4090"))
+    assert measured.choose_gpu(known, None) == "h200"
+    known.timings["rtx4090"] = known.timings["h200"]
+    assert measured.choose_gpu(known, None) == "rtx4090"
+    assert measured.choose_gpu(known, "h200") == "h200"
+    with pytest.raises(UserError, match="there are some of: h100, h200, rtx4090"):
+        measured.choose_gpu(known, "abacus")
+
+
+def test_the_folder_of_a_gpu():
+    folders = {
+        **{"NVIDIA H200": "h200", "NVIDIA H100 80GB HBM3": "h100", "NVIDIA H100 PCIe": "h100pcie", "../..": "gpu"},
+        **{"NVIDIA A100-SXM4-80GB": "a100", "NVIDIA GeForce RTX 4070 Ti SUPER": "rtx4070tisuper"},
+        **{"NVIDIA GeForce RTX 3080 Laptop GPU": "rtx3080laptop", "NVIDIA RTX 6000 Ada Generation": "rtx6000ada"},
+    }
+    assert {name: gpu.folder_name(name) for name in folders} == folders

@@ -8,6 +8,7 @@ import textwrap
 import time
 
 import pytest
+from programs import ran
 
 from base import gpu
 from base.paths import ROOT
@@ -80,6 +81,11 @@ def test_is_refused_in_one_line(arguments, monkeypatch, capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def started(code: str, **how) -> subprocess.Popen[str]:
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, text=True, **both, **how)
+
+
 def test_ctrl_c_leaves_cleanly():
     code = textwrap.dedent(
         """
@@ -94,14 +100,7 @@ def test_ctrl_c_leaves_cleanly():
         sys.exit(cli.main(["list"]))
         """
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with started(code, start_new_session=True) as process:
         assert process.stdout.readline() == "started\n"
         time.sleep(2)  # a signal before the child is there would end the parent alone
         os.killpg(process.pid, signal.SIGINT)
@@ -114,7 +113,7 @@ def test_ctrl_c_leaves_cleanly():
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
 def test_help_is_on_the_output(arguments):
-    done = subprocess.run([sys.executable, ROOT / "gemm", *arguments], capture_output=True, text=True, check=False)
+    done = ran(sys.executable, ROOT / "gemm", *arguments)
     assert done.returncode == 0
     assert done.stdout.startswith("usage: ./gemm") and done.stderr == ""
 
@@ -122,9 +121,7 @@ def test_help_is_on_the_output(arguments):
 def test_a_reader_that_goes_away_is_no_error():
     """As in `./gemm list | head -1`."""
     code = "import sys; from tools.cli import main; sys.exit(main(['list']))"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with started(code) as process:
         process.stdout.close()
         errors = process.stderr.read()
-    assert b"Traceback" not in errors
+    assert "Traceback" not in errors

@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -66,9 +65,7 @@ HERE = gpu.Gpu("NVIDIA Test")
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A built course: executables that write what they were told, a GPU, and nothing to build."""
-    steps = tmp_path / "build" / "steps"
-    steps.mkdir(parents=True)
-    data = tmp_path / "data"
+    steps, data = tmp_path / "build" / "steps", tmp_path / "data"
     data.mkdir()
     for module in (run, run_plan, record, build):
         monkeypatch.setattr(module, "BUILD", tmp_path / "build")
@@ -145,9 +142,7 @@ def test_one_step_builds_and_runs_alone(course, capfd):
 def test_variants_that_leave_out_work_are_recorded_apart(course):
     for asked in ("no_copy_a", "bottlenecks"):
         start("01", "--variant", asked)
-    assert [file.relative_to(course.data / "test") for file in course.data.rglob("*.jsonl")] == [
-        Path("bottlenecks/01_naive.jsonl")
-    ]
+    assert list(course.data.rglob("*.jsonl")) == [course.data / "test" / "bottlenecks" / "01_naive.jsonl"]
     start("01", "--variant", "w")
     assert (course.data / "test" / "01_naive.jsonl").exists()
     with pytest.raises(UserError, match="no_copy_a: leaves out work and is recorded apart; run it alone"):
@@ -293,10 +288,8 @@ def test_recording_takes_a_gpu(course, monkeypatch):
 
 
 def line(size, tflops, **others):
-    return (
-        json.dumps({"step": "01_naive", "variant": "v", "m": size, "n": size, "k": size, "tflops": tflops, **others})
-        + "\n"
-    )
+    sizes = dict.fromkeys("mnk", size)
+    return json.dumps({"step": "01_naive", "variant": "v", **sizes, "tflops": tflops, **others}) + "\n"
 
 
 def test_records_are_merged_by_what_they_measure(tmp_path):

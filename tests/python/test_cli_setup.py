@@ -12,7 +12,6 @@ from base.paths import CUDA_REQUIREMENTS, DISASSEMBLER_REQUIREMENTS, REQUIREMENT
 
 
 def fake_nvcc(root, version="13.0", cublas=True):
-    """A toolkit that says its version and has, or has not, cuBLAS."""
     (root / "include").mkdir(parents=True)
     if cublas:
         (root / "include" / "cublas_v2.h").touch()
@@ -62,14 +61,9 @@ def test_no_compiler_and_none_to_be_installed(bare):
         cuda.ensure(setup=False)
 
 
-@pytest.fixture
-def missing_json(monkeypatch):
-    """One package is missing."""
+def test_packages_without_the_rights_to_install_them(monkeypatch):
     monkeypatch.setattr(packages, "missing", lambda: ["nlohmann-json3-dev"])
     monkeypatch.setattr(packages.shutil, "which", lambda tool: f"/usr/bin/{tool}")
-
-
-def test_packages_without_the_rights_to_install_them(missing_json, monkeypatch):
     monkeypatch.setattr(packages.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(process, "output", lambda *_: (1, "sudo: a password is required"))
     with pytest.raises(UserError) as refused:

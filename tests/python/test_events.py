@@ -1,15 +1,18 @@
-"""The recorded events of the rings are what the schema says, and what rings have to obey."""
+"""The recorded events of the rings are what the schema says, and what rings have to obey; and where an element of an array
+goes: steps of each kind of path, their places worked out by hand."""
 
 import json
 import re
 
 import pytest
+from programs import ran
 
-from base.paths import ROOT
+from base.paths import BUILD, ROOT
 from records import events
 
 SCHEMA = json.loads((ROOT / "sim/session/events.schema.json").read_text(encoding="utf-8"))
 OF_EVENT = SCHEMA["properties"]["kernels"]["items"]["properties"]["events"]["items"]
+FOLLOWED = SCHEMA["properties"]["kernels"]["items"]["properties"]["followed"]
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "null": type(None)}
 
 
@@ -59,3 +62,93 @@ def test_recorded_events(step):
     for event in by_kind.get("mbarrier_pass", ()):
         assert event["caused_by"] == ends.get((event["of"], event["mbarrier"], event["phase"]))
     assert len(by_kind["exit"]) == found["warps"] * len(found["blocks"])
+
+
+def follow(step: str, size: tuple[int, int, int], array: int, row: int, col: int, width: int, tmp_path):
+    """The simulator's answer for an element of A (array 0) or B (1), and C's elements that it feeds, row and column."""
+    m, n, k = size
+    file = tmp_path / "events.json"
+    at = (row * (n if array else k) + col) * width
+    line = [BUILD / "steps" / step, "--sim", "--verify", "off", "--m", str(m), "--n", str(n), "--k", str(k)]
+    asked = {"PTXSIM_EVENTS": str(file), "PTXSIM_FOLLOW": f"{array}:{at}:{width}", "PTXSIM_THREADS": "1"}
+    ran(*line, env=asked, check=True)
+    found = json.loads(file.read_text())["kernels"][-1]["followed"]
+    assert not wrong(found, FOLLOWED, "followed")
+    assert not found["diverged"] and not found["cut"]
+    c = {byte // width for feed in found["feeds"] if feed["allocation"] == 2
+         for byte in range(feed["offset"], feed["offset"] + feed["bytes"])}  # fmt: skip
+    return found, {divmod(each, n) for each in c}
+
+
+def marks(found: dict, kind: str, opcode: str, **of) -> list[dict]:
+    return [mark for mark in found["marks"]
+            if mark["kind"] == kind and found["sites"][str(mark["site"])]["instruction"].startswith(opcode)
+            and all(mark.get(key) == value for key, value in of.items())]  # fmt: skip
+
+
+def whole_row(row: int, n: int) -> set:
+    return {(row, col) for col in range(n)}
+
+
+def test_03_goes_through_a_register_and_shared_memory(tmp_path):
+    # A[8][37]: the second slice, so As[8][5]; thread (5, 8), which is lane 5 of warp 8.
+    found, c = follow("03_smem_tiling", (64, 64, 64), 0, 8, 37, 4, tmp_path)
+    (load,) = marks(found, "registers", "ld.global")
+    assert (load["warp"], load["lanes"], load["offset"], load["sector"]) == (8, [5], 2196, 68)
+    (store,) = marks(found, "shared", "st.shared")
+    assert (store["shared"], store["bank"], store["lanes"]) == (8 * 128 + 5 * 4, 5, [5])
+    (back,) = marks(found, "registers", "ld.shared")
+    assert (back["warp"], back["lanes"], back["access"]["wavefronts"]) == (8, list(range(32)), 1)
+    (sums,) = marks(found, "registers", "fma", sum=True)
+    assert sums["warp"] == 8 and len(sums["lanes"]) == 32
+    assert c == whole_row(8, 64) and found["clusters"] == [0, 1]
+
+
+def test_10_is_copied_asynchronously_and_lands_at_the_wait(tmp_path):
+    # B[3][70]: 16 rows of 256 floats are a slice of B; a chunk of four floats is one copy.
+    found, c = follow("10_cp_async", (256, 512, 64), 1, 3, 70, 4, tmp_path)
+    (landed,) = marks(found, "shared", "cp.async")
+    assert landed["issued"] < landed["step"] and len(landed["lanes"]) == 1
+    assert landed["access"]["by"] == landed["lanes"] and landed["bank"] == landed["shared"] // 4 % 32
+    assert {mark["shared"] for mark in marks(found, "registers", "ld.shared")} == {landed["shared"]}
+    assert c == {(row, 70) for row in range(256)}
+
+
+@pytest.mark.parametrize(
+    ("step", "place"), [("18_mma_naive", 9 * 48 + 14), ("20_mma_warp_swizzle", 9 * 128 + 16 * (0 ^ 1) + 14)]
+)
+def test_18_and_20_go_through_fragments(step, place, tmp_path):
+    # A[9][7]: pitch 24 halves in step 18; in step 20 chunk 0 of row 9 lies at place 0 ^ (9 % 8).
+    found, c = follow(step, (256, 256, 64), 0, 9, 7, 2, tmp_path)
+    start = next(each["offset"] for each in found["shared_variables"] if each["name"] == "As")
+    (store,) = marks(found, "shared", "st.shared" if step.startswith("18") else "cp.async")
+    assert (store["shared"] - start, store["bytes"]) == (place, 2)
+    # Row 9 of k 0 to 7 is row 1 of the second matrix, which lane 9 names; its elements 6 and 7 are lane 7's.
+    for load in marks(found, "registers", "ldmatrix"):
+        assert (load["access"]["by"], load["lanes"], load["first_byte"]) == ([9], [7], 2)
+        assert load["access"]["conflicts"] == 0
+    operands = marks(found, "operand", "mma")
+    assert {(each["operand"], each["row"], each["col"], *each["lanes"]) for each in operands} == {("A", 9, 7, 7)}
+    assert {lane for each in marks(found, "registers", "mma", sum=True) for lane in each["lanes"]} == {4, 5, 6, 7}
+    assert c == whole_row(9, 256)
+
+
+def test_23_is_swizzled_by_tma_and_read_by_wgmma(tmp_path):
+    # A[70][150]: slice 2, k 22 in it: chunk 2 of row 70, at place 2 ^ (70 % 8); the second warpgroup's row 6.
+    found, c = follow("23_wgmma", (256, 512, 192), 0, 70, 150, 2, tmp_path)
+    (landed,) = marks(found, "shared", "cp.async.bulk.tensor")
+    assert landed["box"]["swizzle"] == 128 and landed["box"]["start"] == [128, 0]
+    assert landed["shared"] - landed["box"]["shared"] == 70 * 128 + 16 * (2 ^ 6) + 12
+    (operand,) = marks(found, "operand", "wgmma")
+    assert (operand["operand"], operand["row"], operand["col"], operand["warp"]) == ("A", 6, 6, 4)
+    sums = marks(found, "registers", "wgmma.wait_group", sum=True)
+    assert {lane for each in sums for lane in each["lanes"]} == {24, 25, 26, 27}
+    assert len(sums) == 64 and {each["warp"] for each in sums} == {4}
+    assert c == whole_row(70, 512)
+    # B[20][44]: chunk 5 of row 20 of the first box; every warp multiplies by it.
+    found, c = follow("23_wgmma", (256, 512, 192), 1, 20, 44, 2, tmp_path)
+    (landed,) = marks(found, "shared", "cp.async.bulk.tensor")
+    assert landed["shared"] - landed["box"]["shared"] == 20 * 128 + 16 * (5 ^ 4) + 8
+    operands = marks(found, "operand", "wgmma")
+    assert {(each["row"], each["col"]) for each in operands} == {(4, 44)} and len(operands) == 8
+    assert c == {(row, 44) for row in range(256)}

@@ -1,25 +1,24 @@
 """The pictures: every text is legible, both languages show the same, each is on some page; and what of their geometry is written
-down a second time is the kernels'. What is drawn from traces is held by these, and by test_plots: committed pictures are fresh."""
+down a second time is the kernels'. Of those that move the still one is whole, reduced motion is respected, and there is no
+script. What is drawn from traces is held by these, and by test_plots: committed pictures are fresh."""
 
 import re
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from base.paths import ROOT
 from plots import markers
-from plots.figures import cluster_ring, clusters, gallery, geometry, hopper, layout, swizzle, traces
+from plots.figures import cluster_ring, clusters, gallery, geometry, hopper, layout, motion, swizzle, traces
 from plots.figures.svg import Canvas
 from plots.figures.text import LANGUAGES, is_wide
 from records import read
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
 KERNELS = {kernel.name: kernel for kernel in geometry.kernels()}
 DRAWINGS = dict(gallery.drawings())
+REDUCED = re.compile(r"@media \(prefers-reduced-motion:no-preference\)\{\n(.*?)\n\}", re.DOTALL)
 
 
 @cache
@@ -91,7 +90,6 @@ def form(shape):
 
 
 def look(text):
-    """A text's size, colour, anchor, weight and font."""
     return [text.get(key) for key in ("font-size", "fill", "text-anchor", "font-weight", "font-family")]
 
 
@@ -113,12 +111,8 @@ def test_both_languages_draw_the_same_picture(name):
     assert not any(is_wide(char) for box in english.boxes for char in box.text)
 
 
-def test_every_step_has_the_picture_of_its_idea():
-    for kernel in KERNELS:
-        assert kernel in DRAWINGS
-
-
-def test_each_picture_is_on_some_page():
+def test_every_step_has_the_picture_of_its_idea_and_each_picture_is_on_some_page():
+    assert set(KERNELS) <= set(DRAWINGS)
     shown = {path.name for path in markers.shown(ROOT, ROOT / "docs" / "figures")}
     assert shown == {f"{name}{language}.svg" for name in DRAWINGS for language in ("", ".zh-CN")}
 
@@ -167,3 +161,51 @@ def test_a_text_over_another_is_noticed():
     problems = canvas.problems()
     assert "'first text' covers 'second'" in problems
     assert "'far too long for this' leaves the panel" in problems
+
+
+def tree(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
+
+
+def styles(text: str) -> str:
+    return tree(text).findtext("style") or ""
+
+
+MOVING = [name for name in DRAWINGS if styles(drawing(name, "en").svg())]
+
+
+@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_without_motion_the_picture_is_whole(name, language, monkeypatch):
+    """What the motion adds cannot be seen when it stands still, and what it moves is not moved."""
+    moving = tree(drawing(name, language).svg())
+    marks = {"slice-a", "slice-b"}  # of step 03: part of the still picture
+    added = [part for part in moving if part.get("class") and part.get("class") not in marks]
+    assert added and all(part.get("opacity") == "0" and part.tag != "text" for part in added)
+    assert all(part.get("transform") is None for part in moving if part.get("class"))
+    for function in ("sweep", "walk", "alternate"):
+        monkeypatch.setattr(motion, function, lambda *_: None)
+    still = tree(DRAWINGS[name](language).svg())
+    kept = [part for part in moving if part.tag != "style" and part not in added]
+    assert [ElementTree.tostring(part) for part in kept] == [ElementTree.tostring(part) for part in still]
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_reduced_motion_is_respected(name):
+    """Outside the blocks for readers who have not asked for less motion, there are keyframes and nothing else."""
+    text = styles(drawing(name, "en").svg())
+    inside = "\n".join(REDUCED.findall(text))
+    outside = [line for line in REDUCED.sub("", text).splitlines() if line]
+    assert outside and all(line.startswith("@keyframes ") for line in outside)
+    used = set(re.findall(r"animation:([a-z-]+)", inside))
+    assert used == {line.split("{")[0].removeprefix("@keyframes ") for line in outside}
+    shown = {part.get("class") for part in tree(drawing(name, "en").svg()).iter() if part.get("class")}
+    assert shown == set(re.findall(r"^\.([a-z-]+)\{", inside, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_picture_runs_a_script_or_asks_for_a_file(name):
+    for part in tree(drawing(name, "en").svg()).iter():
+        assert part.tag not in {"script", "foreignObject", "image", "use", "a"} and not part.tag.startswith("animate")
+        assert not [key for key in part.attrib if key.startswith("on") or key.endswith("href")]
+    assert not re.search(r"@import|url\(", drawing(name, "en").svg())

@@ -14,6 +14,7 @@ from plots.figures.text import LANGUAGES
 TERMS = glossary.load(ROOT)
 PAGES = list(markers.files(ROOT))
 ENDING = {"en": ".md", "zh-CN": ".zh-CN.md"}
+WITH_CHINESE = "docs/figures/*.zh-CN.svg plots/charts/*.zh-CN.svg plots/**/*.py tools/**/*.py records/*.json"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -25,10 +26,7 @@ def reading_order(language: str) -> dict[str, Path]:
 
 
 def prose(text: str, language: str) -> str:
-    """A page's own sentences: without code, tables from records, pictures, headings and sources; links keep their text.
-
-    Code in a line stays where it is a term as a whole, such as `wgmma`. What goes leaves blanks, paragraphs stay apart.
-    """
+    """A page's own sentences: without tables, pictures, headings, sources, and code that is not a term such as `wgmma`."""
     uses = [use for term in TERMS if (use := term.use(language))]
 
     def term_or_blank(found: re.Match[str]) -> str:
@@ -51,7 +49,6 @@ def paragraphs(language: str, page: str) -> list[str]:
 
 
 def first_use(term: glossary.Term, language: str, page: str) -> str | None:
-    """The first paragraph of a page that uses a term."""
     use = term.use(language)
     without_targets = ((part, re.sub(r"\]\([^)\s]*\)", "]", part)) for part in paragraphs(language, page))
     return next((part for part, words in without_targets if use and use.search(words)), None)
@@ -91,23 +88,13 @@ def test_a_chinese_page_uses_the_glossarys_words(page):
     assert not rejected(text)
 
 
-def test_chinese_pictures_use_the_glossarys_words():
-    pictures = [*(ROOT / "docs" / "figures").glob("*.zh-CN.svg"), *(ROOT / "plots" / "charts").glob("*.zh-CN.svg")]
-    assert pictures
-    wrong = {path.name: found for path in pictures if (found := rejected(path.read_text(encoding="utf-8")))}
-    assert not wrong
-
-
-def test_chinese_words_in_the_sources_are_the_glossarys():
+@pytest.mark.parametrize("files", WITH_CHINESE.split())
+def test_pictures_and_what_makes_them_use_the_glossarys_chinese(files):
     """What tables, pictures and commands say in Chinese stands in Python and in JSON."""
-    sources = [
-        *(ROOT / "plots").rglob("*.py"),
-        *(ROOT / "tools").rglob("*.py"),
-        *(ROOT / "records").glob("*.json"),
-    ]
-    texts = {path: path.read_text(encoding="utf-8") for path in sources}
-    wrong = {path.name: found for path, text in texts.items() if (found := rejected(text, chinese_only=True))}
-    assert not wrong
+    texts = {str(path): path.read_text(encoding="utf-8") for path in ROOT.glob(files)}
+    assert texts
+    only = not files.endswith(".svg")
+    assert not {name: found for name, text in texts.items() if (found := rejected(text, chinese_only=only))}
 
 
 def test_a_link_to_the_glossary_leads_to_an_entry():

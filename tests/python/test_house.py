@@ -2,11 +2,11 @@
 
 import ast
 import json
-import subprocess
 import tomllib
 import venv as python_venv
 
 import pytest
+from programs import ran
 
 from base import venv
 from base.paths import ROOT
@@ -44,8 +44,7 @@ def test_the_venvs_python_finds_the_parts_from_anywhere(tmp_path, monkeypatch):
     monkeypatch.setattr(venv, "VENV", tmp_path / "venv")
     venv.know_the_course()
     code = "import base.errors, records, lab, plots, tools; print(lab.__file__)"
-    command = [tmp_path / "venv" / "bin" / "python", "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(tmp_path / "venv" / "bin" / "python", "-c", code, cwd=tmp_path)
     assert done.stdout.strip() == str(ROOT / "lab" / "__init__.py"), done.stderr
 
 

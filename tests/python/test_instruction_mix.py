@@ -90,8 +90,7 @@ def test_ptx_inner_loop_is_counted_by_class():
 
 
 def test_sass_inner_loop_is_counted_by_class():
-    (kernel,) = disassembly.sass_kernels(SASS)
-    loop = disassembly.inner_loop(kernel)
+    loop = disassembly.inner_loop(*disassembly.sass_kernels(SASS))
     assert loop.instructions == 9
     assert dict(loop.counts) == {
         "load_shared": 1, "fma": 2, "move": 2, "cp_async": 1, "barrier": 1, "predicate": 1, "branch": 1,
@@ -113,9 +112,6 @@ def test_classes(opcode, kind):
     assert disassembly.classify(opcode) == kind
 
 
-VARIANT = {"variant": "tiled", "block": [32, 16, 8]}
-
-
 def simulated(folder, *symbols: str):
     """A step that does as one in the simulator does: it writes which kernels it launched."""
     record = json.dumps({"variant": "tiled", "kernels": symbols})
@@ -124,9 +120,8 @@ def simulated(folder, *symbols: str):
 
 
 def test_a_variants_kernel_is_the_one_that_it_launches(tmp_path):
-    assert (
-        launched(simulated(tmp_path, "_Z11gemm_kernelILi8EE", "_Z12round_kernelv"), VARIANT) == "_Z11gemm_kernelILi8EE"
-    )
+    step = simulated(tmp_path, "_Z11gemm_kernelILi8EE", "_Z12round_kernelv")
+    assert launched(step, {"variant": "tiled", "block": [32, 16, 8]}) == "_Z11gemm_kernelILi8EE"
     assert (tmp_path / "asked").read_text().startswith("--sim --variant=tiled --m=64 --n=32 --k=32 --json=")
 
 

@@ -28,7 +28,6 @@ def kernel_of(step) -> str:
 
 
 def template_parameters(code: str) -> list[int]:
-    """How many parameters each template of a source has."""
     counts = []
     for match in re.finditer(r"template\s*<", code):
         depth, count, at = 1, 1, match.end()

@@ -1,7 +1,5 @@
-"""plots/plot.py: every chart, table and picture of the course is fresh; what is missing, stale or corrupt is told.
-
-The first is what holds charts, tables and pictures: a defect in what draws them makes a committed file stale.
-"""
+"""plots/plot.py: every chart, table and picture of the course is fresh, so that a defect in what draws them makes a committed
+file stale; and what is missing, stale or corrupt is told."""
 
 import json
 import re
@@ -96,13 +94,6 @@ def test_a_chart_without_records_is_removed(course, capsys):
     assert "*Nothing recorded yet.*" in page(course)
 
 
-@pytest.mark.parametrize("name", ["nonsense", "fp32-nonsense", "99_none-sizes", "09_double_buffer-nonsense"])
-def test_a_page_that_shows_what_there_is_not_is_named_by_file_and_line(course, capsys, name):
-    (course / "page.md").write_text(f"one\n![a chart](plots/charts/{name}.svg)\n", encoding="utf-8")
-    assert run(course) == 2
-    assert f"page.md:2: there is no chart '{name}'" in capsys.readouterr().err
-
-
 def test_another_gpu_is_shown_beside_the_first(course, capsys):
     put(course, "rtx4090", LAST, {"gpu": "NVIDIA GeForce RTX 4090"})
     assert run(course) == 0
@@ -162,6 +153,9 @@ def test_a_corrupt_record_is_named_by_file_and_line(course, capsys, file, line, 
     assert page(course) == unchanged and not (course / "plots" / "charts").exists()
 
 
+UNKNOWN = ("nonsense", "fp32-nonsense", "99_none-sizes", "09_double_buffer-nonsense")
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -169,9 +163,13 @@ def test_a_corrupt_record_is_named_by_file_and_line(course, capsys, file, line, 
         ("<!-- table:step:99_none -->\n<!-- /table -->\n", "page.md:1: there is no table 'step:99_none'"),
         ("<!-- table:mix -->\nno end\n", "page.md:1: table:mix is not closed"),
         ("<!-- table:mix -->\n<!-- table:mix -->\n<!-- /table -->\n", "page.md:1: table:mix is not closed"),
+        *(
+            (f"one\n![a chart](plots/charts/{name}.svg)\n", f"page.md:2: there is no chart '{name}'")
+            for name in UNKNOWN
+        ),
     ],
 )
-def test_a_wrong_marker_is_named_by_file_and_line(course, capsys, text, why):
+def test_a_wrong_marker_or_chart_is_named_by_file_and_line(course, capsys, text, why):
     (course / "page.md").write_text(text, encoding="utf-8")
     assert run(course) == 2
     assert why in capsys.readouterr().err

@@ -1,28 +1,29 @@
-"""Every chart at 380 px, the width of a phone: letters of at least 7 px, dark enough, none outside the chart or over another."""
+"""Every chart at 380 px, the width of a phone: letters of at least 7 px, dark enough, none outside the chart or over another.
+And every picture on a dark page: each colour has one there, and is seen as well as on a light page."""
 
 import re
 from itertools import combinations, product
 from math import cos, degrees, radians, sin
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from plots import layout, style
+from base.paths import ROOT
+from plots import dark, layout, style
 from plots.figures.svg import TextBox
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 PHONE = 380  # px
 LEAST = 7.0  # px of the smallest letters there
 ASCENT, DESCENT = 0.72, 0.2  # of a letter's size, above and below its baseline
 CHARTS = sorted((ROOT / "plots" / "charts").glob("*.svg"))
+PICTURES = sorted([*(ROOT / "plots" / "charts").glob("*.svg"), *(ROOT / "docs" / "figures").glob("*.svg")])
+COLOUR = re.compile(r'(?:fill|stroke)(?:="|: ?)(#[0-9a-fA-F]{3,8}|[a-z]+)')
+RULE = re.compile(r'^\[(?:fill="|stroke="|style\*="fill: |style\*="stroke: )(#[0-9a-f]{6})"\]', re.MULTILINE)
+NONE = {"none", "freeze"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def declared(element, name):
-    """A property of a text's style."""
     found = re.search(rf"(?:^|;)\s*{name}:\s*([^;]+)", element.get("style", ""))
     return found[1] if found else ""
 
@@ -117,3 +118,22 @@ def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
     lines = layout.wrap(text, ems * layout.SMALL / 72, layout.SMALL)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "") and len(lines) > 1
     assert not [line for line in lines if line[0] in "，。；：、）”？%" or line[-1] in "（“"]
+
+
+def test_two_colours_have_the_contrast_that_they_have_on_a_light_page():
+    tones = [
+        tone for of in (style.A, style.B, style.C, style.THREAD) for tone in (of.strong, of.middle, of.pale, of.ink)
+    ]
+    for one, other in combinations([*tones, style.INK, style.MUTED, style.PANEL, style.RED, "#ffffff"], 2):
+        light = max(style.contrast(one, other), style.contrast(other, one))
+        turned = max(style.contrast(dark.dark(one), dark.dark(other)), style.contrast(dark.dark(other), dark.dark(one)))
+        assert turned == pytest.approx(light, rel=0.06), (one, other)
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_each_colour_of_a_picture_has_one_for_dark_pages(path):
+    text = path.read_text(encoding="utf-8")
+    block = re.search(r"@media \(prefers-color-scheme:dark\)\{\n(.*?)\n\}\n</style>", text, re.DOTALL)
+    assert block, "no colours for dark pages"
+    drawn = set(COLOUR.findall(text.replace(block[0], ""))) - NONE
+    assert drawn and drawn <= set(RULE.findall(block[1]))

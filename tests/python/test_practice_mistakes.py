@@ -1,7 +1,4 @@
-"""Typical mistakes of somebody who practises: each gets the one line that names it.
-
-All that compile are variants of one source, made from step 03's kernel, so that they take one compilation.
-"""
+"""Typical mistakes of somebody who practises: each gets the one line that names it. All that compile take one compilation."""
 
 import dataclasses
 import re
@@ -9,11 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from programs import program
+from programs import built, program
 from test_practice import NAMED, environment
 
 from base.languages import ENGLISH
 from base.paths import BUILD, SIMULATOR
+from tests.sim.mutants import table_of
 from tools import practice_grade, practice_run
 from tools.practice_tasks import Task
 
@@ -59,37 +57,17 @@ def source() -> str:
         adds.append(f'  add("{name}", {name}::variants());')
     parts.append(f'namespace included {{\n#include "steps/{TASK.step.name}/kernel.cu"\n}}')
     adds.append('  add("included", included::variants());')
-    add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
-    return "\n".join(
-        [*parts, "std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *adds, "  return all;\n}\n"]
-    )
+    return "\n".join([*parts, *table_of(adds)])
 
 
-class Practised(Task):
+def practised(where, mistake: str = "") -> Task:
     """A task of which another variant is graded, in a file of the test's."""
-
-    @property
-    def variant(self) -> str:
-        """The mistake."""
-        return self.mistake
-
-    @property
-    def file(self):
-        """The source with all mistakes."""
-        return self.where
-
-
-def practised(where, mistake: str = "") -> Practised:
-    task = Practised(**{field.name: getattr(TASK, field.name) for field in dataclasses.fields(Task)})
-    object.__setattr__(task, "where", where)
-    object.__setattr__(task, "mistake", mistake)
-    return task
+    task = type("Practised", (Task,), {"variant": mistake, "file": where})
+    return task(**{field.name: getattr(TASK, field.name) for field in dataclasses.fields(Task)})
 
 
 def harness() -> None:
-    needed = [SIMULATOR, *(BUILD / "common" / "harness" / f"lib{name}.a" for name in ("harness", "harness_main"))]
-    if missing := [file.name for file in needed if not file.is_file()]:
-        pytest.skip(f"{missing[0]} is not built; run: meson compile -C {BUILD.name}")
+    built(SIMULATOR, *(BUILD / "common" / "harness" / f"lib{name}.a" for name in ("harness", "harness_main")))
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,5 @@
-"""`./gemm profile`: the pages in tests/python/ncu were printed on an H200, less some columns; all else is made up.
-
-Made up are the values in EXTRA and in the fake step's record, the source page, and the counts of step 26 at 512, which
-are those of step 20. ncu and the step are programs that print all this.
-"""
+"""`./gemm profile`: the pages in tests/python/ncu were printed on an H200, less some columns. All else is made up: the values
+in EXTRA and in the fake step's record, the source page, and the counts of step 26 at 512, which are those of step 20."""
 
 import csv
 import io
@@ -77,12 +74,10 @@ COUNTS = {
 
 
 def kept(name: str) -> str:
-    """A page as ncu printed it."""
     return (KEPT / name).read_text(encoding="utf-8")
 
 
 def with_columns(page: str, extra: dict[str, str]) -> str:
-    """A raw page with further columns, each line's."""
     rows = iter(([*extra], [""] * len(extra), [*extra.values()]))
     return "\n".join(
         line + "".join(f',"{cell}"' for cell in next(rows)) if line.startswith('"') else line
@@ -174,10 +169,7 @@ def test_an_inlined_instruction_is_counted_at_the_steps_own_line(tmp_path):
 
 
 def test_a_large_launch_is_compared_at_a_small_size(machine, tmp_path):
-    """Step 26 at 4096: time and what crossed the coalescer are the H200's.
-
-    The requests of L2 are made up (EXTRA), and step 20's page stands in for what ncu says of step 26 at 512.
-    """
+    """Step 26 at 4096: time and what crossed the coalescer are the H200's; the requests of L2 are made up (EXTRA)."""
     page = with_columns(kept("26_clusters_4096.txt"), EXTRA)
     counts = kept("20_mma_warp_swizzle.txt").replace("20_mma_warp_swizzle swizzle", "26_clusters bf16")
     found = machine("26_clusters", "bf16", page, 4096, counts)

@@ -1,37 +1,20 @@
 """The executables of the steps, run as a reader runs them: what they refuse, what they print, how fast they start."""
 
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from programs import built, ran
 
 from base import registry
 from base.paths import BUILD, SIMULATOR
-
-LADDER = registry.steps()
-BAD_INPUT = 2
-
-
-def executable(step: registry.Step) -> Path:
-    path = BUILD / "steps" / step.name
-    if not path.exists():
-        pytest.skip(f"{step.name} is not built; run: meson compile -C {BUILD.name} {step.name}")
-    return path
-
-
-def run(program: Path, *arguments: object, **how) -> subprocess.CompletedProcess:
-    environment = {**os.environ, **how.pop("env", {})}
-    command = [str(program), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment, **how)
 
 
 @pytest.fixture
 def any_step() -> Path:
     """One executable, for what does not depend on the kernel."""
-    return executable(LADDER[0])
+    return built(BUILD / "steps" / registry.steps()[0].name)
 
 
 @pytest.fixture
@@ -44,15 +27,12 @@ def alone(any_step, tmp_path) -> Path:
 
 def refused(program: Path, *arguments: object, **how) -> str:
     """What is said, less the program's name; asserts that it is one line on stderr and exit code 2."""
-    done = run(program, *arguments, **how)
-    assert done.returncode == BAD_INPUT, done
+    done = ran(program, *arguments, **how)
+    assert done.returncode == 2, done
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1 and done.stderr.endswith("\n"), done.stderr
     assert done.stderr.startswith(f"{program.name}: "), done.stderr
     return done.stderr.removeprefix(f"{program.name}: ").rstrip("\n")
-
-
-# ---- refusals
 
 
 @pytest.mark.parametrize(
@@ -72,9 +52,6 @@ def test_bad_input_gets_one_line_and_exit_code_2(any_step, tmp_path, arguments, 
     assert not list(tmp_path.iterdir()), "something was written"
 
 
-# ---- without a GPU and without the simulator
-
-
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there is an NVIDIA driver here")
 def test_without_gpu_and_simulator_one_line_says_so(alone):
     assert refused(alone, "--size", 64).startswith(
@@ -83,27 +60,21 @@ def test_without_gpu_and_simulator_one_line_says_so(alone):
 
 
 def test_list_and_help_need_neither(alone):
-    assert run(alone, "--list").returncode == 0
-    helped = run(alone, "--help")
+    assert ran(alone, "--list").returncode == 0
+    helped = ran(alone, "--help")
     assert helped.returncode == 0
     for option in ("--size", "--variant", "--sweep", "--json", "--sim"):
         assert option in helped.stdout
 
 
-# ---- in the simulator
-
-
 @pytest.fixture
 def simulated(any_step) -> Path:
-    """A step that can run in the simulator."""
-    if not SIMULATOR.exists():
-        pytest.skip(f"the simulator is not built; run: meson compile -C {BUILD.name}")
-    return any_step
+    return built(any_step, SIMULATOR)
 
 
 def test_the_simulator_runs_a_step_and_records_its_counts(simulated, tmp_path):
     file = tmp_path / "counts.jsonl"
-    done = run(simulated, "--sim", "--size", 64, "--show-matrix", "--json", file)
+    done = ran(simulated, "--sim", "--size", 64, "--show-matrix", "--json", file)
     assert done.returncode == 0, done.stderr
     assert "in the simulator: right" in done.stdout and "A, 64 x 64" in done.stdout
     (record,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -115,7 +86,7 @@ def test_a_trace_is_written_whole(simulated, tmp_path):
     """Step 01's lanes walk down a column of A: one row of 256 bytes, and so one sector, for each of them."""
     file = tmp_path / "t.json"
     file.write_text("something older")
-    done = run(simulated, "--sim", "--size", 64, "--trace", file)
+    done = ran(simulated, "--sim", "--size", 64, "--trace", file)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["t.json"], "a temporary file was left behind"
     (kernel,) = json.loads(file.read_text(encoding="utf-8"))["kernels"]
@@ -128,11 +99,8 @@ def test_a_trace_is_written_whole(simulated, tmp_path):
     assert (first["bytes"], first["sectors"]) == (4, 32)
 
 
-# ---- how long a start takes
-
-
 def test_a_start_loads_no_library_that_it_does_not_need(any_step):
-    done = run(any_step, "--list", env={"LD_DEBUG": "files"})
+    done = ran(any_step, "--list", env={"LD_DEBUG": "files"})
     assert done.returncode == 0
     assert "libcudart.so" in done.stderr
     assert "libcublas" not in done.stderr

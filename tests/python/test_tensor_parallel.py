@@ -2,15 +2,11 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import parallel_products as products
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 M, N, K = 48, 24, 36
 PATIENCE = 20  # seconds until a thread that waits for ever is given up

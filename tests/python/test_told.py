@@ -38,9 +38,8 @@ def test_a_figure_is_that_of_its_record():
         RECORDS.default_beside(gpu, "27_by_size", 8192, COURSE.yardstick("hopper"))["tflops"]
         for gpu in ("h100", "h200")
     )
-    assert (
-        told_of("h100 27@8192:tflops") == f"{one:.0f}" and told_of("h100/h200 27@8192:tflops") == f"{one / other:.2f}"
-    )
+    assert told_of("h100 27@8192:tflops") == f"{one:.0f}"
+    assert told_of("h100/h200 27@8192:tflops") == f"{one / other:.2f}"
 
 
 @pytest.mark.parametrize(
@@ -67,10 +66,8 @@ def test_an_unknown_key_says_what_is_unknown(key, why):
         told_of(key)
 
 
-def rewritten(page, tell=None, loop=None):
-    return markers.rewrite(
-        "page.md", page, lambda name: "", tell or (lambda key: "5"), loop or (lambda name, lines: "x")
-    )
+def rewritten(page, tell=lambda key: "5", loop=lambda name, lines: "x"):
+    return markers.rewrite("page.md", page, lambda name: "", tell, loop)
 
 
 def test_code_is_left_alone():
@@ -78,11 +75,8 @@ def test_code_is_left_alone():
         assert rewritten(code) == code
 
 
-def refused(*why):
-    def refuse(*_):
-        raise KeyError(*why)
-
-    return refuse
+def refuse(*_):
+    raise KeyError("why")
 
 
 @pytest.mark.parametrize(
@@ -97,11 +91,7 @@ def refused(*why):
 )
 def test_a_wrong_figure_or_loop_is_named_by_file_and_line(page, why):
     with pytest.raises(markers.MarkerError, match=re.escape(why)):
-        rewritten(page, refused("why"), refused("why"))
-
-
-def looped(name, *lines):
-    return loops.block(COURSE, name, loops.parse(list(lines)))
+        rewritten(page, refuse, refuse)
 
 
 def test_marks_stand_beside_code_whatever_the_comments_say(tmp_path):
@@ -125,7 +115,7 @@ def test_marks_stand_beside_code_whatever_the_comments_say(tmp_path):
 )
 def test_a_loop_that_there_is_not(name, why):
     with pytest.raises(loops.LoopError, match=why):
-        looped(name)
+        loops.block(COURSE, name, loops.parse([]))
 
 
 def test_the_pages_keep_their_limits(capsys):

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from programs import built
 
-from base import build, registry
-from base.paths import BUILD, ROOT
+from base import registry
+from base.paths import BUILD, ROOT, SIMULATOR
 
 LIKE = "02_coalesced"  # the step whose kernel and practice the toy has
 NUMBER = f"{registry.steps()[-1].number + 1:02d}"
@@ -65,9 +66,7 @@ def left_out(folder: str, names: list[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """The copy with the toy in it."""
-    if not (BUILD / "common" / "harness" / "libharness.a").is_file() or not (BUILD / build.SIMULATOR_TARGET).is_file():
-        pytest.skip(f"the harness and the simulator are not built; run: meson compile -C {BUILD.name}")
+    built(BUILD / "common" / "harness" / "libharness.a", SIMULATOR)
     root = tmp_path_factory.mktemp("copy") / "course"
     shutil.copytree(ROOT, root, symlinks=True, ignore=left_out)
     for name in ALREADY_BUILT:

@@ -13,7 +13,6 @@ COPIES = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"
 
 
 def launch(values: dict[str, str] | None = None) -> str:
-    """A line of ncu's table."""
     fields = ["0", "gemm_kernel", *((values or {}).get(metric, "0") for metric in validate.METRICS)]
     return ",".join(f'"{field}"' for field in fields)
 
@@ -74,7 +73,7 @@ def test_a_reason_serves_for_every_size_and_bits_are_compared_as_text():
     ours = {"global_load_sectors": 8.0, validate.BITS: "00ff"}
     theirs = {"global_load_sectors": 6.0, validate.BITS: "00ff"}
     rows = validate.compare("01_naive", ("naive", 512), ours, theirs, explained)
-    assert [(row["counter"], row["equal"], row["why"]) for row in rows] == [
+    assert [tuple(row[of] for of in ("counter", "equal", "why")) for row in rows] == [
         ("global_load_sectors", "no", "ptxas vectorised the loads"),
         (validate.BITS, "yes", ""),
     ]
@@ -145,8 +144,8 @@ def test_the_recorded_table_is_what_the_simulator_counts_today():
     compared = 0
     for step in compared_steps:
         file = validate.ROOT / "records" / "simulator" / f"{step.name}.jsonl"
-        records = [validate.json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        counted = {(r["variant"], str(r["m"])): r["counts"] for r in reversed(records) if r["m"] == r["n"] == r["k"]}
+        square = [r for r in reversed(read(file)) if r["m"] == r["n"] == r["k"]]
+        counted = {(r["variant"], str(r["m"])): r["counts"] for r in square}
         for row in (row for row in rows if row["step"] == step.name):
             counts = counted.get((row["variant"], row["size"]), {})
             if row["counter"] in counts:

@@ -1,18 +1,28 @@
 """What the tests of the package share: products to multiply, and how far a result may be from the exact one."""
 
+import os
+import subprocess
+import sys
+
 import gemm_steps
+from gemm_steps import _load
 
 ROUNDOFF = {"f32": 2.0**-24, "tf32": 2.0**-11, "f16": 2.0**-11, "bf16": 2.0**-8, "s32": 0.0}
 MANY = 64  # at least so many rows, columns and products in a sum
 
 
+def run(program, folder=_load.HERE.parent, **environment):
+    """Runs a Python program that finds the package in a folder."""
+    how = {"capture_output": True, "text": True, "check": False, "timeout": 120}
+    variables = {**os.environ, "PYTHONPATH": str(folder), **environment}
+    return subprocess.run([sys.executable, "-c", program], env=variables, **how)
+
+
 def complete_variants(step):
-    """A step's variants but those that leave out work on purpose."""
     return [variant for variant in gemm_steps.variants(step) if "leaves_out" not in variant]
 
 
 def size_for(variant, blocks=2):
-    """A size that the variant takes, as (m, n, k)."""
     edges = [blocks * edge for edge in variant["block"]]
     multiples = (variant["multiple_m"], variant["multiple_n"], variant["multiple_k"])
     return tuple(-(-max(edge, MANY) // multiple) * multiple for edge, multiple in zip(edges, multiples, strict=True))

@@ -10,10 +10,6 @@ def options(*arguments):
     return bench.parse(arguments)
 
 
-def ladder(name):
-    return [step.name for step in gemm_steps.steps() if step.ladder == name]
-
-
 def test_by_default_each_steps_default_is_timed_on_every_published_size():
     found = bench.chosen(options())
     assert list(found) == [
@@ -29,7 +25,7 @@ def test_by_default_each_steps_default_is_timed_on_every_published_size():
 )
 def test_a_ladder_is_timed_with_all_variants_that_leave_nothing_out(option, ladders):
     found = bench.chosen(options(f"--{option}-all"))
-    assert list(found) == [name for one in ladders for name in ladder(one)]
+    assert list(found) == [step.name for one in ladders for step in gemm_steps.steps() if step.ladder == one]
     for step, some in found.items():
         assert some == [variant for variant in gemm_steps.variants(step) if "leaves_out" not in variant]
 

@@ -1,7 +1,4 @@
-"""gemm_steps.torch.fp32 in the simulator: which products step 33 takes, their gradients, and what is left to PyTorch.
-
-The package comes first, so that the simulator is the CUDA runtime that PyTorch finds.
-"""
+"""gemm_steps.torch.fp32 in the simulator: which products step 33 takes, their gradients, and what is left to PyTorch."""
 
 import threading
 
@@ -9,7 +6,7 @@ import pytest
 
 from gemm_steps import _load
 
-_load.core()
+_load.core()  # before PyTorch, so that the simulator is the CUDA runtime that it finds
 torch = pytest.importorskip("torch")
 if not _load.core().simulated():
     pytest.skip("the simulator is not the runtime here", allow_module_level=True)
@@ -40,10 +37,7 @@ LAYOUTS = {
     "as they are": lambda a, b: (a, b),
     "b transposed": lambda a, b: (a, b.T.contiguous().T),
     "a transposed": lambda a, b: (a.T.contiguous().T, b),
-    "columns of wider ones": lambda a, b: (
-        torch.cat([a, a], 1)[:, : a.shape[1]],
-        torch.cat([b, b], 1)[:, : b.shape[1]],
-    ),
+    "columns of wider ones": lambda *both: [torch.cat([one, one], 1)[:, : one.shape[1]] for one in both],
     "every other column": lambda a, b: (a.repeat_interleave(2, 1)[:, ::2], b.repeat_interleave(2, 1)[:, ::2]),
 }
 

@@ -1,10 +1,7 @@
 """Which variant multiplies on GPUs with less shared memory per block, or without a step's instructions: in the simulator."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from products import run
 
 from gemm_steps import _load
 
@@ -17,12 +14,11 @@ print(gemm_steps.matmul(a, a, step={step}, out=out)[0, 0])
 """
 
 
-def run(program, device):
-    """Runs a Python program in the simulator of a GPU."""
-    variables = {**os.environ, "PYTHONPATH": str(_load.HERE.parent), _load.FORCE: "1", "PTXSIM_DEVICE": device}
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120, env=variables
-    )
+TOO_LARGE = "variant swizzle takes 196608 bytes of shared memory per block, and this GPU has 101376"
+
+
+def run_on(device, program):
+    return run(program, **{_load.FORCE: "1", "PTXSIM_DEVICE": device})
 
 
 @pytest.mark.parametrize(
@@ -35,21 +31,18 @@ def run(program, device):
     ],
 )
 def test_the_newest_that_fits_multiplies(device, step, name):
-    done = run(CHOSEN.format(step=step), device)
+    done = run_on(device, CHOSEN.format(step=step))
     assert (done.returncode, done.stdout.splitlines()) == (0, [name, "256.0"]), done.stderr
 
 
-def test_a_variant_that_does_not_fit_is_refused_by_name():
-    program = (
-        "import numpy, gemm_steps; a = numpy.ones((256, 256), 'e'); gemm_steps.matmul(a, a, step=20, variant='swizzle')"
-    )
-    done = run(program, "rtx4090")
+@pytest.mark.parametrize(
+    ("device", "how", "says"),
+    [
+        ("rtx4090", "step=20, variant='swizzle'", TOO_LARGE),
+        ("rtx5090", "step=23", "step 23_wgmma needs a GPU of compute capability 9.0 and of no other"),
+    ],
+)
+def test_what_a_gpu_cannot_run_is_refused_by_name(device, how, says):
+    done = run_on(device, f"import numpy, gemm_steps; a = numpy.ones((256, 256), 'e'); gemm_steps.matmul(a, a, {how})")
     assert done.returncode == 1
-    assert "variant swizzle takes 196608 bytes of shared memory per block, and this GPU has 101376" in done.stderr
-
-
-def test_a_step_without_its_instructions_is_refused():
-    program = "import numpy, gemm_steps; a = numpy.ones((256, 256), 'e'); gemm_steps.matmul(a, a, step=23)"
-    done = run(program, "rtx5090")
-    assert done.returncode == 1
-    assert "step 23_wgmma needs a GPU of compute capability 9.0 and of no other" in done.stderr
+    assert says in done.stderr

@@ -10,8 +10,6 @@ import gemm_steps
 
 ROWS = 128  # of a region
 TAU = 2.0**-16
-
-
 HALF = np.float32(2.0**-11)  # of the distance between two TF32 neighbours of 1
 # 1 plus so many halves; the nearest TF32, ties to even; what is left where the low bits are cut off
 HALVES = np.array([0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5], np.float32)
@@ -36,47 +34,44 @@ def product(a, b, variant):
 def test_operands_are_rounded_to_the_nearest():
     values = np.tile(np.concatenate([1 + HALVES * HALF, -1 - HALVES * HALF]), (16, 4))
     one = np.eye(64, dtype=np.float32)
-    for variant, kept in (
-        ("tf32_192x256", NEAREST),
-        ("tf32_128x256", NEAREST),
-        ("turned_before", NEAREST),
-        ("cut", CUT),
-    ):
+    for variant in ("tf32_192x256", "tf32_128x256", "turned_before", "cut"):
+        kept = CUT if variant == "cut" else NEAREST
         wanted = np.tile(np.concatenate([1 + kept * HALF, -1 - kept * HALF]), (16, 4))
         np.testing.assert_array_equal(product(values, one, variant), wanted, err_msg=f"A, {variant}")
         np.testing.assert_array_equal(product(one, values.T, variant), wanted.T, err_msg=f"B, {variant}")
 
 
+def exact(a, b):
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def errors(a, b, step, *variants):
+    """Of each variant, by element."""
+    return [np.abs(gemm_steps.matmul(a, b, step=step, variant=name) - exact(a, b)) for name in variants]
+
+
 def error(a, b, variant):
     """The root mean square over all elements, relative to |A||B|."""
-    a64, b64 = a.astype(np.float64), b.astype(np.float64)
-    c = product(a, b, variant)
-    return np.sqrt(np.mean(((c - a64 @ b64) / (np.abs(a64) @ np.abs(b64))) ** 2))
+    return np.sqrt(np.mean((errors(a, b, 30, variant)[0] / exact(np.abs(a), np.abs(b))) ** 2))
 
 
 def test_three_products_are_better_than_one_where_signs_change_and_less_so_where_they_do_not():
     random = np.random.default_rng(1)
     signed = [random.standard_normal(shape).astype(np.float32) for shape in ((64, 512), (512, 64))]
     positive = [random.random(shape).astype(np.float32) for shape in ((64, 512), (512, 64))]
-    gained = {
-        name: error(*data, "tf32_192x256") / error(*data, "three_products")
-        for name, data in (("signed", signed), ("positive", positive))
-    }
-    assert gained["signed"] > 16 and gained["positive"] < gained["signed"] / 4
+    gained, less = (error(*data, "tf32_192x256") / error(*data, "three_products") for data in (signed, positive))
+    assert gained > 16 and less < gained / 4
 
 
 def test_two_more_products_of_three_digits_mend_most_of_what_mixed_magnitudes_lose():
     a, b = mixed(64, 256, 1), np.ascontiguousarray(mixed(64, 256, 2).T)
-    exact = a.astype(np.float64) @ b.astype(np.float64)
-    names = ("three_digits", "eight_products", "four_digits")
-    six, eight, four = (np.abs(gemm_steps.matmul(a, b, step=32, variant=name) - exact).mean() for name in names)
+    six, eight, four = (e.mean() for e in errors(a, b, 32, "three_digits", "eight_products", "four_digits"))
     assert four < eight < six / 4
 
 
 def test_where_the_guard_takes_three_digits_for_all_four_are_not_more_than_the_bound_better():
     a, b = normal(60, 256, 1), normal(256, 70, 2)
-    exact = a.astype(np.float64) @ b.astype(np.float64)
-    loose, strict = (np.abs(gemm_steps.matmul(a, b, step=33, variant=name) - exact) for name in ("guarded", "strict"))
+    loose, strict = errors(a, b, 33, "guarded", "strict")
     assert strict.mean() < loose.mean() / 4
 
 
@@ -96,10 +91,9 @@ def test_rows_of_zeros_subnormal_numbers_and_both_ends_of_the_exponents():
     b *= (2.0 ** np.linspace(-126, 6, 30)).astype(np.float32)
     a[7], b[:, 9] = 0, 0
     c = gemm_steps.matmul(a, b, step=33)
-    exact = a.astype(np.float64) @ b.astype(np.float64)
     sizes = np.abs(a.astype(np.float64)).sum(1)[:, None] * np.abs(b.astype(np.float64)).sum(0)
     assert (c[7] == 0).all() and (c[:, 9] == 0).all()
-    assert (np.abs(c - exact) <= TAU * sizes / 96 + 2.0**-24 * np.abs(c) + 2.0**-150).all()
+    assert (np.abs(c - exact(a, b)) <= TAU * sizes / 96 + 2.0**-24 * np.abs(c) + 2.0**-150).all()
 
 
 def test_powers_of_two_along_k_mend_halves_that_are_scaled_against_each_other():
@@ -107,10 +101,7 @@ def test_powers_of_two_along_k_mend_halves_that_are_scaled_against_each_other():
     a, b = normal(60, k, 1), normal(k, 70, 2)
     a[:, k // 2 :] *= 2.0**-20
     b[: k // 2] *= 2.0**-20
-    exact, size = a.astype(np.float64) @ b.astype(np.float64), np.abs(a.astype(np.float64)) @ np.abs(b)
-    worst = {
-        name: (np.abs(gemm_steps.matmul(a, b, step=33, variant=name) - exact) / size).max()
-        for name in ("guarded", "balanced", "fp32")
-    }
-    assert worst["guarded"] > 2.0**-10  # three digits, as the promise allows
-    assert worst["balanced"] < 2.0**-19 and worst["fp32"] < 2.0**-19
+    size = exact(np.abs(a), np.abs(b))
+    guarded, balanced, fp32 = ((e / size).max() for e in errors(a, b, 33, "guarded", "balanced", "fp32"))
+    assert guarded > 2.0**-10  # three digits, as the promise allows
+    assert balanced < 2.0**-19 and fp32 < 2.0**-19

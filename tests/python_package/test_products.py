@@ -70,14 +70,11 @@ def test_a_size_that_the_default_refuses_goes_to_the_variant_that_takes_any():
 def test_without_a_step_the_newest_that_sums_in_fp32_multiplies():
     framework = _numpy.framework()
     newest = [step.name for step in gemm_steps.steps() if step.ladder == "hopper"][-1]
-    a, b = drawn(256, 256, 128, np.float16)
-    step, name = framework.chosen(a, b, np.empty((256, 256), np.float16), None)
-    (variant,) = [one for one in gemm_steps.variants(step) if one["variant"] == name]
-    assert (step, variant["acc"]) == (newest, "f32")
-    a, b = drawn(64, 128, 16, np.float32)
-    step, name = framework.chosen(a, b, np.empty((64, 128), np.float32), None)
-    (variant,) = [one for one in gemm_steps.variants(step) if one["variant"] == name]
-    assert step == "11_warp_tiling"
+    for m, n, k, dtype, expected in ((256, 256, 128, np.float16, newest), (64, 128, 16, np.float32, "11_warp_tiling")):
+        a, b = drawn(m, n, k, dtype)
+        step, name = framework.chosen(a, b, np.empty((m, n), dtype), None)
+        (variant,) = [one for one in gemm_steps.variants(step) if one["variant"] == name]
+        assert (step, variant["acc"]) == (expected, "f32")
     assert_right(gemm_steps.matmul(a, b), a, b, variant)
 
 

@@ -87,14 +87,13 @@ class Mutant:
 # fmt: off
 MUTANTS = (
     Mutant("03_smem_tiling", BARRIER, "«__syncthreads();» As[tile_row][tile_col] = a_copy;", "", RACE),
-    Mutant("03_smem_tiling", BARRIER, "= b_copy; «__syncthreads();»", "", RACE),
-    Mutant("06_thread_tile_4x4", BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE),
-    Mutant("08_conflict_free", BARRIER, "= b_copy; «__syncthreads();»", "", RACE),
+    *(Mutant(step, BARRIER, "= b_copy; «__syncthreads();»", "", RACE) for step in ("03_smem_tiling", "08_conflict_free")),
+    *(Mutant(step, BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE) for step in ("06_thread_tile_4x4", "15_wmma_tiled", "18_mma_naive")),
     Mutant("09_double_buffer", BARRIER, "store_slice(0); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "store_slice(write); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "«__syncthreads();» store_slice();", "", RACE, "one_buffer_unroll8", source="also/one_buffer"),
     Mutant("10_cp_async", BARRIER, "__syncthreads();", "", RACE, says="with no barrier between"),
-    Mutant("11_warp_tiling", BARRIER, "«__syncthreads();» write = read;", "", RACE),
+    *(Mutant(step, BARRIER, "«__syncthreads();» write = read;", "", RACE) for step in ("11_warp_tiling", "20_mma_warp_swizzle")),
     Mutant("13_half_double_buffer", BARRIER, "«__syncthreads();» if (left > 0) read ^= 1;", "", RACE),
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "", UNWAITED, says="no cp.async wait has covered it"),
     Mutant("10_cp_async", WAIT, "cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();", UNWAITED, says="no cp.async wait has covered it"),
@@ -115,10 +114,7 @@ MUTANTS = (
     Mutant("04_smem_padding", GUARD, "row < g.m && ", "", OUTSIDE, "checked_lanes_down", RAGGED, "also/lanes_down"),
     Mutant("11_warp_tiling", GUARD, "if (row < g.m && col < g.n)", "if (col < g.n)", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("11_warp_tiling", GUARD, "min(block_row + a_row + i * A_ROWS, g.m - 1)", "(block_row + a_row + i * A_ROWS)", OUTSIDE, "any_size", RAGGED, "also/any_size"),
-    Mutant("04_smem_padding", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
-    Mutant("05_vector_load", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
-    Mutant("06_thread_tile_4x4", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
-    Mutant("08_conflict_free", PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED),
+    *(Mutant(step, PAD, "As[BK][BM + PAD]", "As[BK][BM]", COUNTS, arguments=RECORDED) for step in ("04_smem_padding", "05_vector_load", "06_thread_tile_4x4", "08_conflict_free")),
     Mutant("09_double_buffer", PAD, "[BK][BM + PAD]", "[BK][BM]", COUNTS, arguments=RECORDED),
     Mutant("09_double_buffer", SWAP, "write ^= 1;", "", RACE),
     Mutant("09_double_buffer", SWAP, "read = write;", "", RACE),
@@ -127,12 +123,9 @@ MUTANTS = (
     Mutant("11_warp_tiling", SWAP, "write = read;", "", RACE),
     Mutant("13_half_double_buffer", PAD, "row ^ (k / 8 * TURN)", "row", COUNTS, arguments=RECORDED),
     Mutant("13_half_double_buffer", SWAP, "if (left > 0) read ^= 1;", "", WRONG),
-    Mutant("15_wmma_tiled", BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE),
     Mutant("16_wmma_async", BARRIER, "cp_async_wait<0>(); «__syncthreads();»", "", RACE),
     Mutant("16_wmma_async", BARRIER, "«__syncthreads();» store_warp_tile(", "", RACE),
-    Mutant("18_mma_naive", BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE),
     Mutant("20_mma_warp_swizzle", BARRIER, "«__syncthreads();» load_frags(0, 0);", "", RACE),
-    Mutant("20_mma_warp_swizzle", BARRIER, "«__syncthreads();» write = read;", "", RACE),
     Mutant("21_mma_persistent", BARRIER, "«__syncthreads();» int read = 0", "", RACE, "large"),
     Mutant("21_mma_persistent", BARRIER, "«__syncthreads();» write = read;", "", RACE, "large"),
     Mutant("16_wmma_async", WAIT, "cp_async_wait<0>();", "", UNWAITED),
@@ -154,14 +147,11 @@ MUTANTS = (
     Mutant("17_wmma_stages", GUARD, "EDGES = true", "EDGES = false", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("21_mma_persistent", GUARD, "if (row >= g.m || col >= g.n) continue;", "if (col >= g.n) continue;", OUTSIDE, "any_size", RAGGED, "also/any_size"),
     Mutant("21_mma_persistent", GUARD, "min(copy_row + a_row + i * A::STEP, g.m - 1)", "copy_row + a_row + i * A::STEP", OUTSIDE, "any_size", RAGGED, "also/any_size"),
-    Mutant("15_wmma_tiled", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
-    Mutant("16_wmma_async", PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED),
+    *(Mutant(step, PAD, "A_PITCH = BK + PAD", "A_PITCH = BK", COUNTS, arguments=RECORDED) for step in ("15_wmma_tiled", "16_wmma_async")),
     Mutant("18_mma_naive", PAD, "PITCH = COLS + PAD", "PITCH = COLS", COUNTS, arguments=RECORDED),
     Mutant("20_mma_warp_swizzle", PAD, "(chunk ^ (row % 8))", "chunk", COUNTS, arguments=RECORDED),
     Mutant("16_wmma_async", SWAP, "read = T::SLICE - read;", "", RACE),
-    Mutant("17_wmma_stages", SWAP, "write = read;", "", RACE, arguments=DEEP),
-    Mutant("19_mma_stages", SWAP, "write = read;", "", RACE, arguments=DEEP),
-    Mutant("20_mma_warp_swizzle", SWAP, "write = read;", "", RACE, arguments=DEEP),
+    *(Mutant(step, SWAP, "write = read;", "", RACE, arguments=DEEP) for step in ("17_wmma_stages", "19_mma_stages", "20_mma_warp_swizzle")),
     Mutant("21_mma_persistent", SWAP, "write = read;", "", RACE, "large", DEEP),
     Mutant("21_mma_persistent", INDEX, "tile_to_copy += gridDim.x;", "", WRONG, "small", TILES),
     Mutant("21_mma_persistent", INDEX, "if (k_left <= 0) next_tile();", "if (k_left < 0) next_tile();", UNWRITTEN, "small", TILES),
@@ -175,9 +165,8 @@ MUTANTS = (
     Mutant("23_wgmma", WAIT, "wgmma_wait<1>();", "", UNWAITED, arguments=DEEP, says="may still be reading: nobody has waited"),
     Mutant("24_warp_specialised", PHASE, "slice / STAGES % 2 ^ 1", "slice / STAGES % 2", PARITY, arguments=DEEP, says="parity"),
     Mutant("24_warp_specialised", WAIT, "if (slice > 0) release(slice - 1);", "release(slice);", UNWAITED, arguments=DEEP, says="may still be reading: nobody has waited"),
-    Mutant("25_overlapped_store", FENCE, "fence_for_async_reads();", "", PROXY, says=r"no fence\.proxy\.async between"),
+    *(Mutant(step, FENCE, "fence_for_async_reads();", "", PROXY, says=r"no fence\.proxy\.async between") for step in ("25_overlapped_store", "26_clusters")),
     Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT, says=r"no wgmma\.wait_group has covered it"),
-    Mutant("26_clusters", FENCE, "fence_for_async_reads();", "", PROXY, says=r"no fence\.proxy\.async between"),
     Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", UNWAITED, arguments=DEEP, says="may still be reading"),
     Mutant("26_clusters", BARRIER, "__syncwarp(); «cluster_sync();»", "", EXITED, says="may have ended by then: nothing makes it wait"),
     Mutant("28_in_turns", BARRIER, "named_barrier_sync(TURN + warpgroup, CONSUMERS", "(void)(1, CONSUMERS", UNWAITED, arguments=TURNS),
@@ -195,13 +184,12 @@ MUTANTS = (
     Mutant("33_guarded", INDEX, "2 * GUARD_DIGITS - 1 - DIGITS", "2 * GUARD_DIGITS - 2 - DIGITS", WRONG),
     Mutant("33_guarded", BYTES, "barrier_arrive_expect(landed, STAGE_BYTES);", "barrier_arrive_expect(landed, A_BYTES);", TRANSACTIONS),
     Mutant("30_tf32", FENCE, "wgmma_fence();", "", PRODUCT_FENCE),
-    Mutant("30_tf32", WAIT, "wgmma_wait<0>();", "", PRODUCT),
+    *(Mutant(step, WAIT, "wgmma_wait<0>();", "", PRODUCT) for step in ("30_tf32", "31_eight_bits")),
     Mutant("30_tf32", FRAGMENT, "pair_at(lane % 4 + 4, lane)", "pair_at(lane % 4, lane)", WRONG),
     Mutant("30_tf32", INDEX, "tile.y + rank * HALF * BOX_COLS", "tile.y", WRONG),
     Mutant("30_tf32", PHASE, "CLUSTER * WARPS);", "WARPS);", RACE, arguments=DEEP),
     Mutant("30_tf32", BARRIER, "__syncwarp(); «cluster_sync();»", "", EXITED),
     Mutant("31_eight_bits", FENCE, "          fence_for_async_reads();", "          //", PROXY),
-    Mutant("31_eight_bits", WAIT, "wgmma_wait<0>();", "", PRODUCT),
     Mutant("31_eight_bits", WAIT, "Cs + piece * PIECE_BYTES", "Cs + piece % 2 * PIECE_BYTES", UNWAITED, "promoted", source="also/promoted"),
 )
 # fmt: on
@@ -233,6 +221,12 @@ def only_variant(source: str, name: str) -> str:
     raise LookupError("the table of variants does not end")
 
 
+def table_of(entries: Sequence[str]) -> list[str]:
+    """A source's table of variants: the first of each `add("name", its_namespace::variants());`, by that name."""
+    add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
+    return ["std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *entries, "  return all;\n}\n"]
+
+
 def together(mutants: Sequence[Mutant]) -> str:
     """One source with all these mutants: each in a namespace of its own, as a variant that is called like that."""
     includes: dict[str, None] = {}
@@ -245,9 +239,7 @@ def together(mutants: Sequence[Mutant]) -> str:
         # Reports name the lines of the step's own source.
         parts.append(f'namespace mutant_{number} {{\n#line 1 "{mutant.file}"\n{changed}\n}}')
         table.append(f'  add("mutant_{number}", mutant_{number}::variants());')
-    add = "  const auto add = [&](const char* name, std::vector<Variant> v) { v[0].name = name, all.push_back(v[0]); };"
-    parts += ["std::vector<Variant> variants() {\n  std::vector<Variant> all;", add, *table, "  return all;\n}\n"]
-    return "\n".join([*includes, *parts])
+    return "\n".join([*includes, *parts, *table_of(table)])
 
 
 class Build:
@@ -275,15 +267,8 @@ class Build:
             if not skip and word not in ("-c", "-MD", "-O3", "-MT", "-MF", "-MQ", "-o") and not word.endswith(".cu"):
                 kept.append(word)
             skip = word in ("-MT", "-MF", "-MQ", "-o")
-        names = (
-            "harness_main",
-            f"step_arch_{self.arch(first)}",
-            "harness",
-            "harness_cuda",
-            "tensor_map",
-            "compiled_once",
-        )
-        libraries = [f"common/harness/lib{name}.a" for name in names]
+        names = f"harness_main step_arch_{self.arch(first)} harness harness_cuda tensor_map compiled_once"
+        libraries = [f"common/harness/lib{name}.a" for name in names.split()]
         line = [*kept, str(source), *libraries, "-cudart", "shared", "-ldl", "-o", str(executable)]
         done = subprocess.run(line, cwd=self.directory, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -331,13 +316,12 @@ def judged(build: Build, mutants: Sequence[Mutant]) -> list[tuple[Mutant, set[st
             there.append(mutant)
         except LookupError as problem:
             found.append((mutant, set(), "", str(problem)))
-    mutants = there
     with tempfile.TemporaryDirectory() as folder:
         try:
-            executable = build.make(mutants, Path(folder)) if mutants else Path()
+            executable = build.make(there, Path(folder)) if there else Path()
         except LookupError as problem:
-            return [*found, *((mutant, set(), "", str(problem)) for mutant in mutants)]
-        for number, mutant in enumerate(mutants):
+            return [*found, *((mutant, set(), "", str(problem)) for mutant in there)]
+        for number, mutant in enumerate(there):
             try:
                 found.append((mutant, *catches(executable, number, mutant), ""))
             except (LookupError, subprocess.TimeoutExpired) as problem:
@@ -354,7 +338,6 @@ def batches(build: Build, mutants: Sequence[Mutant]) -> list[list[Mutant]]:
 
 
 def main() -> int:
-    """Runs the mutants and prints what caught each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path, help="the build directory, with the steps and the simulator built")
     parser.add_argument("--only", default="", help="mutants of the steps whose name begins like this")

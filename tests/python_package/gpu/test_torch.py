@@ -71,9 +71,6 @@ def test_alpha_beta_and_out():
     assert_right(out, a, b, default(7), -0.75, 0.5, before)
 
 
-# ---- streams and graphs
-
-
 def test_a_product_waits_for_what_is_before_it_on_the_current_stream():
     a, b = torch.zeros(256, 256, device="cuda"), torch.ones(256, 256, device="cuda")
     gemm_steps.matmul(a, b, step=7)  # loaded before anything is timed
@@ -113,9 +110,6 @@ def test_a_product_is_on_the_gpu_of_its_arrays():
         gemm_steps.matmul(a.to("cuda:0"), b)
 
 
-# ---- torch.compile
-
-
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled_programs_call_the_operator_without_a_break(backend):
     if backend == "inductor":
@@ -136,9 +130,6 @@ def test_the_operators_keep_pytorchs_rules():
     checks = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
     library.opcheck(torch.ops.gemm_steps.matmul.default, (a, b), {"step": "7"}, test_utils=checks)
     library.opcheck(torch.ops.gemm_steps.matmul_out.default, (a, b, out), {"step": "7"}, test_utils=checks)
-
-
-# ---- refusals
 
 
 def test_gradients_are_refused():
@@ -164,9 +155,6 @@ def test_what_is_not_on_the_gpu_or_of_no_type_of_the_steps_is_refused():
         gemm_steps.matmul(a, b.cpu().numpy())
     with pytest.raises(TypeError, match=r"a holds int64; the steps multiply float32, float16 and"):
         gemm_steps.matmul(a.long(), b)
-
-
-# ---- what a call costs
 
 
 def seconds_of(call, calls=200, batches=31):
