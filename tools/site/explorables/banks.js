@@ -113,7 +113,7 @@ explorables.define("banks", (place, from) => {
 
   place.append(
     element("h2", {}, say("Bank lab", "bank 实验台")),
-    element("p", {}, say("A warp accesses a tile in shared memory. How many wavefronts does it take?", "一个 warp 访问 shared memory 里的一个 tile。要几个 wavefront？")),
+    element("p", {}, say("A warp accesses a tile in shared memory. How many wavefronts does it take?", "一个 warp 访问共享内存里的一个分块。要几个 wavefront？")),
     controls,
     element("div", { class: "controls" }, element("label", {}, say("Your prediction ", "你的预测 "), guess), element("button", { type: "button", onclick: check }, say("Check", "检查"))),
     status,

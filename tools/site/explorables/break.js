@@ -196,7 +196,7 @@ explorables.define("break", (place, from) => {
       [second.name, clock(seen, agents), second.stamp],
     ];
     if (alone) {
-      return [picture, element("p", {}, say("Both lanes are of one warp: only __syncwarp or a barrier of the block orders what they do to shared memory.", "两个 lane 同属一个 warp：只有 __syncwarp 或线程块的屏障能排定它们对 shared memory 的先后。"))];
+      return [picture, element("p", {}, say("Both lanes are of one warp: only __syncwarp or a barrier of the block orders what they do to shared memory.", "两个 lane 同属一个 warp：只有 __syncwarp 或线程块的屏障能排定它们对共享内存的先后。"))];
     }
     return [
       picture,

@@ -38,7 +38,7 @@ explorables.define("follow", (place, from) => {
     element(
       "div",
       { class: "controls" },
-      element("label", {}, say("In which bank of shared memory will it lie? (0–31) ", "它会落在 shared memory 的哪个 bank？（0–31）"), guess),
+      element("label", {}, say("In which bank of shared memory will it lie? (0–31) ", "它会落在共享内存的哪个 bank？（0–31）"), guess),
       go,
     ),
     status,
@@ -215,7 +215,7 @@ explorables.define("follow", (place, from) => {
     const right = landed && landed.bank === Number(chosen.guess);
     status.textContent = landed
       ? say(`${named()} lies in bank ${landed.bank}. You predicted ${chosen.guess}${right ? ": right." : "."}`, `${named()} 落在 bank ${landed.bank}。你预测的是 ${chosen.guess}${right ? "，正确。" : "。"}`)
-      : say(`${named()} does not come to shared memory.`, `${named()} 没有进入 shared memory。`);
+      : say(`${named()} does not come to shared memory.`, `${named()} 没有进入共享内存。`);
     if (found.diverged) status.textContent += say(" A branch depends on it: what comes after is not known.", " 有分支取决于它：之后的去向无从知道。");
     way.replaceChildren(first(), ...stages().map(stageOf), last(rows, fed));
     place.followed = found;
@@ -241,8 +241,8 @@ explorables.define("follow", (place, from) => {
   function stageOf({ marks, opcode, lines }) {
     const { kind, sum, access, box } = marks[0];
     const titles = {
-      registers: sum ? say("Sums", "累加") : access?.memory === "global" ? say("Loaded from global memory", "从全局内存读入") : access ? say("Loaded from shared memory", "从 shared memory 读入") : say("Copied or converted", "复制或转换"),
-      shared: say("Shared memory", "shared memory"),
+      registers: sum ? say("Sums", "累加") : access?.memory === "global" ? say("Loaded from global memory", "从全局内存读入") : access ? say("Loaded from shared memory", "从共享内存读入") : say("Copied or converted", "复制或转换"),
+      shared: say("Shared memory", "共享内存"),
       operand: say("Operand of a product", "乘法的操作数"),
       global: say("Stored", "写出"),
     };
@@ -285,7 +285,7 @@ explorables.define("follow", (place, from) => {
     const variable = found.shared_variables.find(({ offset: at, bytes: length }) => shared >= at && shared < at + length);
     const base = variable ? variable.offset : 0;
     const parts = [
-      element("p", {}, say(`Byte ${hex(shared)}, that is ${grouped(shared - base)} of ${variable?.name || "shared memory"}: bank ${bank}. ${byWarp(marks)}.`, `字节 ${hex(shared)}，即 ${variable?.name || "shared memory"} 的第 ${grouped(shared - base)} 字节：bank ${bank}。${byWarp(marks)}。`)),
+      element("p", {}, say(`Byte ${hex(shared)}, that is ${grouped(shared - base)} of ${variable?.name || "shared memory"}: bank ${bank}. ${byWarp(marks)}.`, `字节 ${hex(shared)}，即 ${variable?.name || "共享内存"} 的第 ${grouped(shared - base)} 字节：bank ${bank}。${byWarp(marks)}。`)),
     ];
     if (box) {
       const inBox = shared - box.shared;
@@ -326,7 +326,7 @@ explorables.define("follow", (place, from) => {
     const warps = [...new Set(marks.map(({ warp }) => warp))].sort((a, b) => a - b);
     const lanes = [...new Set(marks.flatMap(({ lanes: all }) => all || []))].sort((a, b) => a - b);
     return [
-      element("p", {}, say(`It is ${places.join(", ")} of the matrices that the instruction multiplies, in ${grouped(marks.length)} ${several("execution", marks.length)} by ${several("warp", warps.length)} ${ranges(warps)}`, `在指令所乘的矩阵里它是 ${places.join("、")}，由 warp ${ranges(warps)} 执行 ${grouped(marks.length)} 次`), lanes.length ? say(`, held by ${several("lane", lanes.length)} ${ranges(lanes)}.`, `，由 lane ${ranges(lanes)} 持有。`) : say(", read from shared memory.", "，直接从 shared memory 读取。")),
+      element("p", {}, say(`It is ${places.join(", ")} of the matrices that the instruction multiplies, in ${grouped(marks.length)} ${several("execution", marks.length)} by ${several("warp", warps.length)} ${ranges(warps)}`, `在指令所乘的矩阵里它是 ${places.join("、")}，由 warp ${ranges(warps)} 执行 ${grouped(marks.length)} 次`), lanes.length ? say(`, held by ${several("lane", lanes.length)} ${ranges(lanes)}.`, `，由 lane ${ranges(lanes)} 持有。`) : say(", read from shared memory.", "，直接从共享内存读取。")),
     ];
   }
 
@@ -367,7 +367,7 @@ explorables.define("follow", (place, from) => {
   function wordsOf(what) {
     const [kind, ...rest] = what.split(":");
     if (kind === "c") return `C[${rest[0]}][${rest[1]}]`;
-    if (kind === "shared") return say(`the four bytes at ${hex(Number(rest[0]))} of shared memory (bank ${(rest[0] / 4) % 32}), at step ${grouped(rest[1])}`, `shared memory 中 ${hex(Number(rest[0]))} 处的四个字节（bank ${(rest[0] / 4) % 32}，第 ${grouped(rest[1])} 步时）`);
+    if (kind === "shared") return say(`the four bytes at ${hex(Number(rest[0]))} of shared memory (bank ${(rest[0] / 4) % 32}), at step ${grouped(rest[1])}`, `共享内存中 ${hex(Number(rest[0]))} 处的四个字节（bank ${(rest[0] / 4) % 32}，第 ${grouped(rest[1])} 步时）`);
     return say(`${rest[2]} of lane ${rest[3]} of warp ${rest[1]}, at step ${grouped(rest[4])}`, `warp ${rest[1]} 的 lane ${rest[3]} 的 ${rest[2]}（第 ${grouped(rest[4])} 步时）`);
   }
 

@@ -89,7 +89,7 @@ explorables.define("run", (place, from) => {
     question.textContent = tensorMemory()
       ? say(
           "How many bytes does one TMA load bring, on average, into shared memory?",
-          "平均而言，一次 TMA load 把多少字节送进 shared memory？",
+          "平均而言，一次 TMA load 把多少字节送进共享内存？",
         )
       : asked().words;
   }
@@ -340,7 +340,7 @@ explorables.define("run", (place, from) => {
       });
       const rows = [...new Set([...words.keys()].map((word) => word >> 5))].sort((a, b) => a - b).slice(0, 32);
       parts.push(
-        element("p", {}, say(`Shared memory: ${bytes} bytes per lane, wavefronts: ${wavefronts}, of which conflicts: ${conflicts}.`, `shared memory：每个 lane ${bytes} 字节，${wavefronts} 个 wavefront，其中冲突 ${conflicts} 个。`)),
+        element("p", {}, say(`Shared memory: ${bytes} bytes per lane, wavefronts: ${wavefronts}, of which conflicts: ${conflicts}.`, `共享内存：每个 lane ${bytes} 字节，${wavefronts} 个 wavefront，其中冲突 ${conflicts} 个。`)),
         element(
           "div",
           { class: "bank-grid", role: "img", "aria-label": say("a row is 32 words, one in each bank; the numbers are lanes", "一行是 32 个字，每个 bank 一个；数字是 lane") },
@@ -350,7 +350,7 @@ explorables.define("run", (place, from) => {
           })),
         ),
         element("ul", {}, groups.map(([first, last, count]) => element("li", {}, say(`lanes ${first} to ${last}: wavefronts ${count}`, `lane ${first} 到 ${last}：${count} 个 wavefront`)))),
-        byLane(address, bank, say("byte in shared memory", "shared memory 中的字节"), "bank"),
+        byLane(address, bank, say("byte in shared memory", "共享内存中的字节"), "bank"),
       );
     }
     if (request.copy) {
@@ -358,14 +358,14 @@ explorables.define("run", (place, from) => {
       const lines = [say(`Lane ${lane} asks TMA for one ${direction}.`, `lane ${lane} 请 TMA 做一次 ${direction}。`)];
       if (box) lines.push(say(`Box: ${box.size.join("×")} elements of ${box.type} from (${box.start.join(", ")}), swizzle ${box.swizzle} bytes.`, `box：从 (${box.start.join(", ")}) 起 ${box.size.join("×")} 个 ${box.type} 元素，swizzle ${box.swizzle} 字节。`));
       if (global) lines.push(say(`${grouped(global.bytes)} bytes lie in the tensor.`, `其中 ${grouped(global.bytes)} 字节在张量之内。`));
-      if (shared) lines.push(say(`In shared memory from byte ${shared.address}, of blocks ${shared.blocks.join(", ")} of the cluster.`, `落在 shared memory 第 ${shared.address} 字节起，cluster 的线程块 ${shared.blocks.join("、")}。`));
+      if (shared) lines.push(say(`In shared memory from byte ${shared.address}, of blocks ${shared.blocks.join(", ")} of the cluster.`, `落在共享内存第 ${shared.address} 字节起，cluster 的线程块 ${shared.blocks.join("、")}。`));
       parts.push(...lines.map((text) => element("p", {}, text)));
     }
     for (const name of ["a", "b"]) {
       const operand = request[name];
       if (!operand) continue;
       const read = operand.spans.reduce((sum, [, count]) => sum + count, 0);
-      parts.push(element("p", {}, say(`${name.toUpperCase()} from shared memory: descriptor ${operand.descriptor}, ${grouped(read)} bytes from byte ${operand.start}, swizzle ${operand.swizzle} bytes, ${operand.major}-major.`, `${name.toUpperCase()} 来自 shared memory：描述符 ${operand.descriptor}，第 ${operand.start} 字节起 ${grouped(read)} 字节，swizzle ${operand.swizzle} 字节，${operand.major}-major。`)));
+      parts.push(element("p", {}, say(`${name.toUpperCase()} from shared memory: descriptor ${operand.descriptor}, ${grouped(read)} bytes from byte ${operand.start}, swizzle ${operand.swizzle} bytes, ${operand.major}-major.`, `${name.toUpperCase()} 来自共享内存：描述符 ${operand.descriptor}，第 ${operand.start} 字节起 ${grouped(read)} 字节，swizzle ${operand.swizzle} 字节，${operand.major}-major。`)));
     }
     return parts;
   }
