@@ -5,6 +5,7 @@ from pathlib import Path
 
 from base import registry
 from base.code import without_comments
+from base.errors import Failure
 from base.paths import BUILD, STEPS
 from base.progress import say
 from tests.sim import mutants
@@ -42,12 +43,15 @@ def _of_step(step: registry.Step, folder: Path, work: Path, wasm: Path) -> None:
     runs = []
     with tempfile.TemporaryDirectory() as scratch:
         executable = mutants.Build(BUILD).make(chosen(step), Path(scratch))
+        runtime = {"LD_LIBRARY_PATH": str(BUILD / "sim")}  # unlike a step's, its runtime stands in no path of its own
         for number, mutant in enumerate(chosen(step)):
             right = kernels.recorded_run(BUILD / "steps" / step.name, step, "", mutant.arguments, work)
-            wrong = kernels.recorded_run(executable, step, f"mutant_{number}", mutant.arguments, work)
+            wrong = kernels.recorded_run(executable, step, f"mutant_{number}", mutant.arguments, work, runtime)
             if right is None or wrong is None:
                 continue
             runs.append(_run(mutant, kernels.compact(right), kernels.compact(wrong)))
+    if not runs:
+        raise Failure(f"none of the mistakes of {step.name} could be recorded")
     kernels.write_one(file, step, "mistakes", runs, wasm)
     stamp.write_text(wanted, encoding="utf-8")
 
