@@ -27,9 +27,10 @@ def _of_step(step: registry.Step, work: Path) -> Iterator[dict]:
     variant, executable = kernels.variants(step)[0], BUILD / "steps" / step.name
     run = kernels.recorded_run(executable, step, variant, (), work)
     m, n, k = run.size
+    arrays = list(dict.fromkeys(number for _, number in run.launches["launches"][-1]["pointers"]))  # A, B, C
     for array, row, col in ELEMENTS:
         rows, cols = (k, n) if array else (m, k)
-        width = run.launches["allocations"][array] // (rows * cols)
+        width = run.launches["allocations"][arrays[array]] // (rows * cols)
         asked = f"{array}:{(row * cols + col) * width}:{width}"
         with tempfile.NamedTemporaryFile(dir=work, suffix=".json") as events:
             settings = {"PTXSIM_EVENTS": events.name, "PTXSIM_FOLLOW": asked}
