@@ -27,7 +27,7 @@ def _of_step(step: registry.Step, work: Path) -> Iterator[dict]:
     variant, executable = kernels.variants(step)[0], BUILD / "steps" / step.name
     run = kernels.recorded_run(executable, step, variant, (), work)
     m, n, k = run.size
-    arrays = list(dict.fromkeys(number for _, number in run.launches["launches"][-1]["pointers"]))  # A, B, C
+    arrays = list(dict.fromkeys(number for _, number, *_ in run.launches["launches"][-1]["pointers"]))  # A, B, C
     for array, row, col in ELEMENTS:
         rows, cols = (k, n) if array else (m, k)
         width = run.launches["allocations"][arrays[array]] // (rows * cols)
