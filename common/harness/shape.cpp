@@ -19,7 +19,7 @@ int leading(const char* option, int given, int width, int multiple) {
     throw BadInput(std::string(option) + " " + to_string(given) + " is narrower than the matrix's " + to_string(width) +
                    " columns; use at least " + to_string(width));
   if (given != 0) return given;
-  const long long padded = (width + multiple - 1LL) / multiple * multiple;
+  const long long padded = (width - 1LL + multiple) / multiple * multiple;
   return static_cast<int>(std::min(padded, INT_LIMIT / multiple * multiple));
 }
 
@@ -35,7 +35,7 @@ void require_indexable(const char* matrix, int rows, int ld) {
 int nearest(int value, int multiple, int least) {
   const long long below = value / multiple * static_cast<long long>(multiple);
   const long long above = below + multiple;
-  const long long first = (least + multiple - 1LL) / multiple * multiple;  // the smallest that is allowed
+  const long long first = (least - 1LL + multiple) / multiple * multiple;  // the smallest that is allowed
   const bool down = value - below <= above - value || above > INT_LIMIT;
   return static_cast<int>(std::max(first, down ? below : above));
 }
