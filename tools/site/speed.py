@@ -1,6 +1,6 @@
 """How fast the simulator is in a page: `python -m tools.site.speed`, after ./gemm site.
 
-The same runs natively and in headless Chromium, on one thread, with checks, in turns on the same machine.
+The same runs in headless Chromium and then natively, on one thread, with checks, on the same machine.
 """
 
 import json
