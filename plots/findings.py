@@ -13,18 +13,21 @@ from .style import say
 Error = Mapping[int, float]
 
 
-def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
-    """At which sizes a step is faster or slower than the one before by more than the spread; of a first step its share
-    of the library."""
+def over_size(course: Course, records: Records, gpu: str, step: Step, language: str, *, by_share: bool = False) -> str:
+    """At which sizes a step is faster or slower than the one before by more than the spread and half a per cent; of a
+    first step its share of the library. `by_share`: the shares of the library are compared, each in turn with it."""
     before, sizes = course.before(step), records.square_sizes(gpu, [step.name])
     if before is None:
         return _share(course, records, gpu, step, sizes, language)
+    measure, apart = ("ratio", panels.shares_apart) if by_share else ("tflops", panels.apart)
+    baseline = course.yardstick(step.ladder) if by_share else None
     verdicts: dict[str, dict[int, float]] = {"faster": {}, "slower": {}, "alike": {}}
     for size in sizes:
-        record, other = (records.default_at(gpu, each.name, size) for each in (step, before))
+        record, other = (records.default_at(gpu, each.name, size, baseline=baseline) for each in (step, before))
         if record and other:
-            ratio = record["tflops"] / other["tflops"]
-            verdict = "alike" if not panels.apart(record, other) else "faster" if ratio > 1 else "slower"
+            ratio = record[measure] / other[measure]
+            level = abs(ratio - 1) < 0.005 or not apart(record, other)
+            verdict = "alike" if level else "faster" if ratio > 1 else "slower"
             verdicts[verdict][size] = ratio
     alike, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
     if not both:
@@ -40,9 +43,10 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
             than = say(language, "" if told else f" than step {before.number:02d}", "")
             told.append(say(language, f"{english}{than} {where} ({_times(ratios)})",
                             f"{where}更{chinese}（{_times(ratios)}）"))  # fmt: skip
-    rest = say(language, "; elsewhere the spreads overlap", "；其余尺寸的波动范围重叠") if alike else ""
-    return say(language, f"{step.short} is {', '.join(told)}{rest}",
-               f"{step.short} 与步骤 {before.number:02d} 相比，{'，'.join(told)}{rest}")  # fmt: skip
+    rest = say(language, "; elsewhere level", "；其余尺寸持平") if alike else ""
+    beside = say(language, "Beside the library, ", "以库为准，") if by_share else ""
+    return say(language, f"{beside}{step.short} is {', '.join(told)}{rest}",
+               f"{beside}{step.short} 与步骤 {before.number:02d} 相比，{'，'.join(told)}{rest}")  # fmt: skip
 
 
 def _share(course: Course, records: Records, gpu: str, step: Step, sizes: Sequence[int], language: str) -> str:

@@ -172,6 +172,11 @@ def apart(one: Record, other: Record) -> bool:
     return slow > others_fast or others_slow > fast
 
 
+def shares_apart(one: Record, other: Record) -> bool:
+    """Do the spreads of two shares of the library not overlap?"""
+    return one["ratio_p20"] > other["ratio_p80"] or one["ratio_p80"] < other["ratio_p20"]
+
+
 def timed_bar(ax: Axes, row: float, record: Record, colour: str, top: float, ink: str = "white") -> None:
     """A timing as a bar with its speed and share of the baseline; a whisker spans the middle 60 % of its rounds."""
     value, (slow, fast) = record["tflops"], spread(record)

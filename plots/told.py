@@ -516,7 +516,9 @@ class _Pair:
             return self._quotient(*self._pairs(kind, subject)[0], quantity)
         if quantity in ("pairs", "apart", "shares-apart", "shares-overlap"):
             pairs = self._pairs(kind, subject)
-            apart = sum((_shares_apart if quantity.startswith("shares") else panels.apart)(*pair) for pair in pairs)
+            apart = sum(
+                (panels.shares_apart if quantity.startswith("shares") else panels.apart)(*pair) for pair in pairs
+            )
             return {"pairs": len(pairs), "shares-overlap": len(pairs) - apart}.get(quantity, apart), 0
         above, below = (teller.one(kind, subject, quantity)[0] for teller in self.tellers)
         return above / below, 2
@@ -573,11 +575,6 @@ class _Pair:
             raise UnknownFigure(f"there is no quantity '{quantity}' of pairs: tflops, faster, watts")
         ratio = one[field] / other[field]
         return (100 * ratio - 100, 0) if quantity == "faster" else (ratio, 2)
-
-
-def _shares_apart(one: Record, other: Record) -> bool:
-    """Do the spreads of two shares of the library not overlap?"""
-    return one["ratio_p20"] > other["ratio_p80"] or one["ratio_p80"] < other["ratio_p20"]
 
 
 def _named(values: dict[str, Value], quantity: str, of_what: str) -> Value:

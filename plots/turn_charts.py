@@ -34,7 +34,7 @@ def over_size(course: Course, records: Records, gpus: Sequence[str], step: Step,
     """The step's ratio to the library at each size, and that of the step before, each in turn with it."""
     library = BASELINES[course.yardstick(step.ladder)](language)
     texts = Texts(
-        findings.over_size(course, records, gpus[0], step, language),
+        findings.over_size(course, records, gpus[0], step, language, by_share=True),
         say(
             language,
             f"Speed ÷ {library} in turn in the same run, {panels.on_gpus(records, gpus, language)}; whiskers: the "

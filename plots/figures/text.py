@@ -12,7 +12,7 @@ __all__ = ["LANGUAGES", "Words", "is_wide", "say", "title", "wrap"]
 # punctuation holds it to its neighbour, or it begins a word (指令, 之比, 及以上, 更快).
 _BREAK = re.compile(
     r"(?<=\s)(?<![Ss]tep )(?=[^\s%时])(?!TFLOPS)"
-    r"|(?<=[⺀-￯])(?<![（「《指之橙调及以更])(?=[^\s，。；：、）」》”！？])"
+    r"|(?<=[⺀-￯])(?<![（「《指之橙调及以更相])(?=[^\s，。；：、）」》”！？])"
     r"|(?<=[^\s⺀-￯(（“])(?=[⺀-￯])(?![，。；：、）」》！？时])"
 )
 
