@@ -465,17 +465,21 @@ class _Teller:
 
     def _ways(self, subject: str, quantity: str) -> Value:
         """Step 29's kernels timed in turn: `turns.512`, its time by that of `large` at this K where M and N are 4096 or
-        more, the geometric mean; `two.512x512x8192`, one size, in µs."""
+        more, the geometric mean; `two.512x512x8192`, one size beside the best library call, both in µs."""
         way, _, shape = subject.partition(".")
-        times: dict[tuple[int, int, int], dict[str, float]] = {}
-        for r in self.records.of_step(self.gpu, self.step_of("29")[0].name):
-            if r.get("baseline") == "none" and not r.get("beta"):
-                times.setdefault((r["m"], r["n"], r["k"]), {})[r["variant"]] = 1000 * r["ms"]
+        rows = [r for r in self.records.of_step(self.gpu, self.step_of("29")[0].name) if not r.get("beta")]
         if "x" in shape:
-            found = times.get(tuple(map(int, shape.split("x"))), {})  # type: ignore[arg-type]
-            if way not in found:
-                raise UnknownFigure(f"'{way}' was not timed in turn at {shape}")
-            return _named({"us": (found[way], 1)}, quantity, "one way")
+            size = tuple(map(int, shape.split("x")))
+            beside = [r for r in rows if r["variant"] == way and r.get("baseline") == BEST_LIBRARY]
+            found = next((r for r in beside if (r["m"], r["n"], r["k"]) == size), None)
+            if found is None:
+                raise UnknownFigure(f"'{way}' was not timed beside the library at {shape}")
+            values = {"us": (1000 * found["ms"], 1), "library": (1000 * found["baseline_ms"], 1)}
+            return _named(values, quantity, "one way")
+        times: dict[tuple[int, int, int], dict[str, float]] = {}
+        for r in rows:
+            if r.get("baseline") == "none":
+                times.setdefault((r["m"], r["n"], r["k"]), {})[r["variant"]] = 1000 * r["ms"]
         ratios = [
             each[way] / each["large"]
             for (m, n, k), each in times.items()
