@@ -194,6 +194,8 @@ Options parse(const std::vector<std::string>& words) {
       fail(bad_use, "there is no option " + option + "; ptxsim --help lists them");
     }
   }
+  if (std::getenv("PTXSIM_FOLLOW") && !std::getenv("PTXSIM_EVENTS"))
+    fail(bad_use, "--follow needs --trace-events FILE, where the answer is written");
   options.program.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
   if (options.program.empty()) fail(bad_use, "which program? ptxsim --help says how it is used");
   return options;
