@@ -38,7 +38,7 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"In turns, tiles of 128×192 take {less} % less time with K = {first[0]}, and {more} % more with K = {last[0]}",
-            f"128×192 的分块轮流算，K = {first[0]} 时少用 {less}% 的时间，K = {last[0]} 时多用 {more}%",
+            f"轮流算 128×192：K = {first[0]} 时省 {less}% 的时间，K = {last[0]} 时多用 {more}%",
         ),
         say(
             language,
