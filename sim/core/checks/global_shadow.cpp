@@ -37,6 +37,7 @@ struct PageWrites {
   uint32_t oldest = 1;                      ///< smaller numbers are of launches before: they need not be wiped out
   uint32_t first = ~0u, last = 0;           ///< granules that are written lie between
   std::vector<Write> writes;                ///< from the number `oldest` on
+  bool only_strong = true;                  ///< for all of the GPU, with no ordinary one below
 };
 
 /// What is read is kept as a list of runs of granules: it is mostly few.
@@ -114,7 +115,10 @@ struct GlobalRegion::Page : PageReads {
 constexpr size_t most_reads = 4096;  ///< that a page remembers
 
 uint32_t PageWrites::number_of(const Write& write) {
-  if (writes.empty() || writes.back() != write) writes.push_back(write);
+  if (writes.empty() || writes.back() != write) {
+    writes.push_back(write);
+    only_strong &= write.scope == Scope::gpu && write.ordinary == 0;
+  }
   return oldest + static_cast<uint32_t>(writes.size()) - 1;
 }
 
@@ -150,6 +154,7 @@ void PageWrites::forget() {
     std::fill_n(words.get(), granules, 0u);
   }
   writes.clear();
+  only_strong = true;
   if (writes.capacity() > most_kept) writes = {};
   first = ~0u, last = 0;
 }
@@ -257,6 +262,7 @@ void GlobalShadow::check_writes(const Actor& actor, Touch touch, const GlobalReg
                                 uint32_t last, ReportTo report) const {
   if (!page.writes || last < page.writes->first || page.writes->last < first) return;
   const PageWrites& writes = *page.writes;
+  if (writes.only_strong && actor.who.scope == Scope::gpu) return;
   const uint32_t* const words = writes.words.get();
   const uint32_t oldest = writes.oldest, of_first = words[first];
   uint32_t live = 0, different = 0;  // words: the compiler makes no vectors of a loop that ends in a bool
@@ -352,12 +358,13 @@ void GlobalShadow::note_writes(const Actor& actor, GlobalRegion::Page& page, uin
   PageWrites::Write write{actor.who.cluster, actor.who.agent, actor.who.scope, stamp, actor.site, 0};
   uint32_t number = writes.number_of(write);
   uint32_t* const words = writes.words.get();
+  const bool none_below = write.scope == Scope::none || writes.only_strong;
   place([&](uint32_t first, uint32_t last, uint32_t lane) {
     const uint32_t above = lane << PageWrites::number_bits;
     writes.first = std::min(writes.first, first);
     writes.last = std::max(writes.last, last);
     for (uint32_t g = first; g <= last; ++g) {
-      if (write.scope != Scope::none) {
+      if (!none_below) {
         const PageWrites::Write* const before = writes.of(words[g]);
         const uint32_t below = !before                        ? 0
                                : before->scope != Scope::none ? before->ordinary
@@ -474,13 +481,21 @@ void GlobalShadow::end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, 
     if (!page.writes) return;
     PageWrites& writes = *page.writes;
     writes.tidy();
+    uint32_t of_before = 0, ended_before = 0;  // neighbours mostly are of one write
     for (uint32_t g = first; g <= last; ++g) {
-      const PageWrites::Write* const begun = writes.of(writes.words[g]);
+      const uint32_t number = writes.words[g] & PageWrites::number_mask;
+      if (number == of_before) {
+        writes.words[g] = ended_before;
+        continue;
+      }
+      const PageWrites::Write* const begun = writes.of(number);
       if (!begun || begun->cluster != who.cluster || begun->stamp != under_way_stamp) continue;
       PageWrites::Write ended = *begun;
       ended.agent = static_cast<uint16_t>(by);
       ended.stamp = stamp;
-      writes.words[g] = writes.number_of(ended) | uint32_t{GlobalWho::any_lane} << PageWrites::number_bits;
+      of_before = number;
+      ended_before = writes.number_of(ended) | uint32_t{GlobalWho::any_lane} << PageWrites::number_bits;
+      writes.words[g] = ended_before;
     }
   });
 }

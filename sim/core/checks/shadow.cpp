@@ -184,10 +184,18 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
         return all_before(first, last, clear) && weak_.earlier.empty() && strong_.earlier.empty();
       },
       [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, strong, report); });
+  const Who who{static_cast<uint16_t>(warp), 0, strong, false};
+  if (pattern.spread() == Pattern::Spread::side_by_side && lanes.bytes == 1u << shift_) {
+    const uint32_t first = granule_of(base);
+    std::fill_n(write_stamp_.begin() + first, warp_size, clocks.now());
+    std::fill_n(write_site_.begin() + first, warp_size, site);
+    for (uint32_t lane = 0; lane < warp_size; ++lane) writer_[first + lane] = who.of(lane);
+    return;
+  }
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)
-      mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), strong, false}, site);
+      mark_written(granule, who.of(lane), site);
   });
 }
 

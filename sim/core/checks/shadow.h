@@ -107,6 +107,7 @@ class Shadow {
     bool strong : 1, async : 1;
     uint8_t unused : 6 = 0;
 
+    Who of(uint32_t its_lane) const { return {agent, static_cast<uint8_t>(its_lane), strong, async}; }
     bool operator==(const Who&) const = default;
   };
   /// The last read of each agent.
