@@ -184,10 +184,10 @@ def over_zeros(course: Course, records: Records, language: str) -> Figure:
     for ax, key, colour, up in ((watts, "power_w", style.RED, -14), (speed, "tflops", style.BLUE, 8)):
         ax.plot(zeros, [r[key] for r in loops], "o-", color=colour, lw=2.2, ms=5.5, zorder=3)
         for x, r in zip(zeros, loops, strict=True):
-            words = f"{r[key]:.0f} W" if key == "power_w" else f"{r[key]:.0f}"
-            words += "" if key == "power_w" or not r.get("sm_mhz") else f"\n{r['sm_mhz']:.0f}"
-            ax.annotate(words, (x, r[key]), (0, up), textcoords="offset points", ha="center", fontsize=style.SMALL,
-                        va="bottom" if up > 0 else "center", zorder=5)  # fmt: skip
+            lines = [f"{r[key]:.0f} W"] if key == "power_w" else [f"{r.get('sm_mhz', 0):.0f}", f"{r[key]:.0f}"]
+            for line, words in enumerate(lines):  # the lowest first
+                ax.annotate(words, (x, r[key]), (0, up + 12 * line), textcoords="offset points", ha="center",
+                            fontsize=style.SMALL, va="bottom" if up > 0 else "center", zorder=5)  # fmt: skip
         ax.set_xlim(-9, 109)
         ax.grid(True)
     for x, r in zip(zeros, loops, strict=True):
@@ -197,10 +197,15 @@ def over_zeros(course: Course, records: Records, language: str) -> Figure:
                fontsize=style.SMALL)  # fmt: skip
     watts.set_ylim(0, 830)
     watts.set_ylabel("W")
-    watts.set_xticks(zeros, [""] * len(zeros))
+    watts.set_xticks(zeros)
+    watts.tick_params(axis="x", labelbottom=False)
     speed.set_ylim(820, 990)
     speed.set_ylabel("TFLOPS")
-    speed.set_xticks(zeros, [f"{x:.0f} %\n{(100 - x) ** 2 / 100:.0f} %" for x in zeros])
+    speed.set_xticks(zeros, [f"{x:.0f} %" for x in zeros])
+    for x in zeros:
+        speed.annotate(f"{(100 - x) ** 2 / 100:.0f} %", (x, 0), (0, -19), xycoords=("data", "axes fraction"),
+                       textcoords="offset points", ha="center", va="top", fontsize=style.SMALL)  # fmt: skip
+    speed.xaxis.labelpad = 16
     speed.set_xlabel(
         say(
             language,

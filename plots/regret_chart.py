@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 
 from matplotlib.figure import Figure
@@ -14,11 +15,12 @@ from .layout import Panel, Texts
 from .style import Missing, say
 from .sweep_charts import HGEMM125
 
-STEP, ALWAYS = "29_split_k", "large"
+STEP, OLD, ALWAYS = "29_split_k", "27_by_size", "large"
 TOP = 40.0  # percent, of the axis
 RIGHT = 1.95  # inches for the names at the ends of the lines
-# What step 27's kernel.cu goes by: a slice and a tile, in the time of a slice of 128×256.
-OLD_RULE = {"large": (1.0, 2.4), "wide": (1.45, 3.7), "square": (0.52, 2.4), "small": (0.325, 1.2)}
+# What step 27's launcher goes by, as its kernel.cu lists it: a slice and a tile, in the time of a slice of 128×256.
+_COST = re.compile(r"\{(\w+)::BM, \1::BN, ([\d.]+), ([\d.]+),")
+Rule = dict[str, tuple[float, float]]
 _BY_NAME = {way.name: way for way in costs.WAYS}
 
 
@@ -29,6 +31,14 @@ def of_125(course: Course, records: Records, language: str) -> Figure:
             break
     else:
         raise Missing(f"the kernels of {STEP} were not timed in turn")
+    old = course.step(OLD)
+    rule = (
+        {name.lower(): (float(one), float(two)) for name, one, two in _COST.findall(old.kernel.read_text())}
+        if old
+        else {}
+    )
+    if not rule:
+        raise Missing(f"{OLD}/kernel.cu lists no costs of its tiles")
     fitted, sizes = costs.fitted(times), [size for size in HGEMM125.sizes if size in times]
     estimated: set[costs.Size] = set()
 
@@ -42,7 +52,7 @@ def of_125(course: Course, records: Records, language: str) -> Figure:
 
     found = {
         "launcher": [100 * loss for loss in costs.losses(times, sizes).values()],
-        "rule": [slower(size, _by_the_old_rule(size)) for size in sizes],
+        "rule": [slower(size, _by_the_old_rule(rule, size)) for size in sizes],
         "always": [slower(size, ALWAYS) for size in sizes],
     }
     names = {
@@ -97,13 +107,13 @@ def _estimates(number: int, language: str) -> str:
     )
 
 
-def _by_the_old_rule(size: costs.Size) -> str:
+def _by_the_old_rule(rule: Rule, size: costs.Size) -> str:
     """The kernel that step 27 launches."""
     m, n, k = size
 
     def cost(name: str) -> float:
-        way, (per_slice, per_tile) = _BY_NAME[name], OLD_RULE[name]
+        way, (per_slice, per_tile) = _BY_NAME[name], rule[name]
         waves = -(-(-(-m // way.bm) * -(-n // way.bn)) // costs.MULTIPROCESSORS)
         return waves * (-(-k // costs.BK) * per_slice + per_tile)
 
-    return min(OLD_RULE, key=cost)
+    return min(rule, key=cost)
