@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from records import Records, costs
 
-from . import layout, style
+from . import layout, panels, style
 from .course import Course
 from .layout import Panel, Texts
 from .style import Missing, say
@@ -52,11 +52,13 @@ def of_125(course: Course, records: Records, language: str) -> Figure:
 
     found = {
         "launcher": [100 * loss for loss in costs.losses(times, sizes).values()],
+        "unseen": [100 * loss for loss in costs.losses(times, sizes, left_out=True).values()],
         "rule": [slower(size, _by_the_old_rule(rule, size)) for size in sizes],
         "always": [slower(size, ALWAYS) for size in sizes],
     }
     names = {
         "launcher": say(language, "the launcher", "启动函数"),
+        "unseen": say(language, "size not fitted", "不拟合该尺寸"),
         "rule": say(language, "step 27's rule", "步骤 27 的规则"),
         "always": say(language, "always 128×256", "一律 128×256"),
     }
@@ -77,11 +79,16 @@ def of_125(course: Course, records: Records, language: str) -> Figure:
         ),
     )
     drawn, (ax,) = layout.page(texts, [Panel(2.4, above=0.12)], layout.SPEEDS, RIGHT)
-    looks = (("always", style.GREY), ("rule", style.AMBER), ("launcher", style.BLUE))
+    looks = (
+        ("always", style.GREY, "-"),
+        ("rule", style.AMBER, "-"),
+        ("unseen", style.BLUE, panels.DOTTED),
+        ("launcher", style.BLUE, "-"),
+    )
     labels = []
-    for name, colour in looks:
+    for name, colour, dashes in looks:
         values = sorted(found[name])
-        ax.plot(range(1, len(values) + 1), values, color=colour, lw=2.4, zorder=3)
+        ax.plot(range(1, len(values) + 1), values, color=colour, lw=2.4, ls=dashes, zorder=3)
         most = f"{values[-1]:.0f}"
         words = say(language, f"{names[name]}, to {most} %", f"{names[name]}，最多 {most}%")
         labels.append((len(values), min(values[-1], TOP), words, colour))
