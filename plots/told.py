@@ -528,10 +528,13 @@ class _Teller:
 
     def _chooser(self, subject: str, quantity: str) -> Value:
         """Step 29's choice at the 125 sizes beside what was timed there: `loss`, by the costs fitted to all; `left-out`, by
-        those fitted without the size in question; `large`, had it always been taken. Percents, and numbers of sizes."""
+        those fitted without the size in question; `large`, had it always been taken, by its estimate where it was not
+        timed. Percents, and numbers of sizes."""
         times = costs.times_of(r for r in self._of_29() if not r.get("beta"))
         if subject == "large":
-            found = [times[s]["large"] / min(times[s].values()) - 1 for s in HGEMM125.sizes if s in times]
+            fitted, large = costs.fitted(times), next(way for way in costs.WAYS if way.name == subject)
+            taken = {s: times[s].get(subject) or costs.estimate(fitted, large, s) for s in HGEMM125.sizes if s in times}
+            found = [time / min(times[s].values()) - 1 for s, time in taken.items()]
         elif subject in ("loss", "left-out"):
             found = [*costs.losses(times, HGEMM125.sizes, subject == "left-out").values()]
         else:
