@@ -9,6 +9,7 @@ SQUARE = 256  # about this, as a multiple of the tile
 LEAST_RAGGED = 16  # a block that is said to be smaller is taken for this, so that ragged sizes have something to miss
 MORE_THAN_FIT = (24, 12)  # tiles of C: 288, more than 132 multiprocessors hold at two blocks each
 SLICES = (1, 2, 3, 4, 5, 8)  # fewer than any pipeline has stages, as many, more
+FEW_SLICES = (1, 3, 8)
 LARGEST = 2**31 - 1  # elements of a matrix, and what an int holds
 SCALED = ("--alpha", "-0.75", "--beta", "0.5")
 SCALINGS = (SCALED, ("--alpha", "2", "--beta", "1"), ("--alpha", "0", "--beta", "1"))
@@ -27,13 +28,14 @@ def gpu_cases(variant: Variant) -> list[Case]:
 
 def simulated_cases(variant: Variant, beside: Variant) -> list[Case]:
     """For the simulator, which takes its time: everything for a step's default, and for variants that take any size
-    `beside` a default that does not; of the others each number of slices on one tile, tiles beside and above each
+    `beside` a default that does not; of the others a few numbers of slices on one tile, tiles beside and above each
     other, and wide rows with scaling. Random inputs on two of them: the deepest, and one scaled with wide rows."""
     few, two = size_of(variant), size_of(variant, 2, (1, 2))
     wide_and_scaled = (two, (*wide_rows(variant, two), *SCALED))
-    runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
+    everything = variant.default or (variant.any_size and not beside.any_size)
+    runs = [(size_of(variant, slices, (1, 1)), ()) for slices in (SLICES if everything else FEW_SLICES)]
     random = (runs[-1], wide_and_scaled)
-    if variant.default or (variant.any_size and not beside.any_size):
+    if everything:
         runs += [*_plain(variant, SQUARE), *_scaled(variant, two), *_strides(variant, few), *_ragged(variant)]
     else:  # of those that take some sizes beside their tile's: a few, scaled and with wide rows
         runs += [_plain(variant)[0], wide_and_scaled, *_strides(variant, few)[-1:]]
