@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string>
 
+#include "core/ptx/syntax.h"
+
 namespace sim::ptx {
 namespace {
 
