@@ -16,6 +16,7 @@ from .style import Missing, say
 STEP, SHARED = "29_split_k", "large"  # whose records have both steps' kernels, and what all is relative to
 LEAST_EDGE, LEAST_SIZES = 4096, 5  # of C; of a dot's group
 DEPTHS = 512, 1024, 2048, 4096, 8192
+BARELY_FILLED = "turns", (4096, 4096)  # drawn as rings: a third of the last wave has tiles
 SHOWN = (
     ("turns", style.BLUE, ("128×192 in turns", "128×192 轮流"), -0.2),
     ("square_turns", style.GREEN, ("128×128 in turns", "128×128 轮流"), 0.0),
@@ -33,7 +34,7 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
         raise Missing("steps 27 and 28 were not timed in turn")
     found = {name: _ratios(times, name) for name, *_ in SHOWN}
     first, *_, last = found["turns"].items()
-    less, more = (round(100 * abs(statistics.geometric_mean(ratios) - 1)) for _, ratios in (first, last))
+    less, more = (round(100 * abs(statistics.geometric_mean(ratios.values()) - 1)) for _, ratios in (first, last))
     texts = Texts(
         say(
             language,
@@ -43,9 +44,9 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"Time ÷ that of shared tiles of 128×256, timed in turn, {records.gpu_name(gpu)}; a dot per M × N from "
-            f"{LEAST_EDGE} to 16384; lines: geometric means",
-            f"用时，与两个消费者一起算的 128×256 分块相比，轮流计时，{records.gpu_name(gpu)}；每点是一个 M × N，"
-            f"两者都从 {LEAST_EDGE} 到 16384；线：几何平均",
+            f"{LEAST_EDGE} to 16384; rings: 4096×4096, where 128×192 has 5.3 waves; lines: geometric means",
+            f"用时，与两个消费者一起算的 128×256 分块相比，交替计时，{records.gpu_name(gpu)}；每点是一个 M × N，"
+            f"两者都从 {LEAST_EDGE} 到 16384；圆圈：4096×4096，128×192 要 5.3 个 wave；线：几何平均",
         ),
         [("line", colour, say(language, *words)) for _, colour, words, _ in SHOWN],
     )
@@ -54,8 +55,12 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
         means = []
         for k, ratios in found[name].items():
             x = DEPTHS.index(k) + apart
-            ax.plot([x] * len(ratios), ratios, "o", color=colour, ms=3, alpha=0.45, mew=0, zorder=2)
-            means.append((x, statistics.geometric_mean(ratios)))
+            for edges, ratio in ratios.items():
+                if (name, edges) == BARELY_FILLED:
+                    ax.plot(x, ratio, "o", mfc="none", mec=colour, ms=4.5, mew=1.3, zorder=3)
+                else:
+                    ax.plot(x, ratio, "o", color=colour, ms=3, alpha=0.45, mew=0, zorder=2)
+            means.append((x, statistics.geometric_mean(ratios.values())))
         ax.plot(*zip(*means, strict=True), "o-", color=colour, lw=2, ms=5.5, zorder=4)
     ax.axhline(1, color=style.INK, lw=1.1, zorder=1)
     ax.set_xticks(range(len(DEPTHS)), [f"K = {k}" for k in DEPTHS])
@@ -66,14 +71,14 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
     return drawn
 
 
-def _ratios(times: costs.Times, name: str) -> dict[int, list[float]]:
-    """By K, where enough sizes of a large C have it."""
+def _ratios(times: costs.Times, name: str) -> dict[int, dict[tuple[int, int], float]]:
+    """By K and by M and N, where enough sizes of a large C have it."""
     at = {
-        k: [
-            each[name] / each[SHARED]
+        k: {
+            (m, n): each[name] / each[SHARED]
             for (m, n, depth), each in times.items()
             if depth == k and min(m, n) >= LEAST_EDGE and {name, SHARED} <= each.keys()
-        ]
+        }
         for k in DEPTHS
     }
     return {k: ratios for k, ratios in at.items() if len(ratios) >= LEAST_SIZES}

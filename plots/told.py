@@ -487,9 +487,12 @@ class _Teller:
     def _ways(self, subject: str, quantity: str) -> Value:
         """Step 29's kernels: `turns.512`, timed in turn, its time by that of `large` at this K where M and N are 4096 or
         more, the geometric mean; `two.512x512x8192`, one size, as it was timed beside the best library call, or `in-turn`,
-        or as the launcher's costs have it; `per-cycle` and `products` are of one multiprocessor that works."""
+        or as the launcher's costs have it; `large.once`, what 128×256 of C take besides the time that grows with K;
+        `per-cycle` and `products` are of one multiprocessor that works."""
         way, _, shape = subject.partition(".")
         rows = [r for r in self._of_29() if not r.get("beta")]
+        if shape == "once":
+            return self._once_per_tile(way, costs.times_of(rows), quantity)
         if "x" in shape:
             return self._way_at(way, tuple(map(int, shape.split("x"))), rows, quantity)
         ratios = [
@@ -501,6 +504,26 @@ class _Teller:
             raise UnknownFigure(f"'{way}' was not timed in turn with 'large' at K = {shape}")
         mean = statistics.geometric_mean(ratios)
         return _named({"time": (mean, 2), "speed": (1 / mean, 2), "sizes": (len(ratios), 0)}, quantity, "a way")
+
+    def _once_per_tile(self, name: str, times: costs.Times, quantity: str) -> Value:
+        """Of a straight line through the times at K = 512 and 2048, what it has at K = 0: per wave, for 128×256 of C, in µs or
+        in slices. The median of the sizes with M and N from 4096, where waves are many; `least` and `most` are of slices."""
+        way = next((way for way in costs.WAYS if way.name == name), None)
+        found = []
+        for (m, n, k), each in times.items():
+            deep = times.get((m, n, 4 * k), {})
+            if way and k == 512 and min(m, n) >= DEFAULT_SIZE and name in each.keys() & deep.keys():
+                waves = way.work((m, n, k), costs.MULTIPROCESSORS)[1]
+                slice_, once = (deep[name] - each[name]) / (3 * k / costs.BK), (4 * each[name] - deep[name]) / 3
+                found.append((once / waves * 128 * 256 / (way.bm * way.bn), once / slice_))
+        if not found:
+            raise UnknownFigure(f"'{name}' was not timed in turn at K = 512 and 2048")
+        slices = [of_slices for _, of_slices in found]
+        values: dict[str, Value] = {
+            "us": (statistics.median(us for us, _ in found), 1), "slices": (statistics.median(slices), 1),
+            "least": (min(slices), 1), "most": (max(slices), 1), "sizes": (len(found), 0),
+        }  # fmt: skip
+        return _named(values, quantity, "a way")
 
     def _way_at(self, name: str, size: tuple[int, ...], rows: list[Record], quantity: str) -> Value:
         m, n, k = size

@@ -46,7 +46,7 @@ def groups(language: str) -> Canvas:
         language,
         (
             "only in the order of the groups do pairs that need the same B run in one group",
-            "只有按组的顺序，要同样几列 B 的各对才在同一组里",
+            "按组分配，需要同样几列 B 的分块对才落在同一组",
         ),
         (
             f"The first {len(dealt())} pairs, {of.bm}×{of.cluster * of.bn} of C each, at 8192³. The number is the group of SMs that "

@@ -126,8 +126,8 @@ def timeline(language: str) -> Canvas:
         "25_overlapped_store",
         language,
         (
-            "what is left between two tiles is the way to shared memory",
-            "两个分块之间，只剩把结果写进共享内存的时间",
+            "the copy to C is hidden, and a gap remains between two tiles",
+            "到 C 的拷贝藏住了，两个分块之间还有空档",
         ),
         (
             f"BM = {BM}, BN = {BN}, BK = {BK}; one SM computes two tiles; the same lengths of loads, products "

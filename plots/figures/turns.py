@@ -12,9 +12,8 @@ STEP = "28_in_turns"
 SLICES = 8  # K = 512
 SHARED, OWN = 3, 4  # tiles that cover the same columns of C
 PRODUCTS_PER_CYCLE = 2048  # of an SM, dense BF16
-STORE_CYCLES = (
-    2460  # of a shared tile, a half of it per consumer: 2.4 slices of 1024, by the model of step 27's launcher
-)
+END_IN_SLICES = 2.4  # of a shared tile, both consumers at once: by the model of step 27's launcher
+STORE_CYCLES = round(END_IN_SLICES * 1024)
 LEFT, RIGHT, TRACK = 118.0, layout.RIGHT, 36.0
 CONSUMERS = Words("consumer 0", "消费者 0"), Words("consumer 1", "消费者 1")
 
@@ -102,16 +101,15 @@ def turns(language: str) -> Canvas:
     canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, 14.5, 1.25, fill=RED, bold=True)
     entries = (
         (A.middle, ("multiplies", "做乘法")),
-        (B.strong, ("stores: writes its sums to shared memory", "写回：把累加结果写进共享内存")),
+        (B.strong, ("stores, with all else at a tile's end", "写回，以及分块末尾的其他工作")),
         (C.strong, ("tensor cores at work", "Tensor Core 在工作")),
         (PALE_RED, ("no work", "没有工作")),
     )
     y = layout.legend(canvas, y + 20, language, entries, 13.5)
     note = (
-        f"schematic: products at the tensor cores' full rate, a store of {STORE_CYCLES:,} cycles per "
-        f"{large.bm}×{large.bn} tile, in turn as long per element",
-        f"示意图：乘法按 Tensor Core 的全速，{large.bm}×{large.bn} 分块的写回是 {STORE_CYCLES:,} 个周期，"
-        "轮流时每个元素用时相同",
+        f"schematic: the end of a {large.bm}×{large.bn} tile takes as long as the products of "
+        f"{END_IN_SLICES} slices, and in turn as long per element",
+        f"示意图：{large.bm}×{large.bn} 分块的末尾，用时等于 {END_IN_SLICES} 片的乘法；轮流时每个元素用时相同",
     )
     canvas.height = layout.paragraph(canvas, y + 2, language, note, 13, fill=MUTED)
     return canvas
