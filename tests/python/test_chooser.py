@@ -19,7 +19,7 @@ WORST_MEAN_LOSS, LEAST_RATIO = 0.03, 0.85
 
 def loss(size):
     """How much longer the chosen kernel takes than the fastest that was recorded. None where it was not timed."""
-    taken = chooser.chosen(COSTS, size).name
+    taken = chooser.chosen_name(COSTS, size)
     return TIMES[size][taken] / min(TIMES[size].values()) - 1 if taken in TIMES[size] else None
 
 
@@ -43,6 +43,14 @@ def test_the_choice_loses_little_against_the_fastest_kernel_of_each_size():
     assert len(losses) >= 120
     assert statistics.mean(losses) <= WORST_MEAN_LOSS
     assert max(losses) > 0, "a rule that is never wrong was not compared with other kernels"
+
+
+def test_a_cut_c_is_taken_only_where_it_is_timed_to_be_no_slower():
+    timed = [of for of in TIMES.values() if chooser.CUT in of]
+    assert len(timed) >= 20
+    for size in HGEMM125.sizes:
+        if chooser.chosen_name(COSTS, size) == chooser.CUT:
+            assert TIMES[size][chooser.CUT] <= 1.05 * min(TIMES[size].values()), size
 
 
 def test_the_default_is_counted_as_the_tile_that_the_model_takes():
