@@ -1,6 +1,7 @@
 """Counts every variant of every step in the simulator, and compares with what is recorded in records/simulator.
 
-    python -m lab.counts build            compare
+    python -m lab.counts build            compare: each step's default at every size, its other variants at one
+    python -m lab.counts build --all      compare every variant at every size
     python -m lab.counts build --update   record anew
 
 A difference is a change of the kernel, of the compiler or of the simulator: look at it, then record anew. Instructions
@@ -28,22 +29,35 @@ RAGGED = ("--m", "127", "--n", "129", "--k", "131")  # of the variants that take
 KEY = ("variant", "m", "n", "k", "a", "acc", "c", "layout", "alpha", "beta")
 # Blocks that wait for one another ask again and again, how often depends on what runs beside them: one at a time.
 ONE_THREAD = {"PTXSIM_THREADS": "1"}
+AT_A_TIME = 8  # variants in one process: half of a small run is its start, and a long file takes its time, too
 UNRECORDED = ("kernels", "blocks", "threads", "lines")
 COMPILERS_OWN = ("instructions", "by_class", "divergent_branches")
 
 
-def counted(executable: Path, folder: Path) -> list[Record]:
-    """What a step's variants count at every size. Exits where the simulator finds something wrong."""
-    found: list[Record] = []
+def counted(executable: Path, folder: Path, everything: bool = True) -> list[Record]:
+    """What a step's variants count at every size, or with `everything` off all but its default at the second one alone.
+
+    Exits where the simulator finds something wrong.
+    """
+    taken: dict[tuple[str, ...], list[str]] = {}
+    order = []
     for variant in variants(executable):
         if variant.get("leaves_out"):  # wrong on purpose
             continue
+        order.append(variant["variant"])
         any_size = all(variant[f"multiple_{dimension}"] == 1 for dimension in "mnk")
         sizes = SIZES if SIZES_K % variant["multiple_k"] == 0 else (SIZES[0], DEEPER)
-        for size in (*sizes, RAGGED) if any_size else sizes:
+        sizes = (*sizes, RAGGED) if any_size else sizes
+        for size in sizes if everything or variant["default"] else sizes[1:2]:
+            taken.setdefault(size, []).append(variant["variant"])
+    found: list[Record] = []
+    for size, names in taken.items():
+        for first in range(0, len(names), AT_A_TIME):
             out = folder / f"{executable.name}-{len(found)}.jsonl"  # a run reads again what its file holds already
-            run([executable, "--sim", "--variant", variant["variant"], *size, "--json", out])
+            some = ",".join(names[first : first + AT_A_TIME])
+            run([executable, "--sim", "--variant", some, *size, "--json", out])
             found += read(out)
+    found.sort(key=lambda record: order.index(record["variant"]))
     return [{key: value for key, value in record.items() if key not in UNRECORDED} for record in found]
 
 
@@ -65,12 +79,14 @@ def compiler() -> str:
     return version[1] if version else "unknown"
 
 
-def differences(expected: list[Record], found: list[Record]) -> list[str]:
-    """What is not as recorded, a line each."""
+def differences(expected: list[Record], found: list[Record], everything: bool = True) -> list[str]:
+    """What is not as recorded, a line each. With `everything` off, a variant need not be counted at every size."""
     before = {tuple(record[part] for part in KEY): record for record in expected}
     now = {tuple(record[part] for part in KEY): record for record in found}
     lines = [f"{name(now[key])}: not recorded" for key in now if key not in before]
-    lines += [f"{name(before[key])}: recorded, but no longer counted" for key in before if key not in now]
+    known = set() if everything else {record["variant"] for record in found}
+    lost = [before[key] for key in before if key not in now and before[key]["variant"] not in known]
+    lines += [f"{name(record)}: recorded, but no longer counted" for record in lost]
     for key in before.keys() & now.keys():
         same_compiler = before[key].get("compiler") == now[key]["compiler"]
         wanted, got = (flat(record[key]["counts"]) for record in (before, now))
@@ -102,6 +118,7 @@ def main() -> int:
     """Compares, or records."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path, help="the build directory, with the steps and the simulator built")
+    parser.add_argument("--all", action="store_true", help="count every variant at every size")
     parser.add_argument("--update", action="store_true", help="record what is counted now")
     parser.add_argument("--only", default="", help="the steps whose name begins like this")
     asked = parser.parse_args()
@@ -113,12 +130,13 @@ def main() -> int:
     passed = 0
     with tempfile.TemporaryDirectory() as folder:
         for step in (step for step in steps if step.name.startswith(asked.only)):
-            found = [{**record, "compiler": version} for record in counted(step, Path(folder))]
+            everything = asked.all or asked.update
+            found = [{**record, "compiler": version} for record in counted(step, Path(folder), everything)]
             if asked.update:
                 write(RECORDED / f"{step.name}.jsonl", found)
                 print(f"{step.name}: {len(found)} records", flush=True)
                 continue
-            lines = differences(read(RECORDED / f"{step.name}.jsonl"), found)
+            lines = differences(read(RECORDED / f"{step.name}.jsonl"), found, everything)
             failed += bool(lines)
             passed += not lines
             print(f"{step.name}: {len(found)} counts, {'as recorded' if not lines else 'NOT as recorded'}", flush=True)

@@ -13,6 +13,7 @@ from . import (
     bottleneck_charts,
     bounds_charts,
     count_charts,
+    depth_chart,
     energy_charts,
     error_charts,
     gpu_charts,
@@ -45,6 +46,7 @@ OF_THE_COURSE = {
     "several-gpus": gpu_charts.several,
     "other-gpus": gpu_charts.beside,
     "stream-k": stream_k_chart.beside_step_27,
+    "turns-over-k": depth_chart.over_k,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,

@@ -51,6 +51,8 @@ UNREACHED = {
 }
 # What a ladder's kernels are measured against where it is not cuBLAS
 _YARDSTICKS = {"hopper": BEST_LIBRARY, "precision": BEST_LIBRARY}
+# The variant that a ladder's first step is compared with: of the same types and tile, in the ladder before
+_ALIKE = {"22_tma": ("21_mma_persistent", "bf16")}
 # The key of a peak in devices.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")
@@ -99,6 +101,12 @@ class Course:
         ladder = self.ladder(step.ladder)
         at = ladder.index(step)
         return ladder[at - 1] if at else None
+
+    def alike(self, step: Step) -> tuple[Step, str] | None:
+        """The step and variant of another ladder that a ladder's first step is compared with."""
+        name, variant = _ALIKE.get(step.name, ("", ""))
+        other = self.step(name)
+        return (other, variant) if other else None
 
     def idea(self, step: Step, language: str) -> str:
         """The step's idea in a few words."""

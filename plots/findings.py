@@ -15,38 +15,47 @@ Error = Mapping[int, float]
 
 def over_size(course: Course, records: Records, gpu: str, step: Step, language: str, *, by_share: bool = False) -> str:
     """At which sizes a step is faster or slower than the one before by more than the spread and half a per cent; of a
-    first step its share of the library. `by_share`: the shares of the library are compared, each in turn with it."""
-    before, sizes = course.before(step), records.square_sizes(gpu, [step.name])
-    if before is None:
-        return _share(course, records, gpu, step, sizes, language)
+    first step the same beside the variant that it is compared with, or else its share of the library. `by_share`: the
+    shares of the library are compared, each in turn with it."""
+    before, alike, sizes = course.before(step), course.alike(step), records.square_sizes(gpu, [step.name])
     measure, apart = ("ratio", panels.shares_apart) if by_share else ("tflops", panels.apart)
     baseline = course.yardstick(step.ladder) if by_share else None
+    timed: Mapping[int, Record | None]
+    if before:
+        timed = {size: records.default_at(gpu, before.name, size, baseline=baseline) for size in sizes}
+        number, whose, kind = before.number, "", ""
+    elif alike:
+        timed = panels.of_variant(records, gpu, *alike)
+        number, whose, kind = alike[0].number, f"'s {alike[1]}", f"（{alike[1]}）"
+    else:
+        return _share(course, records, gpu, step, sizes, language)
+    english_name, chinese_name = f"step {number:02d}{whose}", f"步骤 {number:02d}{kind or ' '}"
     verdicts: dict[str, dict[int, float]] = {"faster": {}, "slower": {}, "alike": {}}
     for size in sizes:
-        record, other = (records.default_at(gpu, each.name, size, baseline=baseline) for each in (step, before))
+        record, other = records.default_at(gpu, step.name, size, baseline=baseline), timed.get(size)
         if record and other:
             ratio = record[measure] / other[measure]
             level = abs(ratio - 1) < 0.005 or not apart(record, other)
             verdict = "alike" if level else "faster" if ratio > 1 else "slower"
             verdicts[verdict][size] = ratio
-    alike, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
+    same, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
     if not both:
-        return say(language, f"{step.short}: the spread hides any difference from step {before.number:02d}",
-                   f"{step.short} 与步骤 {before.number:02d} 的差别不超出波动范围")  # fmt: skip
+        return say(language, f"{step.short}: the spread hides any difference from {english_name}",
+                   f"{step.short} 与{chinese_name}的差别不超出波动范围")  # fmt: skip
     told = []
     for english, ratios in sorted(verdicts.items(), key=lambda one: -len(one[1])):
         if ratios:
             where, chinese = (
-                _where(ratios, sorted([*both, *alike]), language),
+                _where(ratios, sorted([*both, *same]), language),
                 {"faster": "快", "slower": "慢"}[english],
             )
-            than = say(language, "" if told else f" than step {before.number:02d}", "")
+            than = say(language, "" if told else f" than {english_name}", "")
             told.append(say(language, f"{english}{than} {where} ({_times(ratios)})",
                             f"{where}更{chinese}（{_times(ratios)}）"))  # fmt: skip
-    rest = say(language, "; elsewhere level", "；其余尺寸持平") if alike else ""
+    rest = say(language, "; elsewhere level", "；其余尺寸持平") if same else ""
     beside = say(language, "Beside the library, ", "以库为准，") if by_share else ""
     return say(language, f"{beside}{step.short} is {', '.join(told)}{rest}",
-               f"{beside}{step.short} 与步骤 {before.number:02d} 相比，{'，'.join(told)}{rest}")  # fmt: skip
+               f"{beside}{step.short} 与{chinese_name}相比，{'，'.join(told)}{rest}")  # fmt: skip
 
 
 def _share(course: Course, records: Records, gpu: str, step: Step, sizes: Sequence[int], language: str) -> str:

@@ -42,11 +42,18 @@ def several(course: Course, records: Records, language: str) -> Figure:
     rows = [r for r in rows if r["gpus"] == 2 and (r["chunks"] == CHUNKS or r["way"] == "serial")]
     if not rows:
         raise Missing("no product on two GPUs")
-    best = {who: max(r["speed_up"] for r in rows if BY[r["way"]][0] == who) for who in ("NCCL", "copy engines")}
+    ours, nccl = (
+        [
+            max(r["speed_up"] for r in rows if BY[r["way"]][0] == who and r["layout"] == each)
+            for each in ("row", "column")
+        ]
+        for who in ("copy engines", "NCCL")
+    )
     title = say(
         language,
-        f"With copy engines two GPUs are {best['copy engines']:.2f} times as fast as one, with NCCL {best['NCCL']:.2f}",
-        f"用拷贝引擎，两块 GPU 的速度是一块的 {best['copy engines']:.2f} 倍；用 NCCL 最多 {best['NCCL']:.2f} 倍",
+        f"Two GPUs with copy engines are {ours[0]:.2f} and {ours[1]:.2f} times as fast as one, with NCCL at most "
+        f"{nccl[0]:.2f} and {nccl[1]:.2f}",
+        f"两块 GPU 的加速比：用拷贝引擎到 {ours[0]:.2f} 和 {ours[1]:.2f}，用 NCCL 到 {nccl[0]:.2f} 和 {nccl[1]:.2f}",
     )
     note = say(
         language,

@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 
-from records import BASELINES, CUBLAS, CUBLAS_F16_SUMS, CUBLAS_F32_SUMS, CUBLASLT, CUTLASS, Record, Records
+from records import (
+    BASELINES,
+    BEST_LIBRARY,
+    CUBLAS,
+    CUBLAS_F16_SUMS,
+    CUBLAS_F32_SUMS,
+    CUBLASLT,
+    CUTLASS,
+    Record,
+    Records,
+)
 
 from . import style
 from .course import Course, Step
@@ -166,6 +176,13 @@ def spread(record: Record) -> tuple[float, float]:
     return slow, fast
 
 
+def of_variant(records: Records, gpu: str, step: Step, variant: str) -> dict[int, Record]:
+    """The timings of a variant at square sizes without options, by size; against cuBLAS where there is one."""
+    rows = [r for r in records.of_step(gpu, step.name) if r["variant"] == variant and r["m"] == r["n"] == r["k"]]
+    rows = [r for r in rows if not r.get("options")]
+    return {r["m"]: r for r in sorted(rows, key=lambda r: r.get("baseline") == CUBLAS)}
+
+
 def apart(one: Record, other: Record) -> bool:
     """Do the spreads of two timings not overlap?"""
     (slow, fast), (others_slow, others_fast) = spread(one), spread(other)
@@ -317,7 +334,8 @@ def above_the_limit(
 ) -> str:
     """Why a baseline is faster than a limit of mma.sync, in words; empty where it is not."""
     limit = next((r for r in roofs(course, records, gpu, [step], language) if not r.peak), None)
-    fastest = max((v for _, v in _over_size(records, gpu, [step], at).get(baseline, [])), default=0.0)
+    drawn = _over_size(records, gpu, [step], at)
+    fastest = max((v for name in drawn if baseline in (name, BEST_LIBRARY) for _, v in drawn[name]), default=0.0)
     if limit is None or "mma.sync" not in limit.name or fastest < limit.tflops:
         return ""
     name = BASELINES[baseline](language)

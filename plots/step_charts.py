@@ -32,7 +32,8 @@ def kind_in_words(record: Record, language: str) -> str:
 
 
 def step_sizes(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """TFLOPS over size for one step, the one before, the ladder's baseline, the limit and the peak; a panel per GPU.
+    """TFLOPS over size for one step, the one before or the variant that it is compared with, the ladder's baseline, the
+    limit and the peak; a panel per GPU.
 
     Of a step that stays near the library its ratio to it, in turn."""
     gpus = [gpu for gpu in records.gpus([step.name]) if records.square_sizes(gpu, [step.name])]
@@ -40,8 +41,10 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
         raise Missing(f"no timing of {step.name} at a square size")
     if turn_charts.near(course, records, gpus[0], step):
         return turn_charts.over_size(course, records, gpus, step, language)
-    before = course.before(step)
+    before, alike = course.before(step), course.alike(step)
     where = panels.on_gpus(records, gpus, language)
+    if alike:
+        where = say(language, f"TFLOPS over size, {where}", f"各尺寸的 TFLOPS，{where}")
     sizes, yardstick = records.square_sizes(gpus[0], [step.name]), course.yardstick(step.ladder)
     notes = [
         panels.beyond(course, records, gpus[0], [step], sizes, language),
@@ -64,6 +67,10 @@ def step_sizes(course: Course, records: Records, step: Step, language: str) -> F
         }
         if before:
             lines.add(points[before], before.short, style.GREY, zorder=4)
+        elif alike:
+            found = panels.of_variant(records, gpu, *alike)
+            name = f"{alike[0].number:02d} {alike[1]}"
+            lines.add([(s, found[s]["tflops"]) for s in at if s in found], name, style.GREY, zorder=5)
         lines.add(points[step], step.short, style.BLUE, width=2.6, zorder=4)
         panels.over_size(lines, course, records, gpu, [step], at, language, only=yardstick)
         panels.size_axis(ax, at)

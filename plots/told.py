@@ -7,7 +7,7 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
 says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
 `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
-`error uniform.30.cut`, `ways turns.512`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
+`error uniform.30.cut`, `ways turns.512`, `chooser loss`, `sweep 29.8192`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
 the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
 without the sign, which the page's language writes.
 
@@ -23,17 +23,33 @@ import re
 import statistics
 from collections.abc import Callable
 
-from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, metrics
+from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, costs, metrics
 
 from . import bottleneck_charts, bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
 from .course import Course, Step
 from .style import Missing, number, say
+from .sweep_charts import HGEMM125, geometric_mean
 
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
+SMALLEST = 1024 * 2048  # elements of C: up to here, an early launch counts most
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
 _LOADS = ("l2", "latency", "memory")
-_KINDS = ("cutlass", "alone", "launch", "gpus", "loop", "large", "without", "error", "ways", "steps", *_LOADS)
+_KINDS = (
+    "cutlass",
+    "alone",
+    "launch",
+    "gpus",
+    "loop",
+    "large",
+    "without",
+    "error",
+    "ways",
+    "chooser",
+    "sweep",
+    "steps",
+    *_LOADS,
+)
 _EXTREME = re.compile(r"(min|max)-(.+)")
 Value = tuple[float, int | None]  # a number, and its decimals where it has not three digits that count
 
@@ -176,6 +192,8 @@ class _Teller:
             "error": self._error,
             "large": self._large,
             "ways": self._ways,
+            "chooser": self._chooser,
+            "sweep": self._sweep,
         }
         return of_kind[kind](subject, quantity)
 
@@ -464,31 +482,82 @@ class _Teller:
         return _named(values, quantity, "errors")
 
     def _ways(self, subject: str, quantity: str) -> Value:
-        """Step 29's kernels timed in turn: `turns.512`, its time by that of `large` at this K where M and N are 4096 or
-        more, the geometric mean; `two.512x512x8192`, one size beside the best library call, both in µs."""
+        """Step 29's kernels: `turns.512`, timed in turn, its time by that of `large` at this K where M and N are 4096 or
+        more, the geometric mean; `two.512x512x8192`, one size, as it was timed beside the best library call, or `in-turn`,
+        or as the launcher's costs have it."""
         way, _, shape = subject.partition(".")
-        rows = [r for r in self.records.of_step(self.gpu, self.step_of("29")[0].name) if not r.get("beta")]
+        rows = [r for r in self._of_29() if not r.get("beta")]
         if "x" in shape:
-            size = tuple(map(int, shape.split("x")))
-            beside = [r for r in rows if r["variant"] == way and r.get("baseline") == BEST_LIBRARY]
-            found = next((r for r in beside if (r["m"], r["n"], r["k"]) == size), None)
-            if found is None:
-                raise UnknownFigure(f"'{way}' was not timed beside the library at {shape}")
-            values = {"us": (1000 * found["ms"], 1), "library": (1000 * found["baseline_ms"], 1)}
-            return _named(values, quantity, "one way")
-        times: dict[tuple[int, int, int], dict[str, float]] = {}
-        for r in rows:
-            if r.get("baseline") == "none":
-                times.setdefault((r["m"], r["n"], r["k"]), {})[r["variant"]] = 1000 * r["ms"]
+            return self._way_at(way, tuple(map(int, shape.split("x"))), rows, quantity)
         ratios = [
             each[way] / each["large"]
-            for (m, n, k), each in times.items()
+            for (m, n, k), each in costs.times_of(rows).items()
             if k == int(shape) and min(m, n) >= DEFAULT_SIZE and {way, "large"} <= each.keys()
         ]
         if not ratios:
             raise UnknownFigure(f"'{way}' was not timed in turn with 'large' at K = {shape}")
         mean = statistics.geometric_mean(ratios)
         return _named({"time": (mean, 2), "speed": (1 / mean, 2), "sizes": (len(ratios), 0)}, quantity, "a way")
+
+    def _way_at(self, name: str, size: tuple[int, ...], rows: list[Record], quantity: str) -> Value:
+        m, n, k = size
+        times = costs.times_of(rows)
+        way = next((way for way in costs.WAYS if way.name == name), None)
+        if way and quantity in ("estimate", "in-turn"):
+            if quantity == "estimate":
+                return costs.estimate(costs.fitted(times), way, (m, n, k)), 1
+            if name in times.get((m, n, k), {}):
+                return times[m, n, k][name], 1
+        beside = [r for r in rows if r["variant"] == name and r.get("baseline") == BEST_LIBRARY]
+        found = next((r for r in beside if (r["m"], r["n"], r["k"]) == size), None)
+        if way is None or found is None:
+            raise UnknownFigure(f"'{name}' was not timed beside the library at {m}×{n}×{k}")
+        values: dict[str, Value] = {
+            "us": (1000 * found["ms"], 1), "library": (1000 * found["baseline_ms"], 1), "tflops": (found["tflops"], None),
+            "best": (100 * found["ratio"], 0), "mhz": (found["sm_mhz"], 0),
+            "tbs": (way.bytes_asked_for((m, n, k)) / found["ms"] / 1e9, 1),
+        }  # fmt: skip
+        return _named(values, quantity, "one way")
+
+    def _chooser(self, subject: str, quantity: str) -> Value:
+        """Step 29's choice at the 125 sizes beside what was timed there: `loss`, by the costs fitted to all; `left-out`, by
+        those fitted without the size in question; `large`, had it always been taken. Percents, and numbers of sizes."""
+        times = costs.times_of(r for r in self._of_29() if not r.get("beta"))
+        if subject == "large":
+            found = [times[s]["large"] / min(times[s].values()) - 1 for s in HGEMM125.sizes if s in times]
+        elif subject in ("loss", "left-out"):
+            found = [*costs.losses(times, HGEMM125.sizes, subject == "left-out").values()]
+        else:
+            raise UnknownFigure(f"'{subject}' is nothing of the chooser: loss, left-out, large")
+        if not found:
+            raise Missing("the kernels of step 29 were not timed in turn")
+        values: dict[str, Value] = {
+            "mean": (100 * statistics.mean(found), 1), "most": (100 * max(found), 0), "sizes": (len(found), 0),
+            "fastest": (sum(one == 0 for one in found), 0), "over-3": (sum(one > 0.03 for one in found), 0),
+        }  # fmt: skip
+        return _named(values, quantity, "the chooser")
+
+    def _of_29(self) -> list[Record]:
+        return self.records.of_step(self.gpu, self.step_of("29")[0].name)
+
+    def _sweep(self, subject: str, quantity: str) -> Value:
+        """A default over the 125 sizes beside the best library call, `29`, or those with one K, `29.8192`."""
+        name, _, k = subject.partition(".")
+        rows = [r for r in self.records.timings.get(self.gpu, []) if r["step"] == self.step_of(name)[0].name]
+        rows = [r for r in rows if r["default"] and r.get("baseline") == BEST_LIBRARY and not r.get("options")]
+        rows = [r for r in rows if (r["m"], r["n"], r["k"]) in HGEMM125.sizes and k in ("", str(r["k"]))]
+        plain, with_c = ([r for r in rows if bool(r.get("beta")) is scaled] for scaled in (False, True))
+        if not plain:
+            raise Missing(f"no sweep of step {name}")
+        larger = [r for r in plain if r["m"] * r["n"] > SMALLEST]
+        values: dict[str, Value] = {
+            "mean": (geometric_mean(plain), 3), "sizes": (len(plain), 0),
+            "above": (sum(r["ratio"] >= 1 for r in plain), 0),
+            "mean-of-larger": (geometric_mean(larger), 3), "smallest": (len(plain) - len(larger), 0),
+        }  # fmt: skip
+        if with_c:
+            values["mean-with-c"] = (geometric_mean(with_c), 3)
+        return _named(values, quantity, "a sweep")
 
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""

@@ -270,7 +270,7 @@ def jobs(what: Affected, environment: Environment) -> dict[str, list]:
     for name in names:
         found[name] = [environment.meson, "test", "-C", BUILD, "--no-rebuild", "--print-errorlogs", name]
     for step in sorted(what.steps):
-        found[f"{step} as counted"] = [python, "-m", "lab.counts", BUILD, "--only", step]
+        found[f"{step} as counted"] = [python, "-m", "lab.counts", BUILD, "--all", "--only", step]
         found[f"{step} broken on purpose"] = [python, "-m", "tests.sim.mutants", BUILD, "--only", step]
         if registry.find(step, registry.steps()).traces:
             found[f"{step} as traced"] = [python, "-m", "lab.traces", "--check", "--only", step]

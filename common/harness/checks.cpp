@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 struct Case {
   std::vector<std::string> arguments;
   std::string refused;  // what has to be said; empty: the result has to be right
+  bool exact_alone;     // on the exact inputs, and not on random ones as well
 
   std::string variant() const {
     const auto option = std::find(arguments.begin(), arguments.end(), "--variant");
@@ -34,7 +35,7 @@ std::vector<Case> cases_of(const std::string& file) {
   std::vector<Case> cases;
   for (const nlohmann::ordered_json& record : read_records(file)) {
     try {
-      cases.push_back({record.at("arguments"), record.value("refused", "")});
+      cases.push_back({record.at("arguments"), record.value("refused", ""), record.value("exact_alone", false)});
     } catch (const nlohmann::json::exception&) {
       throw BadInput(file + ": " + record.dump() + " is no case; it needs \"arguments\", a list of texts");
     }
@@ -82,15 +83,16 @@ class Checker {
     }
     if (!one.refused.empty()) return "it was not refused; it had to say '" + one.refused + "'";
     for (const Work& work : all)
-      if (const std::string wrong = verified(work); !wrong.empty()) return wrong;
+      if (const std::string wrong = verified(work, one.exact_alone); !wrong.empty()) return wrong;
     return "";
   }
 
  private:
-  std::string verified(const Work& work) {
+  std::string verified(const Work& work, bool exact_alone) {
     if (bytes_ > MOST_REFERENCE_BYTES) references_.clear();
     Verifier verifier(*work.variant, work.shape, session_.options.verify, session_.options.seed, &references_);
     for (const InputKind kind : {InputKind::exact, InputKind::normal}) {
+      if (exact_alone && kind != InputKind::exact) continue;
       simulated::begin();
       const Comparison found = verifier.check(kind, work.launch, session_.stream);
       const std::vector<std::string> reports = simulated::end().reports;

@@ -118,7 +118,7 @@ def tiles(language: str) -> Canvas:
         (B.strong, ("once per tile", "每个分块一次")),
     )
     y = layout.legend(canvas, y + 20, language, entries, 13.5)
-    unit_of = "times in those of one 128×256×64 slice", "时间以 128×256×64 一片所用的为单位"
+    unit_of = "unit: the time of a 128×256 tile for one slice", "单位：128×256 的分块算一片的时间"
     canvas.height = layout.paragraph(canvas, y + 2, language, unit_of, 13.5, fill=MUTED)
     return canvas
 

@@ -94,7 +94,8 @@ def ring(language: str) -> Canvas:
     entries = (
         (A.strong, ("half of A that block 0 loads for both", "线程块 0 为两边加载的一半 A")),
         (A.middle, ("half that block 1 loads", "线程块 1 加载的一半")),
-        (B.strong, ("its own B", "自己的 B")),
+        (B.strong, ("B of block 0", "线程块 0 的 B")),
+        (B.middle, ("of block 1", "线程块 1 的")),
         (C.strong, ("consumer 0 multiplies", "消费者 0 在计算")),
         (C.middle, ("consumer 1", "消费者 1")),
         (B.pale, ("read here, not yet in the other block", "这边已读完，另一边还没有")),

@@ -116,13 +116,28 @@ def _matrices(canvas: Canvas, y: float, of: Pair, language: str) -> float:
         canvas.text(middle, c_y + high / 2 + 20, f"{of.bm}×{of.bn}", 14, C.ink, "middle")
         canvas.text(x + deep / 2, c_y + (block + 0.5) * half + 5, str(block), 15, ("#ffffff", INK)[block], "middle")
     canvas.text(x + deep / 2, c_y - 8, "A", 15, A.ink, "middle", bold=True)
-    canvas.text(c_x, y - 8, say(language, "B: each block its own", "B：各读各的"), 14, B.ink, bold=True)
+    canvas.text(c_x, y - 8, say(language, "B: each block its own", "B：各自加载"), 14, B.ink, bold=True)
     words = (
         "A: both tiles need the same rows; each block loads half of them",
-        "A：两个分块要的是同样的行，每个线程块加载其中一半",
+        "A：两个分块需要同样的行，每个线程块加载其中一半",
     )
     left = c_x + of.cluster * wide + 20
-    layout.paragraph(canvas, c_y + 24, language, words, 14, left, layout.RIGHT - left, fill=A.ink)
+    under = layout.paragraph(canvas, c_y + 24, language, words, 14, left, layout.RIGHT - left, fill=A.ink)
+    half_kb, b_kb = of.half_bytes // KB, of.b_bytes // KB
+    sums = [
+        say(language, "a block per slice:", "一个线程块，每片："),
+        say(
+            language,
+            f"reads {half_kb} + {b_kb} = {_kb(of.read_bytes)}",
+            f"读 {half_kb} + {b_kb} = {_kb(of.read_bytes)}",
+        ),
+        say(
+            language,
+            f"receives {half_kb} + {half_kb} + {b_kb} = {_kb(of.received_bytes)}",
+            f"收到 {half_kb} + {half_kb} + {b_kb} = {_kb(of.received_bytes)}",
+        ),
+    ]
+    canvas.lines(left, under + 18, sums, 14)
     return c_y + high
 
 
@@ -162,7 +177,7 @@ def _block(canvas: Canvas, x: float, y: float, block: int, of: Pair, language: s
     canvas.text(left + wide / 2, top + 27, say(language, "its own B", "自己的 B"), 15, INK, "middle", bold=True)
     canvas.text(left + wide / 2, top + 47, _kb(of.b_bytes), 14, INK, "middle")
     top = y + 258
-    words = f'"empty": {of.arrivals} arrivals', f"“empty”：{of.arrivals} 次到达"
+    words = f'"empty": {of.arrivals} arrivals', f"empty：{of.arrivals} 次到达"
     canvas.text(left, top, say(language, *words), 14, DARK)
     group = wide / (of.cluster * of.consumers)  # the arrivals of one consumer
     for arrival in range(of.arrivals):

@@ -63,8 +63,8 @@ def products(language: str) -> Canvas:
         canvas.text(MARGIN + 26, y, say(language, *words), 14, tone.ink)
         y += 24
     words = (
-        "x = 65536 x₁ + 256 x₂ + x₃, and y alike. All sums are exact: a product is at most 2¹⁴.",
-        "x = 65536 x₁ + 256 x₂ + x₃，y 也一样。每组累加都是精确的：一个乘积最大是 2¹⁴。",
+        "X = 65536 x₁ + 256 x₂ + x₃, and Y alike. All sums are exact: a product is at most 2¹⁴.",
+        "X = 65536 x₁ + 256 x₂ + x₃，Y 也一样。每组累加都是精确的：一个乘积最大是 2¹⁴。",
     )
     canvas.height = layout.paragraph(canvas, y + 6, language, words, 13.5, fill=MUTED)
     return canvas

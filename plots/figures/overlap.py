@@ -41,7 +41,7 @@ class Line:
     length: float
 
 
-COPIES = Words("TMA loads\nof A and B", "TMA 搬入\nA 和 B")
+COPIES = Words("TMA loads\nof A and B", "TMA 加载\nA 和 B")
 MULTIPLY = Words("tensor cores", "Tensor Core")
 NOTHING = Words("", "")
 
@@ -110,7 +110,7 @@ def block_that_stays() -> Line:
             COPIES,
             MULTIPLY,
             Words("stmatrix\nto shared", "stmatrix\n写入共享内存"),
-            Words("TMA store:\nshared → C", "TMA 写回：\n共享 → C"),
+            Words("TMA store:\nshared → C", "TMA 写回：\n共享内存 → C"),
         ),
         tuple(bars),
         (*idle, (staged, end)),
@@ -132,7 +132,7 @@ def timeline(language: str) -> Canvas:
         (
             f"BM = {BM}, BN = {BN}, BK = {BK}; one SM computes two tiles; the same lengths of loads, products "
             "and stores",
-            f"BM = {BM}，BN = {BN}，BK = {BK}；一个 SM 计算两个分块；两者的搬运、计算、写回取相同的长度",
+            f"BM = {BM}，BN = {BN}，BK = {BK}；一个 SM 计算两个分块；两步的加载、计算、写回画成同样长",
         ),
     )
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
@@ -147,7 +147,7 @@ def timeline(language: str) -> Canvas:
     motion.sweep(canvas, LEFT, RIGHT, bands)
     entries = (
         (PALE_RED, ("the tensor cores have no work", "Tensor Core 没有工作")),
-        (THREAD.middle, ("a piece of C, 64×64 per consumer", "C 的一份，每个消费者 64×64")),
+        (THREAD.middle, ("a piece of C, 64×64 per consumer", "C 的小块，每个消费者 64×64")),
         (B.middle, ("C on its way to memory", "C 正在写回")),
         (f"line:{DARK}", ("the block ends", "线程块结束")),
     )
@@ -181,4 +181,4 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         canvas.line(x, top - 3, x, top + len(line.tracks) * TRACK + 3, DARK, 2.5)
     if len(line.block_ends) == 1:
         x = LEFT + line.length * scale
-        canvas.text(x + 6, top + 1.5 * TRACK + 4, say(language, "saved", "省下的"), 13, RED, bold=True)
+        canvas.text(x + 6, top + 1.5 * TRACK + 4, say(language, "saved", "省下"), 13, RED, bold=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from plots.figures import layout, motion, rings
 from plots.figures.palette import DARK, EDGE, GRID, INK, MUTED, A, B, C
@@ -14,8 +15,11 @@ WARPGROUP, LAUNCHED, PRODUCER, CONSUMER = 128, 168, 40, 232  # threads; register
 REGISTERS = 65536  # of an SM
 
 SLICES = 8  # shown
-LATENCY, LAG = 1.6, 0.7  # of a copy, of consumer 1 behind consumer 0; in the time of a slice's products
-LEFT, RIGHT, SLICE, ROW = 82.0, layout.RIGHT - 2, 53.5, 68.0  # at the right is room for the last mark
+# In the time of a slice's products: of a copy; of consumer 1 behind consumer 0; from the end of a slice's products until
+# wgmma_wait<1> has returned and the arrivals have come.
+LATENCY, LAG, RELEASE = 1.6, 0.7, 0.2
+LEFT, RIGHT, SLICE, ROW = 82.0, layout.RIGHT - 2, 47.0, 68.0  # at the right is room for the last mark
+TOLD = 1  # the slice whose release the words under the picture tell
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,10 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 
 def turns() -> list[Slice]:
-    """The slices as the recorded waits order them: a copy behind "empty", products behind "full"."""
+    """The slices as the recorded waits order them: a copy behind "empty", products behind "full".
+
+    A consumer releases a slice behind the products of the next, which therefore have to be under way by then.
+    """
     found: list[Slice] = []
     for number, filled in enumerate(rings.filled(NAME)[:SLICES]):
         asked = 0.08 * number if filled.freed_by is None else found[filled.freed_by].empty
@@ -43,7 +50,9 @@ def turns() -> list[Slice]:
         before = found[-1].products if found else ((0.0, 0.0), (0.0, landed + LAG))
         starts = [max(landed, end) for _, end in before]
         products = tuple((start, start + 1) for start in starts)
-        found.append(Slice(asked, landed, products, max(end for _, end in products)))  # type: ignore[arg-type]
+        found.append(Slice(asked, landed, products, max(end for _, end in products) + RELEASE))  # type: ignore[arg-type]
+    if any(later.landed > each.empty for each, later in pairwise(found)):
+        raise ValueError("a slice is drawn as released before the next one can have been started")
     return found
 
 
@@ -52,30 +61,40 @@ def ring(language: str) -> Canvas:
     canvas, top = layout.of_step(
         NAME,
         language,
-        ("each waits only for the one barrier it depends on", "谁依赖哪个屏障，就只等哪个屏障"),
+        ("each role waits only for the barrier that it needs", "每个角色只等自己需要的屏障"),
         (
-            f"BM = {BM}, BN = {BN}, BK = {BK}; a row is a stage of the ring; the number at a mark is the parity of the "
-            "phase that ends there",
-            f"BM = {BM}，BN = {BN}，BK = {BK}；一行是环里的一个 stage；标记旁的数字是在此结束的 phase 的奇偶",
+            f"BM = {BM}, BN = {BN}, BK = {BK}; schematic; a row is a stage of the ring; the number at a mark is the "
+            "parity of the phase that ends there",
+            f"BM = {BM}，BN = {BN}，BK = {BK}；示意图；标记旁的数字是在此结束的 phase 的奇偶；每行一个 stage",
         ),
     )
     top += 8
     filled = rings.filled(NAME)
     stages = 1 + max(each.stage for each in filled)
     empty_stages(canvas, top, stages)
-    for number, each in enumerate(turns()):
+    found = turns()
+    for number, each in enumerate(found):
         _slice(canvas, number, each, filled[number].parity, top + filled[number].stage * ROW)
+    released, y = _at(found[TOLD].empty), top + filled[TOLD].stage * ROW
+    canvas.line(released, y + 57, released, y + ROW + 54, B.strong, 2.5, "1 3")
     bottom = top + stages * ROW
     motion.sweep(canvas, LEFT, RIGHT, [(top - 2, bottom)])
     time_axis(canvas, bottom + 6, language)
     entries = (
-        (A.middle, ("TMA loads the slice", "TMA 正在搬这一片")),
+        (A.middle, ("TMA loads the slice", "TMA 正在拷贝这一片")),
         (C.strong, ("consumer 0 multiplies", "消费者 0 在计算")),
         (C.middle, ("consumer 1 multiplies", "消费者 1 在计算")),
         (f"line:{DARK}", ("full: it has landed", "full：已到达")),
         (f"dash:{B.strong}", ("empty: both have read it", "empty：两个消费者都已读完")),
     )
-    canvas.height = layout.legend(canvas, bottom + 38, language, entries, 13.5)
+    y = layout.legend(canvas, bottom + 38, language, entries, 13.5)
+    words = (
+        f"Dotted: both consumers release slice {TOLD} behind the products of slice {TOLD + 1}, when wgmma_wait<1> returns. "
+        f"Those of slice {TOLD} are done then, and those of slice {TOLD + 1} run on.",
+        f"点线：两个消费者都是发出第 {TOLD + 1} 片的乘法之后，等 wgmma_wait<1> 返回，才释放第 {TOLD} 片。"
+        f"这时第 {TOLD} 片已经算完，第 {TOLD + 1} 片还在算。",
+    )
+    canvas.height = layout.paragraph(canvas, y + 4, language, words, 13.5, fill=MUTED)
     return canvas
 
 
@@ -111,16 +130,18 @@ def phases(canvas: Canvas, y: float, full: float, empty: float, parity: int) -> 
         canvas.text(empty, y + 11, f"empty {parity}", layout.SMALL, B.ink, "middle")
 
 
+def _at(time: float) -> float:
+    """Where a time is, in pixels."""
+    return LEFT + 4 + time * SLICE
+
+
 def _slice(canvas: Canvas, number: int, each: Slice, parity: int, y: float) -> None:
     """One slice in its stage: its copy, both consumers' products, the two barriers' phases."""
-
-    def at(time: float) -> float:
-        return min(LEFT + 4 + time * SLICE, RIGHT - 2)
-
-    canvas.rect(at(each.asked) + 2, y + 21, at(each.landed) - at(each.asked) - 3, 30, A.middle, A.strong, radius=3)
-    canvas.text((at(each.asked) + at(each.landed)) / 2, y + 41, str(number), 14, A.ink, "middle", bold=True)
-    consumers(canvas, y, number, [(at(start), at(end)) for start, end in each.products])
-    phases(canvas, y, at(each.landed), at(each.empty), parity)
+    asked, landed = _at(each.asked), _at(each.landed)
+    canvas.rect(asked + 2, y + 21, landed - asked - 3, 30, A.middle, A.strong, radius=3)
+    canvas.text((asked + landed) / 2, y + 41, str(number), 14, A.ink, "middle", bold=True)
+    consumers(canvas, y, number, [(_at(start), _at(end)) for start, end in each.products])
+    phases(canvas, y, landed, _at(each.empty), parity)
 
 
 def registers(language: str) -> Canvas:
@@ -165,8 +186,8 @@ def registers(language: str) -> Canvas:
         y += 58
     total = 3 * LAUNCHED * WARPGROUP
     words = (
-        f"both rows add up to {total:,}; the consumers keep {BN // 2} sums per thread in them",
-        f"两行之和都是 {total:,}；消费者每线程的 {BN // 2} 个累加结果就放在这里",
+        f"both rows add up to {total:,}; a consumer thread keeps {BN // 2} sums in its registers",
+        f"两行之和都是 {total:,}；消费者每线程的 {BN // 2} 个累加结果放在消费者的寄存器里",
     )
     canvas.height = layout.paragraph(canvas, y + 36, language, words, 13.5, fill=MUTED)
     return canvas

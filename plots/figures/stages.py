@@ -1,29 +1,21 @@
-"""Pictures of step 19: the ring of stages, larger tiles and bands, and which lane copies which row."""
+"""Pictures of step 19: the ring of stages and larger tiles, and which lane copies which row."""
 
 from collections.abc import Iterable
 
 from plots.figures import layout, parts, traces
 from plots.figures.layout import INNER, MARGIN
 from plots.figures.mma import HIGH, columns
-from plots.figures.palette import INK, MUTED, RED, A, B, C
+from plots.figures.palette import INK, MUTED, RED, A, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
-# The default: the side of its square tile, its stages, and its band of 2048 rows; one block per SM of an H200.
-TILE, STAGES, BAND, SMS = 256, 3, 8, 132
+TILE, STAGES = 256, 3  # the default: the side of its square tile, its stages
 
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "19_mma_stages", stages
     yield "19_mma_stages-copies", copies
-
-
-def in_bands(index: int, tile_rows: int, tile_cols: int, band: int) -> tuple[int, int]:
-    """The tile that a block computes: common/device/tiles.h."""
-    number, inside = divmod(index, band * tile_cols)
-    here = min(band, tile_rows - number * band)
-    return number * band + inside % here, inside // here
 
 
 def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
@@ -51,55 +43,36 @@ def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
     layout.legend(canvas, bottom + 24, language, entries, x=left)
 
 
-def _wave(canvas: Canvas, x: float, y: float, band: int) -> None:
-    """The first wave of tiles on a C of 8192×8192, and how many rows of A and columns of B it reads."""
-    side = 8192 // TILE
-    cell = 128 / side
-    tiles = [in_bands(index, side, side, band) for index in range(SMS)]
-    rows, cols = (len({tile[i] for tile in tiles}) for i in (0, 1))
-    parts.grid(canvas, x, y, side, side, cell, cell, 4)
-    parts.fill(canvas, x, y, tiles, cell, cell, C.strong)
-    parts.frame(canvas, x, y, side, side, cell, cell)
-    canvas.rect(x - 8, y, 5, rows * cell, A.strong)
-    canvas.rect(x, y - 8, cols * cell, 5, B.strong)
-    read = [f"A {rows * TILE} + B {cols * TILE}", f"= {(rows + cols) * TILE}"]
-    canvas.lines(x, y + side * cell + 20, read, 14, fill=RED if band == 1 else C.ink, bold=True)
-
-
 def stages(language: str) -> Canvas:
-    """Step 19: three memories, three remedies."""
+    """Step 19: copy further ahead, and multiply for longer."""
     canvas, y = layout.of_step(
         "19_mma_stages",
         language,
-        (
-            "stages hide latency, larger tiles spare L2, bands spare DRAM",
-            "多级流水隐藏延迟，大分块省 L2，条带次序省 DRAM",
-        ),
+        ("copy further ahead, and multiply for longer", "拷贝提前得更多，每片算得更久"),
         (
             f"BM = BN = {TILE}, BK = 64, {STAGES} stages, one block per SM",
             f"BM = BN = {TILE}，BK = 64，{STAGES} 个 stage，每个 SM 一个线程块",
         ),
     )
     y += 6
-    parts.card(canvas, MARGIN, y, INNER, 214, say(language, "latency: three stages", "延迟：三个 stage"))
+    parts.card(canvas, MARGIN, y, INNER, 214, say(language, "further ahead: a ring", "提前得更多：环形缓冲"))
     _ring(canvas, MARGIN + 16, y + 42, language)
     copied = f"a copy has the time of {STAGES - 1} slices", f"每次拷贝有 {STAGES - 1} 片的时间"
     canvas.text(MARGIN + 78, y + 204, say(language, *copied), 14, MUTED)
     y += 226
-    parts.card(canvas, MARGIN, y, 208, 260, say(language, "L2: larger tiles", "L2：更大的分块"))
-    for top, side in ((y + 36, 128), (y + 118, 256)):
-        wide = side / 2.4
-        canvas.rect(MARGIN + 16, top, wide, wide, C.middle, C.strong)
-        canvas.text(MARGIN + 16 + wide / 2, top + wide / 2 + 5, f"{side}²", 14, C.ink, "middle", bold=True)
-        flops = say(language, f"{side // 2} FLOP per byte", f"每字节 {side // 2} FLOP")
-        canvas.text(MARGIN + 16, top + wide + 18, flops, 14, INK)
-    left = MARGIN + 220
-    parts.card(canvas, left, y, INNER - 220, 260, say(language, "DRAM: bands", "DRAM：条带"))
-    _wave(canvas, left + 30, y + 50, 1)
-    _wave(canvas, left + 206, y + 50, BAND)
-    at_once = f"{SMS} tiles at once; rows, columns read", f"同时计算 {SMS} 个分块；读到的行数、列数"
-    canvas.text(left + 16, y + 244, say(language, *at_once), 14, MUTED)
-    canvas.height = y + 278
+    parts.card(canvas, MARGIN, y, INNER, 172, say(language, "for longer: a larger tile", "算得更久：加大分块"))
+    for left, side, deep in ((MARGIN + 16, 128, 16), (MARGIN + 260, TILE, 64)):
+        wide = side / 2.2
+        top = y + 40 + (TILE - side) / 2.2
+        canvas.rect(left, top, wide, wide, C.middle, C.strong)
+        canvas.text(left + wide / 2, top + wide / 2 + 5, f"{side}²", 14, C.ink, "middle", bold=True)
+        lines = (
+            (f"slices of {deep} k", f"切片深 {deep}"),
+            (f"{side // 2} FLOP per byte", f"每字节 {side // 2} FLOP"),
+        )
+        for line, words in enumerate(lines):
+            canvas.text(left + wide + 14, y + 122 + line * 22, say(language, *words), 14, INK)
+    canvas.height = y + 190
     return canvas
 
 

@@ -1,4 +1,4 @@
-"""Pictures of step 20 and docs/swizzle: rows of 64 and 128 bytes, plain, padded and with XOR; every lane's banks."""
+"""Pictures of docs/swizzle: rows of 64 and 128 bytes, plain, padded and with XOR; every lane's banks."""
 
 from collections.abc import Iterable
 
@@ -29,7 +29,6 @@ def pictures() -> Iterable[tuple[str, Draw]]:
     yield "swizzle-chunks", chunks
     yield "swizzle-banks", matrix_banks
     yield "swizzle-copies", copy_banks
-    yield "20_mma_warp_swizzle-banks", step_banks
 
 
 def chunks(language: str) -> Canvas:
@@ -97,16 +96,6 @@ def _plain_and_swizzled() -> list[SharedAccess]:
         SharedAccess(Words("128-byte rows, XOR", "每行 128 字节，XOR"), "A", "128·row + 16·(chunk ^ (row % 8))",
                      traces.shared("20_mma_warp_swizzle", "ldmatrix_x4(a_frag")),
     ]  # fmt: skip
-
-
-def step_banks(language: str) -> Canvas:
-    """Step 20's idea: the same sixteen rows of A with and without the XOR."""
-    return _sheet(
-        language,
-        "20 mma warp swizzle: the XOR spreads eight rows over all banks",
-        "20 mma warp swizzle：XOR 把八行分散到全部 bank",
-        _plain_and_swizzled(),
-    )
 
 
 def matrix_banks(language: str) -> Canvas:

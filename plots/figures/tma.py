@@ -70,7 +70,10 @@ def _matrix(canvas: Canvas, y: float, language: str) -> float:
     under = top + 8
     for words in (
         ("tensor map, made once before the launch:", "tensor map，启动前生成一次："),
-        (f"address, M × K, ld, box {BM}×{ROW}, swizzle", f"地址、M × K、ld、box {BM}×{ROW}、swizzle"),
+        (
+            f"address, M × K, box {BM}×{ROW}, leading dimension, swizzle",
+            f"地址、M × K、box {BM}×{ROW}、leading dimension、swizzle",
+        ),
         ("one thread per box:", "每个 box 由一个线程发出："),
     ):
         under = layout.paragraph(canvas, under, language, words, 13.5, left, layout.RIGHT - left - 8)
@@ -124,12 +127,22 @@ def _barrier(canvas: Canvas, top: float, language: str) -> float:
         canvas.text(at, bottom + 41, landed, layout.SMALL, tone.ink, "middle", bold=True)
         left = at
     canvas.line(first, bottom, end, bottom, DARK, 1.2)
-    canvas.text(expect, bottom + 17, "expect_tx", layout.SMALL, INK, "middle", bold=True, mono=True)
-    canvas.text(expect, bottom + 33, say(language, "by warp 0", "warp 0 发出"), layout.SMALL, INK, "middle")
+    canvas.text(
+        expect, bottom + 17, say(language, "warp 0 arrives", "warp 0 到达"), layout.SMALL, INK, "middle", bold=True
+    )
+    canvas.text(
+        expect,
+        bottom + 33,
+        say(language, f"announces {STAGE_BYTES // KIB} KB", f"预告 {STAGE_BYTES // KIB} KB"),
+        layout.SMALL,
+        INK,
+        "middle",
+    )
     canvas.line(last, y - 4, last, bottom, DARK, 2.5)
     canvas.line(last, bottom + 48, last, bottom + 88, DARK, 2.5)  # between them stands what has landed last
-    words = "the phase ends, the next begins", "本 phase 结束，下一个开始"
-    layout.paragraph(canvas, plot + 24, language, words, 13, last + 9, 84, fill=DARK, bold=True)
+    words = say(language, "the phase|ends, the|next begins", "phase 结束，|进入下一个").split("|")
+    for line, text in enumerate(words):
+        canvas.text(last + 9, plot + 24 + 18 * line, text, 13, DARK, bold=True)
     y = bottom + 54
     canvas.text(first - 8, y + 17, say(language, "the eight warps", "八个 warp"), 13, INK, "end")
     for left, right, colour, ink, words in (

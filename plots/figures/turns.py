@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plots.figures import by_size, layout
-from plots.figures.palette import INK, MUTED, PALE_RED, RED, WARPS, B, C
+from plots.figures.palette import INK, MUTED, PALE_RED, RED, A, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words, say
 
@@ -17,7 +17,6 @@ STORE_CYCLES = (
 )
 LEFT, RIGHT, TRACK = 118.0, layout.RIGHT, 36.0
 CONSUMERS = Words("consumer 0", "消费者 0"), Words("consumer 1", "消费者 1")
-OF_TILE = (WARPS[0], WARPS[6], WARPS[5], WARPS[7])  # none like the colour of a store
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,8 @@ def turns(language: str) -> Canvas:
     less = say(language, f"{saved * 100:.0f} %\nless", f"少\n{saved:.0%}").split("\n")
     canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, 14.5, 1.25, fill=RED, bold=True)
     entries = (
-        (OF_TILE[0], ("multiplies (a colour per tile)", "做乘法（每个分块一种颜色）")),
-        (B.strong, ("writes its sums to shared memory", "把累加结果写到共享内存")),
+        (A.middle, ("multiplies", "做乘法")),
+        (B.strong, ("stores: writes its sums to shared memory", "写回：把累加结果写进共享内存")),
         (C.strong, ("tensor cores at work", "Tensor Core 在工作")),
         (PALE_RED, ("no work", "没有工作")),
     )
@@ -128,7 +127,7 @@ def _way(canvas: Canvas, way: list[Work], top: float, scale: float, language: st
     for work in way:
         y = top + work.consumer * TRACK + 3
         products = (work.stored_from - work.start) * scale
-        canvas.rect(LEFT + work.start * scale, y, products, TRACK - 6, OF_TILE[work.tile], "#ffffff", 1.2)
+        canvas.rect(LEFT + work.start * scale, y, products, TRACK - 6, A.middle, "#ffffff", 1.2)
         canvas.rect(LEFT + work.stored_from * scale, y, (work.end - work.stored_from) * scale, TRACK - 6, B.strong)
         middle = LEFT + work.start * scale + products / 2
         canvas.text(middle, y + TRACK / 2 + 1.5, str(work.tile), 14.5, INK, "middle", bold=True)

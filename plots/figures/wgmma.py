@@ -40,9 +40,8 @@ def descriptors(language: str) -> Canvas:
         language,
         ("64 bits tell the tensor core where a tile lies", "64 位告诉 Tensor Core 分块在哪里"),
         (
-            f"one warpgroup: D (64×{BN}) += A (64×{MMA_K}) × B ({MMA_K}×{BN}); BK = {BK}, NN; "
-            f"dark: what k = 16 … 31 takes",
-            f"一个 warpgroup：D（64×{BN}）+= A（64×{MMA_K}）× B（{MMA_K}×{BN}）；BK = {BK}，NN；深色：k = 16 … 31 所取的部分",
+            f"BK = {BK}, NN; one wgmma adds 64×{BN}×{MMA_K} products to D; dark: what it reads for k = 16 … 31",
+            f"BK = {BK}，NN；一条 wgmma 把 64×{BN}×{MMA_K} 个乘积加到 D；深色：k = 16 … 31 时读取的部分",
         ),
     )
     y = _fields(canvas, y + 24, language) + 16
@@ -50,20 +49,7 @@ def descriptors(language: str) -> Canvas:
     _d(canvas, y, language)
     y += CARD + 12
     _b(canvas, y, language)
-    y += CARD + 28
-    texts = (
-        (
-            "The chunk of 16 bytes that belongs at address a lies at a with bits 4–6 XOR-ed with bits 7–9: TMA writes it "
-            "there and wgmma reads it there. The address alone decides, so a box starts at a multiple of 1024 bytes.",
-            "本应位于地址 a 的 16 字节 chunk，实际放在把 a 的 4–6 位与 7–9 位 XOR 之后的地址：TMA 往那里写，wgmma 从那里读。"
-            "这只取决于地址，所以每个 box 都从 1024 字节的倍数开始。",
-        ),
-        (
-            "Whether an operand is K-major or MN-major is said by the instruction, not by the descriptor.",
-            "操作数是 K-major 还是 MN-major，由指令给出，不在描述符里。",
-        ),
-    )
-    canvas.height = layout.paragraphs(canvas, y, language, texts, 6)
+    canvas.height = y + CARD + 14
     return canvas
 
 
@@ -90,7 +76,7 @@ def _fields(canvas: Canvas, y: float, language: str) -> float:
             canvas.text(middle, y + 20, f"{name} / 16", 13, C.ink, "middle", bold=True)
         canvas.text(middle, y + 50, a, 14, A.ink, "middle", bold=True, mono=True)
         canvas.text(middle, y + 80, b, 14, B.ink, "middle", bold=True, mono=True)
-        canvas.text(middle, y - 6, f"{low}–{top}" if narrow else f"{low} … {top}", layout.SMALL, MUTED, "middle")
+        canvas.text(middle, y - 6, f"{low}–{top}", layout.SMALL, MUTED, "middle")
     return y + high
 
 
@@ -104,7 +90,7 @@ def _tile(canvas: Canvas, x: float, y: float, width: float, rows: int, tone: Ton
 
 def _a(canvas: Canvas, y: float, language: str) -> None:
     """A, K-major: rows of 64 k; the next 16 of k are 32 bytes further in every row."""
-    heading = "A: K-major, a row per row of A", "A：K-major，A 的一行占一行"
+    heading = "A: K-major, rows run along k", "A：K-major，一行沿 k 方向"
     parts.card(canvas, MARGIN, y, 308, CARD, say(language, *heading), A.ink)
     x, top, width = MARGIN + 92, y + ABOVE, 160.0
     step = width * MMA_K * 2 / ROW_BYTES
@@ -118,8 +104,8 @@ def _a(canvas: Canvas, y: float, language: str) -> None:
     canvas.text(x - 12, top + 5 * EIGHT, say(language, "64 rows", "64 行"), 13, MUTED, "end")
     lines = [
         say(language, "next 16 of k: start + 32 bytes", "下 16 个 k：start + 32 字节"),
-        say(language, "leading (1) is ignored: a row is", "leading（1）被忽略："),
-        say(language, "as long as the swizzle's pattern", "一行正好是 swizzle 的宽度"),
+        say(language, "leading (here 1) is ignored:", "leading（这里是 1）被忽略："),
+        say(language, "A's slice is one box", "A 的一片就是一个 box"),
         say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
     ]
     canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, 13.5, 1.4)
@@ -127,7 +113,7 @@ def _a(canvas: Canvas, y: float, language: str) -> None:
 
 def _b(canvas: Canvas, y: float, language: str) -> None:
     """B, MN-major: four boxes of 64 columns; the next 16 of k are 16 rows further down in each."""
-    heading = "B: MN-major, a row per k", "B：MN-major，一个 k 占一行"
+    heading = "B: MN-major, rows run along n", "B：MN-major，一行沿 n 方向"
     parts.card(canvas, MARGIN, y, INNER, CARD, say(language, *heading), B.ink)
     left, top, width, gap = MARGIN + 64, y + ABOVE, 120.0, 12.0
     for number in range(BN // ROW):
@@ -144,7 +130,11 @@ def _b(canvas: Canvas, y: float, language: str) -> None:
     words = say(language, "leading: 8192 bytes", "leading：8192 字节")
     canvas.text(left + width + gap + 8, under, words, 13.5, INK, bold=True)
     lines = [
-        say(language, "stride: 1024 bytes, from eight k to the next eight", "stride：1024 字节，从八个 k 到下八个 k"),
+        say(
+            language,
+            "stride: 1024 bytes, from eight rows (k) to the next eight",
+            "stride：1024 字节，从八行（k）到下八行",
+        ),
         say(language, "next 16 of k: start + 2048 bytes", "下 16 个 k：start + 2048 字节"),
         say(language, "both warpgroups read the same B", "两个 warpgroup 读同一份 B"),
     ]

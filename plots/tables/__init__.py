@@ -11,7 +11,7 @@ from records import Records
 from .. import glossary, sweep_charts
 from ..course import Course, Step
 from ..style import Missing
-from . import bottlenecks, counts, errors, gpus, ladders, limits, precision, scaled, steps
+from . import bottlenecks, chooser, counts, errors, gpus, ladders, limits, precision, scaled, steps
 from .page import Page, UnknownTable
 
 __all__ = ["UnknownTable", "table"]
@@ -74,6 +74,7 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "wgmma-alone": limits.wgmma_alone,
     "main-loops": limits.main_loops,
     "stream-k": limits.two_schedules,
+    "chooser": chooser.constants,
     "error": errors.error,
     "bits-on-data": precision.bits_on_data,
     "energy-of-bits": precision.energy_of_bits,

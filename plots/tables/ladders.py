@@ -103,7 +103,9 @@ def questions(page: Page) -> str:
             for step in course.ladder(name):
                 r = shares_chart.headline(course, records, gpu, step)
                 question = step.questions.get(page.language, step.idea(page.language))
-                made.rows.append([page.link(step), question, in_tflops(r), f"{r['ratio']:.0%}" if r else "–"])
+                one_by_one = page.say(" (one by one)", "（逐次）") if r and step.headline == "alone" else ""
+                share = f"{r['ratio']:.0%}" if r else "–"
+                made.rows.append([page.link(step), question, in_tflops(r) + one_by_one, share])
                 made.used += [r] if r else []
         made.note = page.say(
             "M = N = K = 4096, each step in turn with the library", "M = N = K = 4096，每一步与库轮流运行"

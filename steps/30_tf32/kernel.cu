@@ -194,7 +194,8 @@ void launch(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t str
 }
 
 /// The upper rows of C in large tiles and those below in small ones, so many of each that both
-/// launches together take the fewest waves. A wave of small tiles takes 0.73 of a wave of large ones.
+/// launches together take the fewest waves. A wave of small tiles takes 0.73 of a wave of large
+/// ones.
 void launch_by_size(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t stream) {
   constexpr int LARGE = 192, SMALL = 128;
   const int at_once = multiprocessors_here() / CLUSTER;

@@ -25,7 +25,7 @@ def cases_of(step: Step) -> list[Case]:
     cases = [Case("", _size(default))]
     if any(variant.any_size and variant.layout == default.layout for variant in step.held):
         cases.append(Case("", RAGGED))
-    cases += [Case(variant.name, _size(variant)) for variant in step.held]
+    cases += [Case(variant.name, _size(variant), exact_alone=True) for variant in step.held]
     too_large = [variant for variant in step.variants if not variant.fits]
     return cases + [Case(variant.name, (), f"takes {variant.shared_bytes} bytes of shared") for variant in too_large]
 

@@ -1,7 +1,7 @@
 """The sizes that a variant is tested on: square, rectangular, ragged; few and many slices; scaled; wide rows."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from step import Case, Variant
 
@@ -28,20 +28,23 @@ def gpu_cases(variant: Variant) -> list[Case]:
 def simulated_cases(variant: Variant, beside: Variant) -> list[Case]:
     """For the simulator, which takes its time: everything for a step's default, and for variants that take any size
     `beside` a default that does not; of the others each number of slices on one tile, tiles beside and above each
-    other, and wide rows with scaling."""
+    other, and wide rows with scaling. Random inputs on two of them: the deepest, and one scaled with wide rows."""
     few, two = size_of(variant), size_of(variant, 2, (1, 2))
+    wide_and_scaled = (two, (*wide_rows(variant, two), *SCALED))
     runs = [(size_of(variant, slices, (1, 1)), ()) for slices in SLICES]
+    random = (runs[-1], wide_and_scaled)
     if variant.default or (variant.any_size and not beside.any_size):
         runs += [*_plain(variant, SQUARE), *_scaled(variant, two), *_strides(variant, few), *_ragged(variant)]
     else:  # of those that take some sizes beside their tile's: a few, scaled and with wide rows
-        runs += [_plain(variant)[0], (two, (*wide_rows(variant, two), *SCALED)), *_strides(variant, few)[-1:]]
+        runs += [_plain(variant)[0], wide_and_scaled, *_strides(variant, few)[-1:]]
         runs += _ragged(variant)[1:9:2]
-    return _unique(variant, runs) + refused(variant)
+    return _unique(variant, runs, random) + refused(variant)
 
 
 def few_multiprocessors_cases(variant: Variant) -> list[Case]:
     """For the simulator with one multiprocessor or two: persistent blocks have to get from tile to tile."""
-    return _unique(variant, _several_tiles(variant, (2, 2), (1, 5)))
+    runs = _several_tiles(variant, (2, 2), (1, 5))
+    return _unique(variant, runs, runs[-1:] if variant.default else ())
 
 
 def sanitized_cases(variant: Variant, slices: int) -> list[Case]:
@@ -180,5 +183,7 @@ def _arguments(size: Size) -> tuple[str, ...]:
     return tuple(word for name, edge in zip("mnk", size, strict=True) for word in (f"--{name}", str(edge)))
 
 
-def _unique(variant: Variant, runs: Iterable[Run]) -> list[Case]:
-    return [Case(variant.name, arguments) for arguments in dict.fromkeys((*_arguments(s), *more) for s, more in runs)]
+def _unique(variant: Variant, runs: Iterable[Run], random: Container[Run] | None = None) -> list[Case]:
+    """Each run once; on random inputs as well those of `random`, or all."""
+    exact_alone = {(*_arguments(run[0]), *run[1]): random is not None and run not in random for run in runs}
+    return [Case(variant.name, arguments, exact_alone=alone) for arguments, alone in exact_alone.items()]

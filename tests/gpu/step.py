@@ -84,16 +84,21 @@ class Variant:
 
 @dataclass(frozen=True)
 class Case:
-    """One run of one variant ("": the default), the options beside its name, and its words where it has to refuse."""
+    """One run of one variant ("": the default), the options beside its name, and its words where it has to refuse.
+
+    `exact_alone`: on exact inputs, which find each wrong product, and not on random ones as well, which show precision.
+    """
 
     variant: str
     arguments: tuple[str, ...]
     refused: str = ""
+    exact_alone: bool = False
 
     def line(self) -> str:
         """As `--check` reads it."""
         named = ["--variant", self.variant] if self.variant else []
-        return json.dumps({"arguments": [*named, *self.arguments], "refused": self.refused})
+        arguments = [*named, *self.arguments]
+        return json.dumps({"arguments": arguments, "refused": self.refused, "exact_alone": self.exact_alone})
 
 
 class Step:

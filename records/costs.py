@@ -1,0 +1,185 @@
+"""Step 29's ten kernels and what its launcher estimates of each: waves × (slices × per_slice + per_tile) +
+fill × slices × shared + per_launch, in microseconds.
+
+`fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the others: that
+part of a slice's time counts by the fill. Where C is cut, the second launch reads B again: `again` is what that costs per
+column and slice, and `once` what else it costs. `lab/chooser.py` writes the costs for the launcher, docs/chooser tells of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from records.schema import Record
+
+BK = 64  # of a slice, in all of them
+FAR = 3.0  # the power by which a time weighs less than the fastest of its size: what is far behind is never chosen
+SQUARE = 4.0  # weight of a square size, which is timed for longer than the others
+SHARE, PULL = 1 / 3, 0.1  # what of a slice counts by the fill, where times do not tell; and how much that weighs
+ROUNDS = 20  # of the fit, each with the negative costs of the one before left out
+Size = tuple[int, int, int]
+Times = Mapping[Size, Mapping[str, float]]  # microseconds by size and way
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kernel that the launcher chooses among, as fastest.cu lists it."""
+
+    name: str
+    bm: int
+    bn: int
+    blocks: int = 1  # that compute a tile
+    split: int = 1  # of them share K
+    idle: int = 0  # multiprocessors without a place for a cluster: the launcher asks the driver; these are an H200's
+
+    def work(self, size: Size, multiprocessors: int) -> tuple[float, float, float, float]:
+        """What is multiplied by per_slice, per_tile, shared and per_launch."""
+        m, n, k = size
+        blocks, places = -(-m // self.bm) * -(-n // self.bn) * self.blocks, multiprocessors - self.idle
+        all_slices, waves = -(-k // BK), -(-blocks // places)
+        slices = -(-all_slices // self.split)
+        return waves * slices, waves, blocks / places * slices, 1.0
+
+    def bytes_asked_for(self, size: Size) -> int:
+        """Bytes of A and B that the blocks ask for, 16 bits per element."""
+        m, n, k = size
+        return -(-m // self.bm) * -(-n // self.bn) * -(-k // BK) * (self.bm + self.bn) * BK * 2
+
+
+WAYS = (
+    Way("pairs", 256, 384, blocks=2),
+    Way("wide", 256, 192),
+    Way("large", 128, 256),
+    Way("square", 128, 128),
+    Way("small", 128, 64),
+    Way("turns", 128, 192),
+    Way("square_turns", 128, 128),
+    Way("small_turns", 64, 128),
+    Way("two", 128, 64, blocks=2, split=2),
+    Way("four", 128, 64, blocks=4, split=4, idle=12),
+)
+CUT = "whole_waves"  # C cut into whole waves of pairs and the rows below, which are a launch of their own
+NEVER = (1e9, 0.0, 0.0, 0.0)  # the costs of a way that was not timed, or was far behind wherever it was
+Costs = dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch by the way's name; of CUT: again, once
+MULTIPROCESSORS = 132
+
+
+def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
+    """Microseconds by size and way, of the runs that timed the ways without a library."""
+    names = {CUT, *(way.name for way in WAYS)}
+    found: dict[Size, dict[str, float]] = {}
+    for record in records:
+        if record["variant"] in names and record["baseline"] == "none" and record["beta"] == 0:
+            found.setdefault((record["m"], record["n"], record["k"]), {})[record["variant"]] = record["ms"] * 1e3
+    return found
+
+
+def fitted(times: Times, multiprocessors: int = MULTIPROCESSORS) -> Costs:
+    """The costs with the least squares of relative errors, none of them negative.
+
+    A way is timed only where it may be chosen, mostly with full waves. Those do not tell the fill's part of a slice's
+    time from the wave's, so the fit is pulled a little towards a fixed share.
+    """
+    costs = {}
+    for way in WAYS:
+        rows, weights = [], []
+        for size, of_size in times.items():
+            if way.name not in of_size:
+                continue
+            rows.append([part / of_size[way.name] for part in way.work(size, multiprocessors)])
+            weight = (min(of_size.values()) / of_size[way.name]) ** FAR
+            weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
+        costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
+    costs[CUT] = _of_cut(costs, times, multiprocessors)
+    return costs
+
+
+def _of_cut(costs: Costs, times: Times, multiprocessors: int) -> tuple[float, ...]:
+    """By how much a cut C was slower than the costs of its two launches say: for B, which is read again, and once."""
+    rows, slower = [], []
+    for size, of_size in times.items():
+        if CUT in of_size:
+            rows.append([_read_again(size) / of_size[CUT], 1 / of_size[CUT]])
+            slower.append(1 - cut_estimate(costs, size, multiprocessors) / of_size[CUT])
+    if not rows:
+        return (0.0, 0.0)
+    found = np.linalg.lstsq(np.array(rows), np.array(slower), rcond=None)[0]
+    for other in (0, 1):  # of what comes out negative, none
+        if found[other] < 0:
+            left = np.array(rows)[:, 1 - other]
+            found[1 - other], found[other] = max(0.0, left @ slower / (left @ left)), 0.0
+    return tuple(float(cost) for cost in found)
+
+
+def _read_again(size: Size) -> float:
+    return float(size[1] * -(-size[2] // BK))
+
+
+def rows_of_whole_waves(size: Size, multiprocessors: int = MULTIPROCESSORS) -> int:
+    """The rows of C that whole waves of pairs compute; 0 where there is no such wave or nothing is left."""
+    m, n, _ = size
+    pairs = WAYS[0]
+    rows, columns, places = -(-m // pairs.bm), -(-n // pairs.bn), multiprocessors // pairs.blocks
+    upper = min(m, rows * columns // places * places // columns * pairs.bm)
+    return upper if upper < m else 0
+
+
+def cut_estimate(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float:
+    """Microseconds where C is cut, as the launcher has it."""
+    (m, n, k), upper = size, rows_of_whole_waves(size, multiprocessors)
+    if upper == 0:
+        return np.inf
+    rest = (m - upper, n, k)
+    least = min(estimate(costs, way, rest, multiprocessors) for way in WAYS)
+    again, once = costs.get(CUT, (0.0, 0.0))
+    upper_time = estimate(costs, WAYS[0], (upper, n, k), multiprocessors)
+    return upper_time + least + again * _read_again(size) + once
+
+
+def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
+    slices = np.linalg.norm((rows[:, 0] + rows[:, 2]) * weights)
+    rows = np.vstack([rows * weights[:, None], np.array([-SHARE, 0, 1, 0]) * PULL * slices])
+    wanted = np.append(weights, 0.0)
+    used = [0, 1, 2, 3]
+    found = np.zeros(4)
+    for _ in range(ROUNDS):
+        found = np.zeros(4)
+        found[used] = np.linalg.lstsq(rows[:, used], wanted, rcond=None)[0]
+        if (found >= 0).all():
+            break
+        used = [part for part in used if found[part] > 0]
+    return tuple(float(cost) for cost in found)
+
+
+def estimate(costs: Costs, way: Way, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float:
+    """Microseconds, as the launcher has it."""
+    return sum(cost * part for cost, part in zip(costs[way.name], way.work(size, multiprocessors), strict=True))
+
+
+def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> Way:
+    """The first of those with the least estimate: what the launcher takes where N is a multiple of 8 and it does not cut C."""
+    return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
+
+
+def chosen_name(costs: Costs, size: Size) -> str:
+    """The same, or CUT."""
+    way = chosen(costs, size)
+    return CUT if cut_estimate(costs, size) < estimate(costs, way, size) else way.name
+
+
+def losses(times: Times, sizes: Iterable[Size], left_out: bool = False) -> dict[Size, float]:
+    """By which part of it the time of the chosen way exceeds the least at these sizes, where it was timed.
+
+    `left_out`: the costs are fitted anew for each size, without what was timed at it.
+    """
+    costs, found = fitted(times), {}
+    for size in sizes:
+        of_size = times.get(size, {})
+        if left_out:
+            costs = fitted({other: timed for other, timed in times.items() if other != size})
+        if (taken := chosen_name(costs, size)) in of_size:
+            found[size] = of_size[taken] / min(of_size.values()) - 1
+    return found
