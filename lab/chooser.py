@@ -8,18 +8,19 @@ What is fitted, and how, stands in records/costs.py. The header is steps/29_spli
 """
 
 import argparse
+import random
 import sys
 from itertools import groupby
 
 from base.paths import DATA, ROOT, STEPS
 from records import read
-from records.costs import CUT, WAYS, Costs, Size, cut_estimate, estimate, fitted, times_of
+from records.costs import WAYS, Costs, Size, estimate, fitted, times_of
 
 STEP = "29_split_k"
 HEADER = STEPS / STEP / "also" / "costs.h"
 PLAN = ROOT / "lab" / "in_turn" / "plan.txt"
-NEAR, ALWAYS = 1.05, "large"  # ways are timed whose estimate is at most so many times the least; and this one
-ROUNDS_IN_TURN, ROUNDS_OF_SQUARES = 4, 3
+NEAR, ALWAYS = 1.12, "large"  # ways are timed whose estimate is at most so many times the least; and this one
+ROUNDS_IN_TURN = 3
 EDGES, DEPTHS = (1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192)  # the 125 sizes
 FEW = [(m, n) for m in (128, 256, 512) for n in (512, 1024, 2048, 4096)]  # where blocks may share K
 FEW_DEPTHS = (1024, 4096, 8192, 16384)
@@ -35,21 +36,19 @@ def sizes() -> list[Size]:
 
 
 def plan(costs: Costs) -> str:
-    """For in_turn: a line per size, squares first, and the ways that may be the fastest there."""
+    """For in_turn: a line per size, and the ways that may be the fastest there, in random order."""
     lines = []
-    for size in sorted(sizes(), key=lambda size: len(set(size)) > 1):
-        estimates = sorted(
-            [*((estimate(costs, way, size), way.name) for way in WAYS), (cut_estimate(costs, size), CUT)]
-        )
+    for size in sizes():
+        estimates = sorted((estimate(costs, way, size), way.name) for way in WAYS)
         least = estimates[0][0]
         near = [name for time, name in estimates if time <= NEAR * least]
-        beside = [WAYS[0].name] if CUT in near else []
-        names = list(dict.fromkeys([*near, *beside, *(name for _, name in estimates[:2]), ALWAYS]))
-        # The squares are timed as long as the ladder's tables do: each of their kernels has the clock to itself.
-        square = len(set(size)) == 1
-        seconds = 0.5 if square else 0.02 if least < 60 else 0.03 if least < 500 else 0.06
-        rounds = ROUNDS_OF_SQUARES if square else ROUNDS_IN_TURN
-        lines.append(f"{' '.join(map(str, size))} 0 {seconds} {rounds} {' '.join(names)}")
+        chosen_names = list(dict.fromkeys([*near, *(name for _, name in estimates[:2]), ALWAYS]))
+        random.Random(str(size)).shuffle(chosen_names)
+        # Where the power limit decides, the clock takes longer to settle.
+        seconds = (
+            0.4 if size[0] == size[1] == size[2] >= 8192 else 0.04 if least < 60 else 0.08 if least < 500 else 0.16
+        )
+        lines.append(f"{' '.join(map(str, size))} 0 {seconds} {ROUNDS_IN_TURN} {' '.join(chosen_names)}")
     return "\n".join([*lines, ""])
 
 
@@ -70,16 +69,15 @@ def header(costs_of: dict[str, Costs]) -> str:
         "struct Costs {",
         "  const char* gpu;",
         f"  Cost of[{len(WAYS)}];",
-        "  double again, cut;  // where C is cut: a column and slice of B, which is read twice; and once",
         "};",
         "",
         "constexpr Costs RECORDED[] = {",
     ]
     for gpu, costs in costs_of.items():
-        entries = [f'{{"{way.name}", {", ".join(f"{cost:.5g}" for cost in costs[way.name])}}}' for way in WAYS]
+        entries = [f'{{"{name}", {", ".join(f"{cost:.5g}" for cost in of)}}}' for name, of in costs.items()]
         lines += [f'    {{"{gpu}",', f"     {{{entries[0]},"]
         lines += [f"      {entry}," for entry in entries[1:-1]]
-        lines += [f"      {entries[-1]}}},", f"     {costs[CUT][0]:.5g}, {costs[CUT][1]:.5g}}},"]
+        lines += [f"      {entries[-1]}}}}},"]
     return "\n".join([*lines, "};", ""])
 
 

@@ -2,8 +2,7 @@
 fill × slices × shared + per_launch, in microseconds.
 
 `fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the others: that
-part of a slice's time counts by the fill. Where C is cut, the second launch reads B again: `again` is what that costs per
-column and slice, and `once` what else it costs. `lab/chooser.py` writes the costs for the launcher, docs/chooser tells of them.
+part of a slice's time counts by the fill. `lab/chooser.py` writes the costs for the launcher, docs/chooser tells of them.
 """
 
 from __future__ import annotations
@@ -61,15 +60,14 @@ WAYS = (
     Way("two", 128, 64, blocks=2, split=2),
     Way("four", 128, 64, blocks=4, split=4, idle=12),
 )
-CUT = "whole_waves"  # C cut into whole waves of pairs and the rows below, which are a launch of their own
 NEVER = (1e9, 0.0, 0.0, 0.0)  # the costs of a way that was not timed, or was far behind wherever it was
-Costs = dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch by the way's name; of CUT: again, once
+Costs = dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch by the way's name
 MULTIPROCESSORS = 132
 
 
 def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
     """Microseconds by size and way, of the runs that timed the ways without a library."""
-    names = {CUT, *(way.name for way in WAYS)}
+    names = {way.name for way in WAYS}
     found: dict[Size, dict[str, float]] = {}
     for record in records:
         if record["variant"] in names and record["baseline"] == "none" and record["beta"] == 0:
@@ -93,50 +91,7 @@ def fitted(times: Times, multiprocessors: int = MULTIPROCESSORS) -> Costs:
             weight = (min(of_size.values()) / of_size[way.name]) ** FAR
             weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
         costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
-    costs[CUT] = _of_cut(costs, times, multiprocessors)
     return costs
-
-
-def _of_cut(costs: Costs, times: Times, multiprocessors: int) -> tuple[float, ...]:
-    """By how much a cut C was slower than the costs of its two launches say: for B, which is read again, and once."""
-    rows, slower = [], []
-    for size, of_size in times.items():
-        if CUT in of_size:
-            rows.append([_read_again(size) / of_size[CUT], 1 / of_size[CUT]])
-            slower.append(1 - cut_estimate(costs, size, multiprocessors) / of_size[CUT])
-    if not rows:
-        return (0.0, 0.0)
-    found = np.linalg.lstsq(np.array(rows), np.array(slower), rcond=None)[0]
-    for other in (0, 1):  # of what comes out negative, none
-        if found[other] < 0:
-            left = np.array(rows)[:, 1 - other]
-            found[1 - other], found[other] = max(0.0, left @ slower / (left @ left)), 0.0
-    return tuple(float(cost) for cost in found)
-
-
-def _read_again(size: Size) -> float:
-    return float(size[1] * -(-size[2] // BK))
-
-
-def rows_of_whole_waves(size: Size, multiprocessors: int = MULTIPROCESSORS) -> int:
-    """The rows of C that whole waves of pairs compute; 0 where there is no such wave or nothing is left."""
-    m, n, _ = size
-    pairs = WAYS[0]
-    rows, columns, places = -(-m // pairs.bm), -(-n // pairs.bn), multiprocessors // pairs.blocks
-    upper = min(m, rows * columns // places * places // columns * pairs.bm)
-    return upper if upper < m else 0
-
-
-def cut_estimate(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float:
-    """Microseconds where C is cut, as the launcher has it."""
-    (m, n, k), upper = size, rows_of_whole_waves(size, multiprocessors)
-    if upper == 0:
-        return np.inf
-    rest = (m - upper, n, k)
-    least = min(estimate(costs, way, rest, multiprocessors) for way in WAYS)
-    again, once = costs.get(CUT, (0.0, 0.0))
-    upper_time = estimate(costs, WAYS[0], (upper, n, k), multiprocessors)
-    return upper_time + least + again * _read_again(size) + once
 
 
 def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
@@ -164,12 +119,6 @@ def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> 
     return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
 
 
-def chosen_name(costs: Costs, size: Size) -> str:
-    """The same, or CUT."""
-    way = chosen(costs, size)
-    return CUT if cut_estimate(costs, size) < estimate(costs, way, size) else way.name
-
-
 def losses(times: Times, sizes: Iterable[Size], left_out: bool = False) -> dict[Size, float]:
     """By which part of it the time of the chosen way exceeds the least at these sizes, where it was timed.
 
@@ -180,6 +129,6 @@ def losses(times: Times, sizes: Iterable[Size], left_out: bool = False) -> dict[
         of_size = times.get(size, {})
         if left_out:
             costs = fitted({other: timed for other, timed in times.items() if other != size})
-        if (taken := chosen_name(costs, size)) in of_size:
+        if (taken := chosen(costs, size).name) in of_size:
             found[size] = of_size[taken] / min(of_size.values()) - 1
     return found

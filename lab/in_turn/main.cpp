@@ -1,13 +1,9 @@
 // Times the variants of a step in turn with each other, and beside them the libraries. A measurement of one variant
-// after the other finds the GPU warmer or colder; here all of a size share its state. Each round has them in another
-// order, because the power that a kernel takes sets the clock at which the next one begins; one round more, the first,
-// is for the clock to settle.
+// after the other finds the GPU warmer or colder; here all of a size share its state.
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <numeric>
-#include <random>
 #include <sstream>
 
 #include "common/device/also.h"
@@ -69,38 +65,28 @@ void measure(const Line& line, const Gpu& gpu, cudaStream_t stream, std::vector<
   const auto enqueue_of = [&inputs](const Variant* variant) {
     return Enqueue([variant, &inputs](int call, cudaStream_t stream) { variant->launch(inputs[call], {}, stream); });
   };
-  std::vector<Rival> sides;
-  for (const Variant* variant : line.variants) sides.push_back({variant->name, enqueue_of(variant)});
+  std::vector<Rival> rivals;
+  for (std::size_t i = 1; i < line.variants.size(); ++i)
+    rivals.push_back({line.variants[i]->name, enqueue_of(line.variants[i]), false});
   std::vector<std::unique_ptr<Baseline>> libraries;
   for (const BaselineKind kind : line.libraries) {
     libraries.push_back(make_baseline(kind, first, step_arch(), inputs, stream));
     Baseline* const library = libraries.back().get();
-    sides.push_back(
+    rivals.push_back(
         {name_of(kind), [library, &inputs](int call, cudaStream_t stream) { library->launch(inputs[call], stream); }});
   }
   TimingPlan plan = line.plan;
   plan.input_sets = inputs.count();
-  plan.rounds = 1;
-  std::vector<std::vector<double>> medians(sides.size());  // of each round
-  std::vector<std::size_t> order(sides.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::mt19937 random(SEED);
-  for (int round = 0; round <= line.plan.rounds; ++round) {
-    std::shuffle(order.begin(), order.end(), random);
-    std::vector<Rival> others;
-    for (std::size_t i = 1; i < order.size(); ++i) others.push_back(sides[order[i]]);
-    const Timing timing = time_in_turn(plan, sides[order[0]].enqueue, others, stream);
-    for (std::size_t i = 0; i < order.size() && round > 0; ++i)
-      medians[order[i]].push_back((i == 0 ? timing.ms : timing.against[i - 1].ms).median);
-  }
+  const Timing timing = time_in_turn(plan, enqueue_of(&first), rivals, stream);
 
   std::printf("%d %d %d beta %g:", shape.m, shape.n, shape.k, shape.beta);
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    Timing alone;
-    alone.ms = spread_of(medians[i]);
-    std::printf("  %s %.4g (%.4g-%.4g)", sides[i].name.c_str(), alone.ms.median * 1e3, alone.ms.p20 * 1e3,
-                alone.ms.p80 * 1e3);
+  for (std::size_t i = 0; i <= rivals.size(); ++i) {
+    const Spread ms = i == 0 ? timing.ms : timing.against[i - 1].ms;
+    std::printf("  %s %.4g (%.4g-%.4g)", i == 0 ? first.name.c_str() : rivals[i - 1].name.c_str(), ms.median * 1e3,
+                ms.p20 * 1e3, ms.p80 * 1e3);
     if (i >= line.variants.size()) continue;
+    Timing alone;
+    alone.ms = ms;
     for (const auto& record : timing_records(STEP, *line.variants[i], false, shape, {}, alone, verified[i], gpu))
       records.push_back(record);
   }

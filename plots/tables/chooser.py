@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from records import costs
+from records import BEST_LIBRARY, costs
 
 from ..style import Missing
-from .page import Page, Table, by_gpu
+from .page import Page, Table, by_gpu, in_tflops, ratios_of
 
 STEP = "29_split_k"
 
@@ -24,7 +24,7 @@ def constants(page: Page) -> str:
         if not times:
             return None
         found = costs.fitted(times)
-        taken = Counter(costs.chosen_name(found, size) for size in times)
+        taken = Counter(costs.chosen(found, size).name for size in times)
         fastest = Counter(min(of_size, key=lambda name: of_size[name]) for of_size in times.values())
         head = ["kernel", page.say("tile", "分块"), "`per_slice`", "`per_tile`", "`shared`", "`per_launch`"]
         made = Table([*head, page.say("taken", "选中"), page.say("fastest", "最快")], used=used, texts=2)
@@ -36,8 +36,39 @@ def constants(page: Page) -> str:
             shared = "" if way.blocks == 1 else page.say(f", {way.blocks} blocks", f"，{way.blocks} 个线程块")
             cells = [f"`{way.name}`", f"{way.bm}×{way.bn}{shared}", *(f"{cost:.3f}" for cost in found[way.name])]
             made.rows.append([*cells, str(taken[way.name]), str(fastest[way.name])])
-        both = page.say("`pairs`, and another below", "`pairs`，下方另一种")
-        made.rows.append([both, "–", *["–"] * 4, str(taken[costs.CUT]), str(fastest[costs.CUT])])
         return made
 
     return by_gpu(page, [step], of, f"the kernels of {STEP} were not timed in turn")
+
+
+def squares(page: Page) -> str:
+    """The launcher at the square sizes beside the fastest step of its ladder before it."""
+    step = page.course.step(STEP)
+    if step is None:
+        raise Missing(f"there is no {STEP}")
+    steps = page.course.ladder(step.ladder)
+    before = steps[: steps.index(step)]
+
+    def of(gpu: str) -> Table | None:
+        records = page.records
+        times = costs.times_of(r for r in records.of_step(gpu, STEP) if r.get("baseline") == "none")
+        found = costs.fitted(times) if times else {}
+        head = ["M = N = K", page.say("takes", "选中"), page.say("fastest step before", "此前最快的一步"), "TFLOPS"]
+        head += [f"**{step.short}**", "÷", page.of(BEST_LIBRARY)]
+        made = Table(
+            head, texts=0, note=page.say("TFLOPS; ÷: by the fastest step before", "TFLOPS；÷：与此前最快的一步之比")
+        )
+        for size in records.square_sizes(gpu, [STEP]):
+            now = records.default_at(gpu, STEP, size)
+            olds = [(r, s) for s in before if (r := records.default_at(gpu, s.name, size))]
+            if now is None or not olds:
+                continue
+            old, best = max(olds, key=lambda one: one[0]["tflops"])
+            taken = f"`{costs.chosen(found, (size, size, size)).name}`" if found else "–"
+            cells = [str(size), taken, best.short, in_tflops(old), f"**{in_tflops(now)}**"]
+            cells.append(f"{now['tflops'] / old['tflops']:.2f}")
+            made.rows.append([*cells, *ratios_of(page, gpu, now, [BEST_LIBRARY])])
+            made.used.append(now)
+        return made if made.rows else None
+
+    return by_gpu(page, [step], of, f"no timing of {STEP} at a square size")

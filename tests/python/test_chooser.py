@@ -39,15 +39,6 @@ def test_the_choice_loses_little_against_the_fastest_kernel_of_each_size():
         assert max(losses) > 0, "a rule that is never wrong was not compared with other kernels"
 
 
-def test_a_cut_c_is_taken_only_where_it_was_no_slower():
-    found = costs.fitted(TIMES)
-    timed = [size for size in HGEMM125.sizes if costs.CUT in TIMES[size]]
-    assert len(timed) >= 15
-    for size in timed:
-        if costs.chosen_name(found, size) == costs.CUT:
-            assert TIMES[size][costs.CUT] <= 1.05 * min(TIMES[size].values()), size
-
-
 def test_the_default_is_counted_as_the_tile_that_the_model_takes():
     recorded = read(DATA / "simulator" / f"{by_size.STEP}.jsonl")
     counts = {(r["variant"], r["m"], r["n"], r["k"]): r["counts"] for r in recorded}

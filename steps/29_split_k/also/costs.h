@@ -12,7 +12,6 @@ struct Cost {
 struct Costs {
   const char* gpu;
   Cost of[10];
-  double again, cut;  // where C is cut: a column and slice of B, which is read twice; and once
 };
 
 constexpr Costs RECORDED[] = {
@@ -26,6 +25,5 @@ constexpr Costs RECORDED[] = {
       {"square_turns", 0.30451, 0.15196, 0.10222, 2.2993},
       {"small_turns", 0.13811, 1.375, 0.068189, 1.1803},
       {"two", 0.12247, 1.6865, 0.13313, 1.6865},
-      {"four", 0.16772, 1.4168, 0.11918, 2.4139}},
-     0, 0},
+      {"four", 0.16772, 1.4168, 0.11918, 2.4139}}},
 };

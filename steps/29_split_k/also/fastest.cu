@@ -8,8 +8,7 @@
 // time counts by how full the waves are.
 //
 // Where the last wave of pairs would be half empty, they compute the rows that whole waves do, and
-// a second launch computes the rows below as what is fastest for these. It reads B again, which has
-// a cost of its own.
+// a second launch computes the rows below as what is fastest for these.
 //
 // The times are not typed: `python -m lab.chooser` fits them to the records of a GPU and writes
 // them to costs.h. On a GPU that is not recorded, those of the first take their place, and a line
@@ -163,10 +162,7 @@ Gemm<AB, float, AB> rows_of(Gemm<AB, float, AB> g, int first, int rows) {
   return g;
 }
 
-/// Whether C may be cut into whole waves of pairs and the rows below.
-enum class Cut { WHERE_FASTER, ALWAYS };
-
-template <class AB, Major B_MAJOR, Cut CUT = Cut::WHERE_FASTER>
+template <class AB, Major B_MAJOR>
 void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                     cudaStream_t stream) {
   if (g.m <= SOME) {
@@ -197,10 +193,8 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
   const int upper = rows_of_whole_waves(g.m, g.n, pairs), lower = g.m - upper;
   if (upper == 0 || lower == 0) return way.launch(g, options, stream);
   const Way<AB>& rest = fastest(lower);
-  // B is read again for the rows below.
-  const double more = costs.again * g.n * slices + costs.cut;
-  const double cut = time(pairs, upper) + time(rest, lower) + more;
-  if (CUT == Cut::WHERE_FASTER && time(way, g.m) <= cut) return way.launch(g, options, stream);
+  if (time(way, g.m) <= time(pairs, upper) + time(rest, lower))
+    return way.launch(g, options, stream);
   pairs.launch(rows_of(g, 0, upper), options, stream);
   rest.launch(rows_of(g, upper, lower), options, stream);
 }
@@ -223,9 +217,6 @@ std::vector<Variant> ways() {
     all.back().flat_grid().in_bands().on_tensor_cores();
   }
   all.front().columns_in(CLIPPED_IN);
-  all.emplace_back("whole_waves", launch_fastest<__nv_bfloat16, Major::MN, Cut::ALWAYS>);
-  all.back().any_size(pairs::BM, pairs::CLUSTER * pairs::BN, BK).columns_in(CLIPPED_IN);
-  all.back().aligned_ld(8, 8, 8).flat_grid().in_bands().on_tensor_cores();
   return all;
 }
 
