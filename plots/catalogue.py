@@ -21,6 +21,7 @@ from . import (
     latencies,
     mix_charts,
     precision_charts,
+    regret_chart,
     roofline,
     shares_chart,
     step_charts,
@@ -39,6 +40,7 @@ OF_THE_COURSE = {
     "instruction-mix": mix_charts.fma_share,
     "load-latency": latencies.over_bytes,
     "energy": energy_charts.per_flop,
+    "zeros": energy_charts.over_zeros,
     "main-loop": energy_charts.limits,
     "main-loop-energy": energy_charts.per_kilobyte,
     "bits-over-k": precision_charts.over_k,
@@ -47,6 +49,7 @@ OF_THE_COURSE = {
     "other-gpus": gpu_charts.beside,
     "stream-k": stream_k_chart.beside_step_27,
     "turns-over-k": depth_chart.over_k,
+    "chooser-regret": regret_chart.of_125,
 }
 OF_A_LADDER = {
     "ladder": ladder_charts.ladder,

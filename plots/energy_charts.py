@@ -16,6 +16,7 @@ from .style import Missing, say
 SIZES = (8192, 16384)  # of the bars beside the main loop's limits
 LADDER = "hopper"
 PAIR = 2
+LIMIT = 700  # watts, of an H200
 _COLUMNS = (1.19, 1.3, 1.42)  # right edges of the figures beside the energies, in widths of the axes
 
 
@@ -105,8 +106,8 @@ def limits(course: Course, records: Records, language: str) -> Figure:
             f"128×256 的主循环止于 {end} TFLOPS · {records.gpu_name(gpu)}"),
         say(
             language,
-            "lines: loops with a GEMM's copies out of L2 and nothing else; bars: single records, not in turn",
-            "竖线：只有从 L2 拷贝与乘法、没有其他工作的循环；横条是各自的记录，不是轮流计时",
+            "lines: loops with a GEMM's copies out of L2 and nothing else; bars: each in turn with the library, in a run of its own",
+            "竖线：只有从 L2 拷贝与乘法、没有其他工作的循环；横条来自不同的运行，每次运行里与库交替计时",
         ),
     )  # fmt: skip
     inches, top = layout.WIDTH - layout.NAMES - 0.3, 1.04 * max(line.tflops for line in lines)
@@ -150,6 +151,69 @@ def _lines(loops: list[Record], language: str) -> list[panels.Reference]:
     )
     found = [(energy.pick(loops, *which), *look) for which, *look in wanted]
     return [panels.Reference(name, r["tflops"], colour, dashes) for r, name, colour, dashes in found if r]
+
+
+def over_zeros(course: Course, records: Records, language: str) -> Figure:
+    """Watts and TFLOPS of wgmma alone in BF16 over the share of zeros in A and B."""
+    gpu = records.most(records.main_loops)
+    loops = [r for r in records.main_loops.get(gpu or "", []) if r["a"] == "bf16" and energy.resident(r)]
+    loops = sorted(
+        (r for r in loops if r["options"]["tile"] == energy.FITTED_TILE), key=lambda r: r["options"]["zeros"]
+    )
+    if gpu is None or len(loops) < 3:
+        raise Missing("wgmma alone was not measured with zeros: build/lab/main_loop/main_loop")
+    least, most = loops[0], loops[-1]
+    less, faster = 100 - 100 * most["power_w"] / least["power_w"], 100 * most["tflops"] / least["tflops"] - 100
+    texts = Texts(
+        say(
+            language,
+            f"With A and B full of zeros the same loop draws {less:.0f} % less power, and is {faster:.0f} % faster",
+            f"A 和 B 全是零时，同一个循环的功耗低 {less:.0f}%，速度快 {faster:.0f}%",
+        ),
+        say(
+            language,
+            f"wgmma alone, BF16, {records.gpu_name(gpu)}; under each speed the clock in MHz; whiskers: 20–80 %; the axis of "
+            "TFLOPS does not start at 0",
+            f"只有 wgmma，BF16，{records.gpu_name(gpu)}；速度下方是频率（MHz）；误差线：20–80%；TFLOPS 的纵轴不从 0 开始",
+        ),
+    )
+    drawn, (watts, speed) = layout.page(
+        texts, [Panel(1.35, above=0.12, below=0.2), Panel(1.35, above=0.12, below=0.62)], layout.SPEEDS, 0.3
+    )
+    zeros = [100 * r["options"]["zeros"] for r in loops]
+    for ax, key, colour, up in ((watts, "power_w", style.RED, -14), (speed, "tflops", style.BLUE, 8)):
+        ax.plot(zeros, [r[key] for r in loops], "o-", color=colour, lw=2.2, ms=5.5, zorder=3)
+        for x, r in zip(zeros, loops, strict=True):
+            lines = [f"{r[key]:.0f} W"] if key == "power_w" else [f"{r.get('sm_mhz', 0):.0f}", f"{r[key]:.0f}"]
+            for line, words in enumerate(lines):  # the lowest first
+                ax.annotate(words, (x, r[key]), (0, up + 12 * line), textcoords="offset points", ha="center",
+                            fontsize=style.SMALL, va="bottom" if up > 0 else "center", zorder=5)  # fmt: skip
+        ax.set_xlim(-9, 109)
+        ax.grid(True)
+    for x, r in zip(zeros, loops, strict=True):
+        speed.plot([x, x], [r["tflops_p20"], r["tflops_p80"]], color=style.INK, lw=1.2, zorder=2)
+    watts.axhline(LIMIT, color=style.INK, ls=panels.DOTTED, lw=1.5)
+    watts.text(108, LIMIT + 12, say(language, f"limit {LIMIT} W", f"上限 {LIMIT} W"), ha="right", va="bottom",
+               fontsize=style.SMALL)  # fmt: skip
+    watts.set_ylim(0, 830)
+    watts.set_ylabel("W")
+    watts.set_xticks(zeros)
+    watts.tick_params(axis="x", labelbottom=False)
+    speed.set_ylim(820, 990)
+    speed.set_ylabel("TFLOPS")
+    speed.set_xticks(zeros, [f"{x:.0f} %" for x in zeros])
+    for x in zeros:
+        speed.annotate(f"{(100 - x) ** 2 / 100:.0f} %", (x, 0), (0, -19), xycoords=("data", "axes fraction"),
+                       textcoords="offset points", ha="center", va="top", fontsize=style.SMALL)  # fmt: skip
+    speed.xaxis.labelpad = 16
+    speed.set_xlabel(
+        say(
+            language,
+            "upper: zeros in A and B; lower: products that are not zero",
+            "上行：A 和 B 中零的比例；下行：不为零的乘积",
+        )
+    )
+    return drawn
 
 
 def per_kilobyte(course: Course, records: Records, language: str) -> Figure:

@@ -7,9 +7,9 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
 says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
 `gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
-`error uniform.30.cut`, `ways turns.512`, `chooser loss`, `sweep 29.8192`. `steps all:count`, `steps hopper:first` and `steps sm90:last` tell of
-the ladder itself: of all steps, of one ladder's, or of those that need this compute capability. Percents are numbers
-without the sign, which the page's language writes.
+`error uniform.30.cut`, `ways turns.512`, `chooser loss`, `sweep 29.8192`, `library hopper@8192`. `steps all:count`,
+`steps hopper:first` and `steps sm90:last` tell of the ladder itself: of all steps, of one ladder's, or of those that need
+this compute capability. Percents are numbers without the sign, which the page's language writes.
 
 A GPU in front of all that, `h100 27@8192:tflops`, asks for its record beside the library that its table has; two of them,
 `h100/h200 27@8192:tflops`, for the quotient. `min-`, `max-` and what two GPUs tell of many pairs take several steps, too:
@@ -32,6 +32,7 @@ from .sweep_charts import HGEMM125, geometric_mean
 
 DEFAULT_SIZE = 4096
 MANY_ZEROS = 0.75
+FLOP_PER_CYCLE = 4096  # of a multiprocessor's tensor cores, in 16 bits
 SMALLEST = 1024 * 2048  # elements of C: up to here, an early launch counts most
 _SUBJECT = re.compile(r"(?P<step>\d\d)(?:\.(?P<variant>\w+))?(?:@(?P<sizes>\d+(?:,\d+)*)(?:k(?P<depth>\d+))?)?$")
 _LOADS = ("l2", "latency", "memory")
@@ -47,6 +48,7 @@ _KINDS = (
     "ways",
     "chooser",
     "sweep",
+    "library",
     "steps",
     *_LOADS,
 )
@@ -194,6 +196,7 @@ class _Teller:
             "ways": self._ways,
             "chooser": self._chooser,
             "sweep": self._sweep,
+            "library": self._library,
         }
         return of_kind[kind](subject, quantity)
 
@@ -484,7 +487,7 @@ class _Teller:
     def _ways(self, subject: str, quantity: str) -> Value:
         """Step 29's kernels: `turns.512`, timed in turn, its time by that of `large` at this K where M and N are 4096 or
         more, the geometric mean; `two.512x512x8192`, one size, as it was timed beside the best library call, or `in-turn`,
-        or as the launcher's costs have it."""
+        or as the launcher's costs have it; `per-cycle` and `products` are of one multiprocessor that works."""
         way, _, shape = subject.partition(".")
         rows = [r for r in self._of_29() if not r.get("beta")]
         if "x" in shape:
@@ -517,14 +520,21 @@ class _Teller:
             "best": (100 * found["ratio"], 0), "mhz": (found["sm_mhz"], 0),
             "tbs": (way.bytes_asked_for((m, n, k)) / found["ms"] / 1e9, 1),
         }  # fmt: skip
+        cycles, slices = found["ms"] * 1e3 * found["sm_mhz"], way.work((m, n, k), costs.MULTIPROCESSORS)[0]
+        # Of one multiprocessor: bytes of A and B that it asks for per cycle, and percent of the time in its products.
+        values["per-cycle"] = (slices * (way.bm + way.bn) * costs.BK * 2 / cycles, 0)
+        values["products"] = (100 * slices * 2 * way.bm * way.bn * costs.BK / FLOP_PER_CYCLE / cycles, 0)
         return _named(values, quantity, "one way")
 
     def _chooser(self, subject: str, quantity: str) -> Value:
         """Step 29's choice at the 125 sizes beside what was timed there: `loss`, by the costs fitted to all; `left-out`, by
-        those fitted without the size in question; `large`, had it always been taken. Percents, and numbers of sizes."""
+        those fitted without the size in question; `large`, had it always been taken, by its estimate where it was not
+        timed. Percents, and numbers of sizes."""
         times = costs.times_of(r for r in self._of_29() if not r.get("beta"))
         if subject == "large":
-            found = [times[s]["large"] / min(times[s].values()) - 1 for s in HGEMM125.sizes if s in times]
+            fitted, large = costs.fitted(times), next(way for way in costs.WAYS if way.name == subject)
+            taken = {s: times[s].get(subject) or costs.estimate(fitted, large, s) for s in HGEMM125.sizes if s in times}
+            found = [time / min(times[s].values()) - 1 for s, time in taken.items()]
         elif subject in ("loss", "left-out"):
             found = [*costs.losses(times, HGEMM125.sizes, subject == "left-out").values()]
         else:
@@ -558,6 +568,19 @@ class _Teller:
         if with_c:
             values["mean-with-c"] = (geometric_mean(with_c), 3)
         return _named(values, quantity, "a sweep")
+
+    def _library(self, subject: str, quantity: str) -> Value:
+        """The best library call at a square size, the median of what it did beside a ladder's defaults: `hopper@8192`."""
+        ladder, _, size = subject.partition("@")
+        names = [step.name for step in self.course.ladder(ladder)]
+        if not names or not size.isdecimal():
+            raise UnknownFigure(f"'{subject}' is no ladder at a size: {', '.join(self.course.ladders)}, as hopper@8192")
+        speed = self.records.baseline_at(self.gpu, names, int(size), baseline=BEST_LIBRARY)
+        if speed is None:
+            raise Missing(f"no library beside the {ladder} ladder at {size}")
+        if found := re.fullmatch(r"of-([\d.]+)", quantity):
+            return 100 * speed / float(found[1]), 0
+        return _named({"tflops": (speed, None), "records": (len(names), 0)}, quantity, "the library, of-N")
 
     def _large(self, _: str, quantity: str) -> Value:
         """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""

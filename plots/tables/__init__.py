@@ -75,6 +75,7 @@ OF_THE_COURSE: dict[str, Callable[[Page], str]] = {
     "main-loops": limits.main_loops,
     "stream-k": limits.two_schedules,
     "chooser": chooser.constants,
+    "chooser-squares": chooser.squares,
     "error": errors.error,
     "bits-on-data": precision.bits_on_data,
     "energy-of-bits": precision.energy_of_bits,

@@ -143,11 +143,12 @@ TEST(Parse, NestedScopesHaveTheirOwnRegistersAndLabels) {
   EXPECT_EQ(out[1], 6u);
 }
 
-TEST(Parse, RefusesWhatIsUnknownByNameKernelAndLine) {
-  const std::string unknown = refusal(kernel("add.s32 %r1, %r2, %r3;\nmax.s16x2 %r1, %r2, %r3;\n"));
+TEST(Parse, RefusesWhatIsUnknownByNameKernelAndPlace) {
+  const std::string unknown = refusal(kernel("add.s32 %r1, %r2, %r3;\n  max.s16x2 %r1, %r2, %r3;\n"));
   EXPECT_NE(unknown.find("max.s16x2"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("kernel.cu:2"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("kernel k"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find(", column 3): "), std::string::npos) << unknown;
 }
 
 // Each differs from an instruction that is known by one modifier, one width or one operand.

@@ -16,32 +16,40 @@ TEST(TensorNumerics, TheFastWayIsTheGeneralWay) {
   const auto any_bf16 = [&] { return static_cast<uint16_t>((random() & 0x8fff) + (90u << 7)); };  // 2^-37 to 2^-6
   for (int round = 0; round < 400; ++round) {
     const Factor factor = round % 2 ? Factor::f16 : Factor::bf16;
-    Matrix matrices[6];
+    const bool large = round % 16 < 2;  // sums at the end of 32 bits
+    Matrix matrices[12];
     for (Matrix& matrix : matrices) {
       for (auto& line : matrix.at) {
-        for (uint16_t& each : line) each = random() % 8 == 0 ? 0 : factor == Factor::f16 ? any_f16() : any_bf16();
+        for (uint16_t& each : line)
+          each = large                   ? 0x3ff0 + random() % 16
+                 : random() % 8 == 0     ? 0
+                 : factor == Factor::f16 ? any_f16()
+                                         : any_bf16();
       }
     }
     TileC c;
     for (auto& row : c.at) {
       for (auto& col : row) {
-        for (f32& each : col) each = random() % 4 == 0 ? 0 : std::ldexp(f32(int(random())), int(random() % 80) - 90);
+        for (f32& each : col)
+          each = random() % 4 == 0 ? 0 : std::ldexp(f32(int(random())), large ? -29 : int(random() % 80) - 90);
       }
     }
     TileA a;
     TileB b;
-    for (uint32_t i = 0; i < 2; ++i) {
+    for (uint32_t i = 0; i < 4; ++i) {
       widen(factor, matrices[2 * i], matrices[2 * i + 1], a, 8 * i);
-      widen_columns(factor, matrices[4 + i], b, 8 * i);
+      widen_columns(factor, matrices[8 + i], b, 8 * i);
     }
     ASSERT_FALSE(a.wild || b.wild);
-    for (const uint32_t k : {4u, 8u, 16u}) {
-      Sums fast, general;
-      a.wild = false;
-      multiply(a, b, c, {.k = k, .sum = Sum::f32}, fast);
-      a.wild = true;
-      multiply(a, b, c, {.k = k, .sum = Sum::f32}, general);
-      ASSERT_EQ(std::memcmp(&fast, &general, sizeof fast), 0) << round << " " << k;
+    for (const uint32_t k : {4u, 8u, 16u, 32u}) {
+      for (const Sum sum : {Sum::f32, Sum::f16}) {
+        TileC fast = c, general = c;
+        a.wild = false;
+        multiply(a, b, {.k = k, .sum = sum}, fast);
+        a.wild = true;
+        multiply(a, b, {.k = k, .sum = sum}, general);
+        ASSERT_EQ(std::memcmp(&fast, &general, sizeof fast), 0) << round << " " << k;
+      }
     }
   }
 }

@@ -70,7 +70,9 @@ def main() -> int:
     for seed in SEEDS if copies_asynchronously(step) else ():
         print(f"with seed: {seed}", flush=True)
         cases = [case for variant in seeded for case in sanitized_cases(variant, SEEDED_SLICES)]
-        cases = [replace(case, exact_alone=True) for case in cases]  # an order shows in which numbers, not in how precise
+        cases = [
+            replace(case, exact_alone=True) for case in cases
+        ]  # an order shows in which numbers, not in how precise
         code = code or step.check(cases, ["--sim"], environment={**on_few, "PTXSIM_SEED": str(seed)}).returncode
     if most_memory() > MOST_MEMORY:
         print(f"{step.name} takes {most_memory() >> 20} MiB in the simulator, more than {MOST_MEMORY >> 20}")

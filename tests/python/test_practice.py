@@ -5,6 +5,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -25,6 +26,7 @@ from tools.text_table import columns
 TASKS = practice_tasks.tasks(steps())
 NAMED = {task.step.number: task for task in TASKS}
 CONFLICTS = NAMED[8]
+AT_EVERY_SIZE = (3, 11, 17, 24, 29)
 by_name = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.step.name)
 
 
@@ -72,7 +74,10 @@ def test_what_a_task_starts_from_misses_a_goal(task):
 
 
 @by_name
-def test_the_steps_own_kernel_reaches_every_goal(task):
+def test_the_steps_own_kernel_reaches_every_goal(task, monkeypatch):
+    if task.step.number not in AT_EVERY_SIZE:  # of the others the size of the goals; at more the suite runs every step
+        cases = practice_grade.cases
+        monkeypatch.setattr(practice_grade, "cases", lambda *asked: islice(cases(*asked), 1))
     verdict = graded(task, task.step)
     assert verdict.done, verdict.line
     for name, goal in zip(task.goals, verdict.goals, strict=True):

@@ -49,7 +49,11 @@ void load_box(const TensorBox& box, const Spot& to) {
       fill(shared, run.bytes, box.fill_bits());
       return;
     }
-    std::memcpy(shared, reinterpret_cast<const std::byte*>(run.global), run.bytes);
+    const auto* const global = reinterpret_cast<const std::byte*>(run.global);
+    if (constexpr uint32_t piece = 16; run.bytes == piece)  // of a swizzled row: mostly
+      std::memcpy(shared, global, piece);
+    else
+      std::memcpy(shared, global, run.bytes);
     if (box.rounds()) round_to_tf32(shared, run.bytes);
   });
 }

@@ -5,7 +5,9 @@
 
 namespace sim {
 
-/// What was written in 4 KiB. For each granule a number says which write was the last, and above it the lane.
+/// What was written in 4 KiB. For each granule a number says which write was the last, and above it the lane. Where the
+/// lanes of one warp wrote a row of granules, each its own, one number stands for all of them, until somebody else
+/// comes.
 struct PageWrites {
   static constexpr uint32_t number_bits = 24, number_mask = (1u << number_bits) - 1;
   static constexpr size_t most_kept = 256;  ///< writes, from one launch to the next
@@ -21,22 +23,42 @@ struct PageWrites {
     bool operator==(const Write&) const = default;
   };
 
-  explicit PageWrites(uint32_t granules) : granules(granules), words(new uint32_t[granules]()) {}
+  static constexpr uint32_t in_words = ~0u;
+
+  explicit PageWrites(uint32_t granules) : granules(granules), rows(granules / warp_size) {}
 
   /// What a granule's word or a number stands for; null where nobody has written in this launch.
   const Write* of(uint32_t word) const {
     const uint32_t number = word & number_mask;
     return number < oldest ? nullptr : &writes[number - oldest];
   }
+  /// Whether nobody has written there.
+  bool is_empty(uint32_t first, uint32_t last) const {
+    uint32_t any = 0;
+    for (uint32_t row = first / warp_size; row <= last / warp_size; ++row) any |= rows[row];
+    return any == 0;
+  }
+  /// From now on `words` says who wrote there.
+  void open(uint32_t first, uint32_t last) {
+    for (uint32_t row = first / warp_size; row <= last / warp_size; ++row)
+      if (rows[row] != in_words) open_row(row);
+  }
+  void open_row(uint32_t row);
+  /// A granule's word, wherever it is kept.
+  uint32_t word(uint32_t granule) const {
+    const uint32_t row = rows[granule / warp_size];
+    return row == in_words ? words[granule] : row == 0 ? 0 : row | granule % warp_size << number_bits;
+  }
   uint32_t number_of(const Write& write);
   void tidy();
   void forget();
 
   const uint32_t granules;
-  const std::unique_ptr<uint32_t[]> words;  ///< one per granule
-  uint32_t oldest = 1;                      ///< smaller numbers are of launches before: they need not be wiped out
-  uint32_t first = ~0u, last = 0;           ///< granules that are written lie between
-  std::vector<Write> writes;                ///< from the number `oldest` on
+  std::vector<uint32_t> rows;         ///< of 32 granules: 0, one number for all, or in_words
+  std::unique_ptr<uint32_t[]> words;  ///< one per granule; null until the first row is opened
+  uint32_t oldest = 1;                ///< smaller numbers are of launches before: they need not be wiped out
+  std::vector<Write> writes;          ///< from the number `oldest` on
+  bool only_strong = true;            ///< for all of the GPU, with no ordinary one below
 };
 
 /// What is read is kept as a list of runs of granules: it is mostly few.
@@ -113,8 +135,18 @@ struct GlobalRegion::Page : PageReads {
 
 constexpr size_t most_reads = 4096;  ///< that a page remembers
 
+void PageWrites::open_row(uint32_t row) {
+  if (!words) words.reset(new uint32_t[granules]());
+  for (uint32_t lane = 0; rows[row] != 0 && lane < warp_size; ++lane)
+    words[row * warp_size + lane] = rows[row] | lane << number_bits;
+  rows[row] = in_words;
+}
+
 uint32_t PageWrites::number_of(const Write& write) {
-  if (writes.empty() || writes.back() != write) writes.push_back(write);
+  if (writes.empty() || writes.back() != write) {
+    writes.push_back(write);
+    only_strong &= write.scope == Scope::gpu && write.ordinary == 0;
+  }
   return oldest + static_cast<uint32_t>(writes.size()) - 1;
 }
 
@@ -129,7 +161,10 @@ void PageWrites::tidy() {
     kept.push_back(writes[old - oldest]);
     return its = static_cast<uint32_t>(kept.size());
   };
-  for (uint32_t g = 0; g < granules; ++g) {
+  for (uint32_t& row : rows) {
+    if (row != 0 && row != in_words) row = keep(row);
+  }
+  for (uint32_t g = 0; words && g < granules; ++g) {
     const uint32_t old = words[g] & number_mask;
     words[g] = old < oldest ? 0 : (words[g] & ~number_mask) | keep(old);
   }
@@ -147,11 +182,12 @@ void PageWrites::forget() {
   oldest += static_cast<uint32_t>(writes.size());
   if (oldest > number_mask / 2) {
     oldest = 1;
-    std::fill_n(words.get(), granules, 0u);
+    if (words) std::fill_n(words.get(), granules, 0u);
   }
   writes.clear();
+  only_strong = true;
   if (writes.capacity() > most_kept) writes = {};
-  first = ~0u, last = 0;
+  std::fill(rows.begin(), rows.end(), 0u);
 }
 
 GlobalRegion::GlobalRegion(const Allocations::Range& range, uint32_t shift)
@@ -255,8 +291,10 @@ bool GlobalShadow::are_strong(const Actor& actor, const GlobalWho& before) const
 
 void GlobalShadow::check_writes(const Actor& actor, Touch touch, const GlobalRegion::Page& page, uint32_t first,
                                 uint32_t last, ReportTo report) const {
-  if (!page.writes || last < page.writes->first || page.writes->last < first) return;
-  const PageWrites& writes = *page.writes;
+  if (!page.writes || page.writes->is_empty(first, last)) return;
+  PageWrites& writes = *page.writes;
+  if (writes.only_strong && actor.who.scope == Scope::gpu) return;
+  writes.open(first, last);
   const uint32_t* const words = writes.words.get();
   const uint32_t oldest = writes.oldest, of_first = words[first];
   uint32_t live = 0, different = 0;  // words: the compiler makes no vectors of a loop that ends in a bool
@@ -351,13 +389,13 @@ void GlobalShadow::note_writes(const Actor& actor, GlobalRegion::Page& page, uin
   writes.tidy();
   PageWrites::Write write{actor.who.cluster, actor.who.agent, actor.who.scope, stamp, actor.site, 0};
   uint32_t number = writes.number_of(write);
-  uint32_t* const words = writes.words.get();
+  const bool none_below = write.scope == Scope::none || writes.only_strong;
   place([&](uint32_t first, uint32_t last, uint32_t lane) {
     const uint32_t above = lane << PageWrites::number_bits;
-    writes.first = std::min(writes.first, first);
-    writes.last = std::max(writes.last, last);
+    writes.open(first, last);
+    uint32_t* const words = writes.words.get();
     for (uint32_t g = first; g <= last; ++g) {
-      if (write.scope != Scope::none) {
+      if (!none_below) {
         const PageWrites::Write* const before = writes.of(words[g]);
         const uint32_t below = !before                        ? 0
                                : before->scope != Scope::none ? before->ordinary
@@ -412,15 +450,13 @@ void GlobalShadow::touch(const Actor& actor, Touch touch, GlobalRegion& region, 
   const uint32_t per_lane = std::max(1u, lanes.bytes >> shift_);
   if (actor.who.scope == Scope::none && pattern.spread() == Pattern::Spread::side_by_side && per_lane == 1) {
     PageWrites& writes = page.written();
-    writes.tidy();
-    const uint32_t first = granule(base), last = first + warp_size - 1;
-    const uint32_t number =
-        writes.number_of({actor.who.cluster, actor.who.agent, Scope::none, actor.clocks.now(), actor.site, 0});
-    uint32_t* const words = &writes.words[first];
-    for (uint32_t lane = 0; lane < warp_size; ++lane) words[lane] = number + (lane << PageWrites::number_bits);
-    writes.first = std::min(writes.first, first);
-    writes.last = std::max(writes.last, last);
-    return;
+    const uint32_t first = granule(base), row = first / warp_size;
+    if (first % warp_size == 0) {
+      writes.tidy();
+      writes.rows[row] =
+          writes.number_of({actor.who.cluster, actor.who.agent, Scope::none, actor.clocks.now(), actor.site, 0});
+      return;
+    }
   }
   note_writes(actor, page, actor.clocks.now(), [&](auto note) {
     for_lanes(lanes.mask, [&](uint32_t lane) {
@@ -460,7 +496,7 @@ std::optional<uint32_t> GlobalShadow::touched(GlobalSpan span, bool only_writes)
   if (!of) return site;
   over_pages(*of, span.begin, span.bytes, [&](GlobalRegion::Page& page, uint32_t first, uint32_t last) {
     for (uint32_t g = first; page.writes && g <= last && !site; ++g) {
-      if (const PageWrites::Write* const write = page.writes->of(page.writes->words[g])) site = write->site;
+      if (const PageWrites::Write* const write = page.writes->of(page.writes->word(g))) site = write->site;
     }
     for (const GlobalRegion::Page::Read& read : page.reads) {
       if (!only_writes && !site && read.first <= last && first <= read.last) site = read.site;
@@ -474,13 +510,22 @@ void GlobalShadow::end_write(const GlobalWho& who, uint32_t by, uint32_t stamp, 
     if (!page.writes) return;
     PageWrites& writes = *page.writes;
     writes.tidy();
+    writes.open(first, last);
+    uint32_t of_before = 0, ended_before = 0;  // neighbours mostly are of one write
     for (uint32_t g = first; g <= last; ++g) {
-      const PageWrites::Write* const begun = writes.of(writes.words[g]);
+      const uint32_t number = writes.words[g] & PageWrites::number_mask;
+      if (number == of_before) {
+        writes.words[g] = ended_before;
+        continue;
+      }
+      const PageWrites::Write* const begun = writes.of(number);
       if (!begun || begun->cluster != who.cluster || begun->stamp != under_way_stamp) continue;
       PageWrites::Write ended = *begun;
       ended.agent = static_cast<uint16_t>(by);
       ended.stamp = stamp;
-      writes.words[g] = writes.number_of(ended) | uint32_t{GlobalWho::any_lane} << PageWrites::number_bits;
+      of_before = number;
+      ended_before = writes.number_of(ended) | uint32_t{GlobalWho::any_lane} << PageWrites::number_bits;
+      writes.words[g] = ended_before;
     }
   });
 }

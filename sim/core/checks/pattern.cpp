@@ -1,6 +1,9 @@
 #include "core/checks/pattern.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "core/base/host.h"
 
 namespace sim {
 namespace {
@@ -36,7 +39,17 @@ bool paired(const Lanes& lanes, uint32_t mask, uint32_t distance) {
   return same;
 }
 
+using OfLanes = std::array<uint64_t, warp_size>;
+
+WITH_THE_HOSTS_VECTORS bool differ(const OfLanes& address, const OfLanes& offset, uint64_t base) {
+  uint64_t different = 0;
+  for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (address[lane] - base) ^ offset[lane];
+  return different != 0;
+}
+
 }  // namespace
+
+bool are_moved(const OfLanes& address, const OfLanes& offset, uint64_t base) { return !differ(address, offset, base); }
 
 uint32_t sectors(const Lanes& lanes) {
   std::array<uint64_t, warp_size * 2> seen;
@@ -98,7 +111,6 @@ void Pattern::learn(const Lanes& lanes) {
   phase_mask_ = std::max(lanes.bytes, bank_bytes) - 1;
   low_ = 0, high_ = lanes.bytes;
   aligned_ = true;
-  std::vector<Run> pieces;
   bool same = mask_ == all_lanes, side_by_side = same;
   for (uint32_t lane = 0; lane < warp_size; ++lane) {
     offset_[lane] = lanes.address[lane] - base;
@@ -111,18 +123,61 @@ void Pattern::learn(const Lanes& lanes) {
     low_ = std::min(low_, offset);
     high_ = std::max(high_, offset + lanes.bytes);
     aligned_ &= lanes.address[lane] % lanes.bytes == 0;
-    pieces.push_back({offset, lanes.bytes});
   });
-  std::sort(pieces.begin(), pieces.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
   runs_.clear();
-  for (const Run& piece : pieces) {
-    const int64_t end = runs_.empty() ? 0 : runs_.back().offset + runs_.back().bytes;
-    if (!runs_.empty() && piece.offset <= end) {
-      runs_.back().bytes = static_cast<uint32_t>(std::max(end, piece.offset + piece.bytes) - runs_.back().offset);
-    } else {
-      runs_.push_back(piece);
+  find_runs(lanes.bytes);
+}
+
+/// `bytes`: of a lane.
+void Pattern::find_runs(uint32_t bytes) {
+  // Lanes that lie near each other take places of a lane's size, a bit each.
+  std::array<uint64_t, 4> taken{};
+  constexpr uint32_t word = 64;
+  const uint64_t extent = static_cast<uint64_t>(high_) - static_cast<uint64_t>(low_);
+  if (aligned_ && std::has_single_bit(bytes) && extent <= uint64_t{word} * taken.size() * bytes) {
+    const auto shift = std::countr_zero(bytes);
+    for_lanes(mask_, [&](uint32_t lane) {
+      const auto place = static_cast<uint32_t>((static_cast<int64_t>(offset_[lane]) - low_) >> shift);
+      taken[place / word] |= uint64_t{1} << place % word;
+    });
+    for (uint32_t i = 0; i < taken.size(); ++i) {
+      for (uint64_t left = taken[i]; left != 0;) {
+        const auto first = static_cast<uint32_t>(std::countr_zero(left));
+        const auto places = static_cast<uint32_t>(std::countr_one(left >> first));
+        add_run(low_ + int64_t{i * word + first} * bytes, places * bytes);
+        if (first + places == word) break;
+        left = left >> (first + places) << (first + places);
+      }
     }
+    return;
   }
+  std::array<int64_t, warp_size> offsets;
+  uint32_t count = 0;
+  for (uint32_t left = mask_; left != 0; left &= left - 1)
+    offsets[count++] = static_cast<int64_t>(offset_[first_lane(left)]);
+  std::sort(offsets.begin(), offsets.begin() + count);
+  for (uint32_t i = 0; i < count; ++i) add_run(offsets[i], bytes);
+}
+
+/// In the order of their offsets.
+void Pattern::add_run(int64_t offset, uint32_t bytes) {
+  const int64_t end = runs_.empty() ? 0 : runs_.back().offset + runs_.back().bytes;
+  if (!runs_.empty() && offset <= end)
+    runs_.back().bytes = static_cast<uint32_t>(std::max(end, offset + bytes) - runs_.back().offset);
+  else
+    runs_.push_back({offset, bytes});
+}
+
+uint8_t Pattern::sectors_of_runs(uint64_t base) const {
+  uint64_t next = 0, count = 0;  // none before this sector is counted again
+  for (const Run& run : runs_) {
+    const uint64_t begin = base + static_cast<uint64_t>(run.offset);
+    const uint64_t first = std::max(begin / sector_bytes, next), last = (begin + run.bytes - 1) / sector_bytes;
+    if (last < first) continue;
+    count += last - first + 1;
+    next = last + 1;
+  }
+  return static_cast<uint8_t>(count);
 }
 
 void Pattern::learn_global(const Lanes& lanes) {

@@ -20,6 +20,10 @@ struct Lanes {
   std::array<uint64_t, warp_size> address;  ///< of lanes outside the mask: that of the first within
 };
 
+/// Whether each lane's address is `base` further than its offset.
+bool are_moved(const std::array<uint64_t, warp_size>& address, const std::array<uint64_t, warp_size>& offset,
+               uint64_t base);
+
 /// Distinct 32-byte sectors that a global access touches.
 uint32_t sectors(const Lanes& lanes);
 
@@ -53,9 +57,7 @@ class Pattern {
   bool matches(const Lanes& lanes) const {
     if (lanes.mask != mask_) return false;
     const uint64_t base = lanes.address[first_lane(mask_)];
-    uint64_t different = (base ^ phase_) & phase_mask_;
-    for (uint32_t lane = 0; lane < warp_size; ++lane) different |= (lanes.address[lane] - base) ^ offset_[lane];
-    return different == 0;
+    return ((base ^ phase_) & phase_mask_) == 0 && are_moved(lanes.address, offset_, base);
   }
 
   /// A run of consecutive bytes that the access covers.
@@ -72,8 +74,9 @@ class Pattern {
   int64_t high() const { return high_; }  ///< one past the last
   /// Distinct sectors of `lanes`, which this pattern matches: they depend on where in a sector the first lane begins.
   uint32_t sectors(const Lanes& lanes) {
-    uint8_t& known = sectors_[lanes.address[first_lane(mask_)] % sectors_.size()];
-    if (known == 0) known = static_cast<uint8_t>(sim::sectors(lanes));
+    const uint64_t base = lanes.address[first_lane(mask_)];
+    uint8_t& known = sectors_[base % sectors_.size()];
+    if (known == 0) known = sectors_of_runs(base);
     return known;
   }
   Wavefronts wavefronts() const { return wavefronts_; }
@@ -85,6 +88,9 @@ class Pattern {
 
  private:
   void learn(const Lanes& lanes);
+  void find_runs(uint32_t bytes);
+  void add_run(int64_t offset, uint32_t bytes);
+  uint8_t sectors_of_runs(uint64_t base) const;
 
   uint32_t mask_ = 0;
   uint64_t phase_ = 0, phase_mask_ = 0;  ///< where in a lane's bytes, or in a bank, the first lane begins

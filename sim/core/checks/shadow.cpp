@@ -28,6 +28,7 @@ void Shadow::start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_
   weak_.start(granules, anew);
   strong_.start(granules, anew);
   reads_under_way_.clear();
+  oldest_read_ = 0;
   reads_done_.clear();
   tidy_at_ = 256;
   tiles_.clear();
@@ -171,9 +172,7 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
     forget_tiles(base + static_cast<uint64_t>(pattern.low()), base + static_cast<uint64_t>(pattern.high()));
   const Span all{static_cast<uint32_t>(base + static_cast<uint64_t>(pattern.low())),
                  static_cast<uint32_t>(pattern.high() - pattern.low())};
-  const auto is_there = [&](const AsyncRead& read) { return read.span.meets(all); };
-  if (!strong && (std::any_of(reads_under_way_.begin(), reads_under_way_.end(), is_there) ||
-                  std::any_of(reads_done_.begin(), reads_done_.end(), is_there))) {
+  if (!strong && any_async_read(warp, all)) {
     for_lanes(lanes.mask, [&](uint32_t lane) {
       check_async_reads(warp, lane, {static_cast<uint32_t>(lanes.address[lane]), lanes.bytes}, report);
     });
@@ -185,10 +184,18 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
         return all_before(first, last, clear) && weak_.earlier.empty() && strong_.earlier.empty();
       },
       [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, strong, report); });
+  const Who who{static_cast<uint16_t>(warp), 0, strong, false};
+  if (pattern.spread() == Pattern::Spread::side_by_side && lanes.bytes == 1u << shift_) {
+    const uint32_t first = granule_of(base);
+    std::fill_n(write_stamp_.begin() + first, warp_size, clocks.now());
+    std::fill_n(write_site_.begin() + first, warp_size, site);
+    for (uint32_t lane = 0; lane < warp_size; ++lane) writer_[first + lane] = who.of(lane);
+    return;
+  }
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)
-      mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), strong, false}, site);
+      mark_written(granule, who.of(lane), site);
   });
 }
 
@@ -305,30 +312,46 @@ void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span
                 [&](const AsyncRead& read) { return span.begin <= read.span.begin && read.span.end() <= span.end(); });
   forget_tiles(span.begin, span.end());
   const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1);
-  // Neighbouring granules mostly have the same past, and a whole tile is asked for at once.
-  const auto same_past = [&](uint32_t a, uint32_t b) {
-    return write_stamp_[a] == write_stamp_[b] && writer_[a] == writer_[b] && weak_.same(a, b) && strong_.same(a, b);
-  };
   const bool told_apart = !weak_.earlier.empty() || !strong_.earlier.empty();
   const uint32_t clear = is_own(warp) ? clear_of_all(warp) : 0;
   if (told_apart || !all_before(first, last + 1, clear)) {
-    for (uint32_t granule = first; granule <= last; ++granule) {
-      if (granule == first || told_apart || !same_past(granule, granule - 1))
-        write_slowly(warp, lane, granule, false, report);
+    // Neighbouring granules mostly have the same past, and a whole tile is asked for at once.
+    for (uint32_t granule = first, alike; granule <= last; granule = alike) {
+      alike = told_apart ? granule + 1 : end_of_same_past(granule, last);
+      write_slowly(warp, lane, granule, false, report);
     }
   }
   mark_written(first, last, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, true}, site, under_way);
 }
 
+/// One past the granules from `first` to at most `last` of which the same is known as of the first.
+uint32_t Shadow::end_of_same_past(uint32_t first, uint32_t last) const {
+  constexpr uint32_t at_once = 64;
+  const auto same = [first](const auto& all, uint32_t from, uint32_t to) {
+    const auto* const each = reinterpret_cast<const uint32_t*>(all.data());
+    const uint32_t of_first = each[first];
+    uint32_t different = 0;  // without a way out: the compiler makes vectors of it
+#pragma GCC ivdep
+    for (uint32_t g = from; g < to; ++g) different |= each[g] ^ of_first;
+    return different == 0;
+  };
+  static_assert(sizeof(Who) == sizeof(uint32_t));
+  const auto same_past = [&](uint32_t from, uint32_t to) {
+    return same(write_stamp_, from, to) && same(writer_, from, to) && same(weak_.stamp, from, to) &&
+           same(weak_.readers, from, to) &&
+           (strong_.stamp.empty() || (same(strong_.stamp, from, to) && same(strong_.readers, from, to)));
+  };
+  uint32_t at = first + 1;
+  while (at + at_once <= last + 1 && same_past(at, at + at_once)) at += at_once;
+  while (at <= last && same_past(at, at + 1)) ++at;
+  return at;
+}
+
 void Shadow::end_async_write(uint32_t agent, Span span, uint8_t swizzle) {
   const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1), site = write_site_[last];
   const Who who{static_cast<uint16_t>(agent), warp_size, false, true};
-  const auto is_same = [&](uint32_t each) { return each == site; };
-  if (std::all_of(write_site_.begin() + first, write_site_.begin() + last, is_same)) {
-    mark_written(first, last, who, site, clocks.now());
-  } else {
-    for (uint32_t granule = first; granule <= last; ++granule) mark_written(granule, who, write_site_[granule]);
-  }
+  std::fill_n(write_stamp_.begin() + first, last + 1 - first, clocks.now());
+  std::fill_n(writer_.begin() + first, last + 1 - first, who);
   forget_tiles(span.begin, span.end());
   if (tiles_.empty()) tiled_ = span;
   tiles_.push_back({span, agent, clocks.now(), swizzle});
@@ -396,8 +419,12 @@ uint8_t Shadow::swizzle_at(uint32_t address) const {
 /// A later read of the same bytes by the same agent stands for an earlier one.
 void Shadow::end_async_read(uint64_t number, uint32_t agent) {
   uint32_t site = 0;
-  std::erase_if(reads_under_way_, [&](AsyncRead read) {
-    if (read.number != number) return false;
+  const auto is_before = [](const AsyncRead& read, uint64_t wanted) { return read.number < wanted; };
+  const auto oldest = reads_under_way_.begin() + static_cast<ptrdiff_t>(oldest_read_);
+  auto ended = std::lower_bound(oldest, reads_under_way_.end(), number, is_before);
+  for (; ended != reads_under_way_.end() && ended->number == number; ++ended) {
+    AsyncRead read = *ended;
+    ended->stamp = 0;
     site = read.site;
     read.agent = agent;
     read.lane = warp_size;
@@ -412,8 +439,12 @@ void Shadow::end_async_read(uint64_t number, uint32_t agent) {
       reads_done_.push_back(read);
     else
       *known = read;
-    return true;
-  });
+  }
+  while (oldest_read_ < reads_under_way_.size() && reads_under_way_[oldest_read_].stamp == 0) ++oldest_read_;
+  if (2 * oldest_read_ >= reads_under_way_.size()) {
+    reads_under_way_.erase(reads_under_way_.begin(), reads_under_way_.begin() + static_cast<ptrdiff_t>(oldest_read_));
+    oldest_read_ = 0;
+  }
   if (reads_done_.size() > tidy_at_) tidy_reads();
   if (!is_own(agent)) visit(agent, site);
 }
@@ -431,18 +462,31 @@ void Shadow::tidy_reads() {
   tidy_at_ = std::max<size_t>(256, 2 * reads_done_.size());
 }
 
-void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
-  for (const AsyncRead& read : reads_under_way_) {
-    if (read.span.meets(span))
-      report({Objection::What::reads_under_way, std::max(read.span.begin, span.begin), lane, read.agent, read.lane,
-              read.site, under_way});
+/// Calls body(read) for each asynchronous read of these bytes that is not known to be over.
+template <class Body>
+void Shadow::for_async_reads(uint32_t warp, Span span, Body body) const {
+  for (size_t i = oldest_read_; i < reads_under_way_.size(); ++i) {
+    if (const AsyncRead& read = reads_under_way_[i]; read.stamp == under_way && read.span.meets(span)) body(read);
   }
   for (const AsyncRead& read : reads_done_) {
-    if (!read.span.meets(span) || read.agent == warp) continue;
-    if (!clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
-      report({Objection::What::write_of_read, std::max(read.span.begin, span.begin), lane, read.agent, warp_size,
-              read.site, read.stamp});
+    if (read.span.meets(span) && read.agent != warp && !clocks.has_seen(warp, read.agent, LaneStamps::any, read.stamp))
+      body(read);
   }
+}
+
+bool Shadow::any_async_read(uint32_t warp, Span span) const {
+  bool any = false;
+  for_async_reads(warp, span, [&](const AsyncRead&) { any = true; });
+  return any;
+}
+
+void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
+  for_async_reads(warp, span, [&](const AsyncRead& read) {
+    const bool goes_on = read.stamp == under_way;
+    report({goes_on ? Objection::What::reads_under_way : Objection::What::write_of_read,
+            std::max(read.span.begin, span.begin), lane, read.agent, goes_on ? read.lane : warp_size, read.site,
+            read.stamp});
+  });
 }
 
 // --- those that are not the block's ---

@@ -105,7 +105,9 @@ class Shadow {
     uint16_t agent;
     uint8_t lane;  ///< warp_size where it is none, or not known
     bool strong : 1, async : 1;
+    uint8_t unused : 6 = 0;
 
+    Who of(uint32_t its_lane) const { return {agent, static_cast<uint8_t>(its_lane), strong, async}; }
     bool operator==(const Who&) const = default;
   };
   /// The last read of each agent.
@@ -125,9 +127,6 @@ class Shadow {
 
     void start(size_t granules, bool anew);
     void resize(size_t granules);
-    bool same(uint32_t a, uint32_t b) const {
-      return stamp.empty() || (stamp[a] == stamp[b] && readers[a] == readers[b]);
-    }
   };
   /// What a copy of the async proxy has written and nobody has written to since.
   struct Tile {
@@ -149,7 +148,11 @@ class Shadow {
   void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const;
   void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong, const ReportTo& report);
   void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report);
+  template <class Body>
+  void for_async_reads(uint32_t warp, Span span, Body body) const;
+  bool any_async_read(uint32_t warp, Span span) const;
   void check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  uint32_t end_of_same_past(uint32_t first, uint32_t last) const;
   bool all_before(uint32_t first, uint32_t last, uint32_t clear) const;
   void mark_written(uint32_t granule, Who who, uint32_t site);
   void mark_written(uint32_t first, uint32_t last, Who who, uint32_t site, uint32_t stamp);
@@ -171,8 +174,10 @@ class Shadow {
   std::vector<uint32_t> write_stamp_, write_site_, read_site_;
   std::vector<Who> writer_;
   Reads weak_, strong_;
-  uint32_t reads_since_ = 0;  ///< the meeting of all agents after which the earlier ones were made
-  std::vector<AsyncRead> reads_under_way_, reads_done_;
+  uint32_t reads_since_ = 0;                ///< the meeting of all agents after which the earlier ones were made
+  std::vector<AsyncRead> reads_under_way_;  ///< by number; of those that are over the stamp is 0
+  size_t oldest_read_ = 0;                  ///< of them that may go on
+  std::vector<AsyncRead> reads_done_;
   size_t tidy_at_ = 0;  ///< as many of the latter as are looked through for those that stand for others
   std::vector<Tile> tiles_;
   Span tiled_{0, 0};  ///< from the first of them to the last

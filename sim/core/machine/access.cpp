@@ -1,9 +1,19 @@
 #include "core/machine/access.h"
 
+#include "core/base/host.h"
 #include "core/base/readable.h"
 
 namespace sim {
 namespace {
+
+WITH_THE_HOSTS_VECTORS void add_to_each(const u64* from, u64 add, u64* to) {
+#pragma GCC ivdep
+  for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = from[lane] + add;
+}
+WITH_THE_HOSTS_VECTORS void add_to_each(const u32* from, u32 add, u64* to) {
+#pragma GCC ivdep
+  for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = from[lane] + add;
+}
 
 /// Takes misaligned lanes out, each reported.
 void refuse_misaligned(Warp& warp, Lanes& lanes, const char* space) {
@@ -59,14 +69,9 @@ void read_addresses(Warp& warp, uint32_t mask, const AddressOperand& from, Lanes
   const uint64_t base_of_own = from.place == Place::shared ? warp.block.shared_base() : 0;
   const uint64_t add = static_cast<uint64_t>(from.offset) - base_of_own;
   if (from.wide) {
-    const u64* const base = warp.lanes<u64>(from.base);
-#pragma GCC ivdep
-    for (uint32_t lane = 0; lane < warp_size; ++lane) lanes.address[lane] = base[lane] + add;
+    add_to_each(warp.lanes<u64>(from.base), add, lanes.address.data());
   } else {
-    const u32* const base = warp.lanes<u32>(from.base);
-#pragma GCC ivdep
-    for (uint32_t lane = 0; lane < warp_size; ++lane)
-      lanes.address[lane] = static_cast<u32>(base[lane] + static_cast<u32>(add));
+    add_to_each(warp.lanes<u32>(from.base), static_cast<u32>(add), lanes.address.data());
   }
   if (mask != all_lanes) fill_inactive(lanes);
 }

@@ -17,8 +17,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -115,7 +115,7 @@ class AsyncProxy {
   void end(UnderWay& each, uint32_t agent);
 
   Cluster& cluster_;
-  std::deque<UnderWay> under_way_;
+  std::list<UnderWay> under_way_;
   std::map<Thread, uint64_t> committed_;
   uint64_t issued_ = 0;
 };

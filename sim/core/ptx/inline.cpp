@@ -138,6 +138,7 @@ class Expander {
       skip.operands[0].index = static_cast<uint32_t>(moved.size());
       skip.location = call.location;
       skip.text_line = call.text_line;
+      skip.text_column = call.text_column;
       jumps.emplace_back(made_.instructions.size(), false);
       made_.instructions.push_back(std::move(skip));
     }

@@ -49,16 +49,15 @@ void Lexer::skip_block() {
   advance();
 }
 
-std::string Lexer::place(const Token& token) const {
+uint32_t Lexer::column(const Token& token) const {
   const char* const at = token.text.data();
-  std::string column;
-  if (at >= text_.data() && at <= text_.data() + text_.size()) {
-    const auto offset = static_cast<size_t>(at - text_.data());
-    const size_t begins = offset == 0 ? 0 : text_.rfind('\n', offset - 1) + 1;  // npos + 1 is 0
-    column = ", column " + std::to_string(offset - begins + 1);
-  }
-  return "PTX line " + std::to_string(token.line) + column;
+  if (at < text_.data() || at > text_.data() + text_.size()) return 0;
+  const auto offset = static_cast<size_t>(at - text_.data());
+  const size_t begins = offset == 0 ? 0 : text_.rfind('\n', offset - 1) + 1;  // npos + 1 is 0
+  return static_cast<uint32_t>(offset - begins + 1);
 }
+
+std::string Lexer::place(const Token& token) const { return place_in_text(token.line, column(token)); }
 
 void Lexer::fail(std::string_view what) const {
   const std::string found =

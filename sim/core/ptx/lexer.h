@@ -31,6 +31,7 @@ class Lexer {
   void expect(char c);
   void skip_block();  ///< from the '{' that is next to the token behind its '}', without looking at what is between
   std::string place(const Token& token) const;  ///< "PTX line 12, column 5"
+  uint32_t column(const Token& token) const;    ///< from 1 on; 0 of a token that stands in no text
   [[noreturn]] void fail(std::string_view what) const;
 
  private:

@@ -439,7 +439,7 @@ class Parser {
 
   void instruction_or_label() {
     const Token at = lexer_.peek();
-    Instruction instruction{.location = location_, .text_line = at.line};
+    Instruction instruction{.location = location_, .text_line = at.line, .text_column = lexer_.column(at)};
     if (lexer_.accept('@')) {
       const bool negated = lexer_.accept('!');
       instruction.guard = name(word(), false);

@@ -19,6 +19,11 @@ struct Location {
 
 enum class Width : uint8_t { predicate = 0, b8 = 1, b16 = 2, b32 = 4, b64 = 8 };
 
+/// "PTX line 12, column 5"; without a column where that is 0.
+inline std::string place_in_text(uint32_t line, uint32_t column) {
+  return "PTX line " + std::to_string(line) + (column == 0 ? "" : ", column " + std::to_string(column));
+}
+
 struct Register {
   std::string name;
   Width width;
@@ -76,6 +81,7 @@ struct Instruction {
   std::vector<Operand> operands = {};
   Location location = {};
   uint32_t text_line = 0;  ///< line of the PTX
+  uint32_t text_column = 0;
 };
 
 /// A kernel, or a device function that was not inlined.

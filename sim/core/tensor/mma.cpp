@@ -175,9 +175,7 @@ void execute(Warp& warp, const Lists& lists) {
       widen_columns(type_a, from, tile_b[i / matrices], i % matrices * matrix_depth);
     }
     for (uint32_t part = 0; part < parts; ++part) {
-      Sums exact;
-      multiply(tile_a[tall ? part : 0], tile_b[tall ? 0 : part], sum[part], adder, exact);
-      round_sums(exact, adder, sum[part]);
+      multiply(tile_a[tall ? part : 0], tile_b[tall ? 0 : part], adder, sum[part]);
     }
   }
   for (uint32_t part = 0; part < parts; ++part) {

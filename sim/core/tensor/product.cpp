@@ -10,8 +10,9 @@
 ///   - The sum is rounded once: toward zero to f32, to nearest even to f16. A zero has no sign.
 ///
 /// Two functions do the same work. The fast one aligns in single precision, where a product of two factors of at most
-/// 12 digits is exact while its exponent is moderate, and adds 32-bit integers. The other takes any numbers: it aligns
-/// in double precision, in which no product and no scale can overflow.
+/// 12 digits is exact while its exponent is moderate, adds 32-bit integers, and rounds their sum to f32. The other
+/// takes any numbers: it aligns in double precision, in which no product and no scale can overflow.
+#include <cstdint>
 #include <cstring>
 
 #include "core/arithmetic/formats.h"
@@ -40,6 +41,14 @@ template <class T, class From>
 
 constexpr s32 all_zero = no_exponent / 2;  // sums of exponents below this have a zero in them
 constexpr s32 exponent_bias = 127, wide_bias = 1023;
+constexpr s32 cut_of_fp8 = (1 << 10) - 1;  // bits of f32 that the FP8 products of wgmma do not keep
+
+[[gnu::always_inline]] inline bool any_negative(Sixteen<s32> all) {
+  u64 parts[8], any = 0;
+  std::memcpy(parts, &all, sizeof parts);
+  for (const u64 part : parts) any |= part;
+  return (any & 0x8000000080000000u) != 0;
+}
 
 /// Two rows' factors of one column of A, in turns.
 [[gnu::always_inline]] inline Sixteen<f32> spread(const f32 (&rows)[2]) {
@@ -92,18 +101,34 @@ struct Rows {
   uint32_t first, last;
 };
 
-/// Of factors that are not wild, and finite c.
+/// Integers in units of 2^lowest, toward zero to f32, or of FP8 to 13 fraction bits of it: none is subnormal then.
 template <uint32_t k>
-[[gnu::always_inline]] inline void multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
-                                                 Sums& sums) {
+[[gnu::always_inline]] inline Sixteen<f32> toward_zero(Sixteen<s32> sum, Sixteen<s32> lowest) {
+  constexpr f32 most = 0x7fffff80;  // f32 has no larger one below 2^31
+  const Sixteen<s32> size = sum < 0 ? -sum : sum;
+  auto nearest = __builtin_convertvector(size, Sixteen<f32>);
+  nearest = nearest < most ? nearest : Sixteen<f32>{} + most;
+  const Sixteen<s32> too_large = __builtin_convertvector(nearest, Sixteen<s32>) > size;  // -1: a unit of the last place
+  Sixteen<s32> bits = (Sixteen<s32>)nearest + too_large;
+  if (k == 32) bits &= ~cut_of_fp8;
+  bits |= sum & INT32_MIN;
+  return (Sixteen<f32>)bits * (Sixteen<f32>)((lowest + exponent_bias) << 23);
+}
+
+/// Of factors that are not wild. Rounded to f32 where `rounded` is given: false where c is not finite, or the sum of
+/// integers is too large for 32 bits. Else exact, and c has to be finite.
+template <uint32_t k>
+[[gnu::always_inline]] inline bool multiply_tame(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
+                                                 Sums& exact, TileC* rounded) {
   constexpr s32 fraction = kept_fraction(k);
+  Sixteen<s32> fails = {};
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     const auto addend = load<Sixteen<f32>>(c.at[row]);
     const Sixteen<s32> of_products = largest_exponent<k>(a, b, row);
     const Sixteen<s32> top = larger(of_products, exponents_of(addend, least));
     // Where all products are zero the scale may be too large for f32, and is not used.
     const auto scale = (Sixteen<f32>)((exponent_bias + fraction - top) << 23);
-    // Each addend is less than 2^(2 + fraction), so that eight of 25 bits fit into an integer.
+    // Each product is less than 2^(2 + fraction), so that sixteen of 25 bits fit into an integer.
     Sixteen<s32> even = {}, odd = {};
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < k; i += 2) {
@@ -112,22 +137,32 @@ template <uint32_t k>
       even += __builtin_convertvector(first * scale, Sixteen<s32>);
       odd += __builtin_convertvector(second * scale, Sixteen<s32>);
     }
-    const Sixteen<s32> rest = __builtin_convertvector(addend * scale, Sixteen<s32>), any = of_products > all_zero;
-    const Sixteen<s32> lowest = top - fraction;
+    const Sixteen<s32> products = even + odd, rest = __builtin_convertvector(addend * scale, Sixteen<s32>);
+    const Sixteen<s32> any = of_products > all_zero, lowest = top - fraction;
+    if (rounded) {
+      const Sixteen<s32> sum = products + rest;
+      fails |= ((sum ^ products) & (sum ^ rest)) | (Sixteen<s32>)(((Sixteen<s32>)addend & 0x7fffffff) >= 0x7f800000);
+      auto alone = (Sixteen<s32>)addend;
+      if (k == 32) alone &= ~cut_of_fp8;
+      const auto result = any ? toward_zero<k>(sum, lowest) : (Sixteen<f32>)alone + 0.0f;
+      std::memcpy(rounded->at[row], &result, sizeof result);
+      continue;
+    }
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
-      const auto total = wide(part(even, i)) + wide(part(odd, i)) + wide(part(rest, i));
+      const auto total = wide(part(products, i)) + wide(part(rest, i));
       const auto alone = wide(part(addend, i)) + 0.0;
       const auto sum = mask(part(any, i)) ? total * power(part(lowest, i)) : alone;
-      std::memcpy(sums.at[row][4 * i], &sum, sizeof sum);
+      std::memcpy(exact.at[row][4 * i], &sum, sizeof sum);
     }
   }
+  return !any_negative(fails);
 }
 
 /// Of any factors. An infinite sum, and one that is not a number, is what the plain sum in double precision gives.
 template <uint32_t k>
-[[gnu::always_inline]] inline void multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
-                                                 Sums& sums) {
+[[gnu::always_inline]] inline bool multiply_wild(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows,
+                                                 Sums& sums, TileC*) {
   constexpr s32 fraction = kept_fraction(k);
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     const auto addends = load<Sixteen<f32>>(c.at[row]);
@@ -152,22 +187,21 @@ template <uint32_t k>
       std::memcpy(sums.at[row][4 * half], &sum, sizeof sum);
     }
   }
+  return true;
 }
 
 WITH_THE_HOSTS_VECTORS bool any_special(const TileC& c) {
   Sixteen<s32> special = {};
   for (const auto& rows : c.at) special |= (load<Sixteen<s32>>(rows) & 0x7f800000) == 0x7f800000;
-  u64 parts[8], all = 0;
-  std::memcpy(parts, &special, sizeof parts);
-  for (const u64 part : parts) all |= part;
-  return all != 0;
+  return any_negative(special);
 }
 
-using Multiply = void (*)(const TileA&, const TileB&, const TileC&, s32, Rows, Sums&);
+using Multiply = bool (*)(const TileA&, const TileB&, const TileC&, s32, Rows, Sums&, TileC*);
 
-#define ONE_MULTIPLY(name, what)                                                                                       \
-  WITH_THE_HOSTS_VECTORS void name(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows, Sums& sums) { \
-    what(a, b, c, least, rows, sums);                                                                                  \
+#define ONE_MULTIPLY(name, what)                                                                                     \
+  WITH_THE_HOSTS_VECTORS bool name(const TileA& a, const TileB& b, const TileC& c, s32 least, Rows rows, Sums& sums, \
+                                   TileC* rounded) {                                                                 \
+    return what(a, b, c, least, rows, sums, rounded);                                                                \
   }
 ONE_MULTIPLY(tame_4, multiply_tame<4>)
 ONE_MULTIPLY(tame_8, multiply_tame<8>)
@@ -212,23 +246,39 @@ WITH_THE_HOSTS_VECTORS void gather(const TileB* b, const uint8_t (&met)[32][2], 
   }
 }
 
-}  // namespace
-
-void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums) {
-  const bool any_wild = a.wild || b.wild || any_special(c);
-  of_depth(adder.k, any_wild)(a, b, c, least_exponent(adder), {0, 8}, sums);
+/// `run(multiply, exact, rounded)`: the product with this function, into the one or the other.
+template <class Run>
+void multiply_and_round(bool wild, const Adder& adder, TileC& c, Run run) {
+  Sums exact;
+  TileC rounded;
+  if (!wild && adder.sum == Sum::f32 && run(of_depth(adder.k, false), exact, &rounded)) {
+    c = rounded;
+    return;
+  }
+  run(of_depth(adder.k, wild || any_special(c)), exact, nullptr);
+  round_sums(exact, adder, c);
 }
 
-void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const TileC& c, const Adder& adder,
-                     Sums& sums) {
-  bool any_wild = a.wild || any_special(c);
-  for (const TileB& each : b) any_wild |= each.wild;
-  const Multiply multiply = of_depth(adder.k, any_wild);
-  TileB gathered;
-  for (uint32_t row = 0; row < 8; ++row) {
-    gather(b.data(), met.row[row], adder.k, gathered);
-    multiply(a, gathered, c, least_exponent(adder), {row, row + 1}, sums);
-  }
+}  // namespace
+
+void multiply(const TileA& a, const TileB& b, const Adder& adder, TileC& c) {
+  multiply_and_round(a.wild || b.wild, adder, c, [&](Multiply multiply, Sums& exact, TileC* rounded) {
+    return multiply(a, b, c, least_exponent(adder), {0, 8}, exact, rounded);
+  });
+}
+
+void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const Adder& adder, TileC& c) {
+  bool wild = a.wild;
+  for (const TileB& each : b) wild |= each.wild;
+  multiply_and_round(wild, adder, c, [&](Multiply multiply, Sums& exact, TileC* rounded) {
+    TileB gathered;
+    bool well = true;
+    for (uint32_t row = 0; row < 8; ++row) {
+      gather(b.data(), met.row[row], adder.k, gathered);
+      well &= multiply(a, gathered, c, least_exponent(adder), {row, row + 1}, exact, rounded);
+    }
+    return well;
+  });
 }
 
 }  // namespace sim

@@ -65,9 +65,7 @@ void multiply_at_once(const SparseProduct& product, const Registers& a, const Re
     widen(product.a_type, a[2 * i], a[2 * i + 1], tile_a, i * depth);
   for (uint32_t i = 0; i < product.registers(); ++i) widen_columns(product.b_type, b[i], tile_b, i * depth);
   const Adder adder{.k = product.sparsity.stored(), .sum = product.sum};
-  Sums exact;
-  multiply_sparse(tile_a, met_rows(places, adder.k), {&tile_b, 1}, sum, adder, exact);
-  round_sums(exact, adder, sum);
+  multiply_sparse(tile_a, met_rows(places, adder.k), {&tile_b, 1}, adder, sum);
 }
 
 /// As two products of f16. Of each four bytes of A the first two belong to the first.
@@ -98,9 +96,7 @@ void multiply_fp8(const SparseProduct& product, const Registers& a, const Regist
         met.row[row % 8][i][row / 8] = static_cast<uint8_t>(row_of_b(places.k[row][stored]));
       }
     }
-    Sums exact;
-    multiply_sparse(tile_a, met, tiles_b, sum, adder, exact);
-    round_sums(exact, adder, sum);
+    multiply_sparse(tile_a, met, tiles_b, adder, sum);
   }
 }
 

@@ -96,9 +96,9 @@ struct Adder {
 /// Fraction bits that are kept of each addend, beside the largest of them.
 constexpr s32 kept_fraction(uint32_t k) { return k == 32 ? 13 : 25; }
 
-/// sums = c + a·b, as one instruction of the tensor core adds them: exact but for what is cut off each addend (see
-/// product.cpp), and not rounded yet.
-void multiply(const TileA& a, const TileB& b, const TileC& c, const Adder& adder, Sums& sums);
+/// c += a·b, as one instruction of the tensor core adds them: exact but for what is cut off each addend (see
+/// product.cpp), and rounded once, as round_sums does.
+void multiply(const TileA& a, const TileB& b, const Adder& adder, TileC& c);
 
 /// Which row of B each stored element of a sparse A meets. The places are those of its elements in TileA.
 struct Met {
@@ -107,8 +107,7 @@ struct Met {
 
 /// The same with a sparse A, of which `a` has the stored elements: adder.k of them are added at once. B's rows are in
 /// tiles of 32.
-void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const TileC& c, const Adder& adder,
-                     Sums& sums);
+void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const Adder& adder, TileC& c);
 
 /// The sums as the instruction gives them: rounded toward zero to f32, or to f32 with only 13 fraction bits, or to
 /// nearest even to f16.

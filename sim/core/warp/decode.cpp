@@ -141,7 +141,7 @@ bool Builder::has(std::string_view modifier) const {
 void Builder::refuse(const std::string& why) const {
   std::string text =
       "'" + written_->opcode + "' in kernel " + readable(kernel_.name) + " at " + program_.where(written_->location);
-  throw Refused(text + " (PTX line " + std::to_string(written_->text_line) + "): " + why);
+  throw Refused(text + " (" + ptx::place_in_text(written_->text_line, written_->text_column) + "): " + why);
 }
 
 /// Whether the operands have the widths that the form's letters say. Constants fit any letter but a destination's.

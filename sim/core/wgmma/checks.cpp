@@ -125,15 +125,16 @@ const Products::Layout& Products::layout_of(const Operand& operand) {
                                                    operand.first_chunk, operand.chunks});
   Layout& layout = entry->second;
   if (!made) return layout;
-  std::vector<uint32_t> addresses;
+  std::vector<uint32_t>& addresses = layout.addresses;
   addresses.reserve(size_t{operand.lines} * operand.chunks);
   for (uint32_t line = operand.first_line; line < operand.first_line + operand.lines; ++line) {
     for (uint32_t chunk = operand.first_chunk; chunk < operand.first_chunk + operand.chunks; ++chunk)
       addresses.push_back(at.address(operand.k_major, line, chunk));
   }
-  std::sort(addresses.begin(), addresses.end());
+  std::vector<uint32_t> sorted = addresses;
+  std::sort(sorted.begin(), sorted.end());
   constexpr uint32_t gap = 256;
-  for (const uint32_t address : addresses) {
+  for (const uint32_t address : sorted) {
     const auto add = [&](std::vector<Span>& spans, uint32_t most) {
       if (!spans.empty() && address <= spans.back().end() + most)
         spans.back().bytes = std::max(spans.back().end(), address + 16) - spans.back().begin;
@@ -143,12 +144,13 @@ const Products::Layout& Products::layout_of(const Operand& operand) {
     add(layout.exact, 0);
     add(layout.joined, gap);
   }
-  layout.all = {addresses.front(), addresses.back() + 16 - addresses.front()};
+  layout.all = {sorted.front(), sorted.back() + 16 - sorted.front()};
   return layout;
 }
 
-/// Checks that an operand lies in shared memory, and was written for this. Adds what it spans.
-bool Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans) {
+/// Checks that an operand lies in shared memory, and was written for this. Adds what it spans. Null where it is not
+/// there.
+const Products::Layout* Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans) {
   const Layout& layout = layout_of(operand);
   const auto for_chunks = [&](auto body) {
     for (uint32_t line = operand.first_line; line < operand.first_line + operand.lines; ++line) {
@@ -165,18 +167,18 @@ bool Products::read_operand(Warp& warp, const Operand& operand, std::vector<Span
       return block_.what_it_does(warp, 0) + ": its descriptor of " + operand.name + " leads to " + block_.place(first) +
              "; the block has " + std::to_string(block_.shared.size()) + " bytes";
     });
-    return false;
+    return nullptr;
   }
-  if (!block_.launch.options.watch) return true;
+  if (!block_.launch.options.watch) return &layout;
   spans.insert(spans.end(), layout.joined.begin(), layout.joined.end());
-  if (block_.shadow.is_landed(warp.agent, layout.all, operand.at.swizzle)) return true;
+  if (block_.shadow.is_landed(warp.agent, layout.all, operand.at.swizzle)) return &layout;
   for_chunks(
       [&](uint32_t line, uint32_t chunk, uint32_t address) { check_swizzle(warp, operand, line, chunk, address); });
   for (const Span& exact : layout.exact) {
     block_.shadow.check_async_read(warp.agent, 0, exact,
                                    [&](const Objection& objection) { report_objection(warp, block_, objection); });
   }
-  return true;
+  return &layout;
 }
 
 /// What TMA wrote with another swizzle than the descriptor's is read in a wrong order.

@@ -8,7 +8,6 @@ namespace sim {
 
 void Products::read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][2]) const {
   const Wgmma& wgmma = product.wgmma;
-  const uint32_t group_row = warp % warps_of_group * 16;
   Warp& own = block_.warps()[warp];
   for (uint32_t half = 0; half < 2; ++half) {
     for (uint32_t part = 0; part < 2; ++part) {
@@ -18,9 +17,8 @@ void Products::read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][
         continue;
       }
       for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t from = wgmma.a_transposed ? product.a.address(false, 8 * half + i, group_row / 8 + part)
-                                                 : product.a.address(true, group_row + 8 * part + i, half);
-        std::memcpy(to.at[i], block_.shared.data() + from, 16);
+        const uint32_t number = wgmma.a_transposed ? 2 * (8 * half + i) + part : 2 * (8 * part + i) + half;
+        std::memcpy(to.at[i], block_.shared.data() + product.a->addresses[number], 16);
       }
       if (wgmma.a_transposed) transpose(to, to);
     }
@@ -30,13 +28,13 @@ void Products::read_a(uint32_t warp, const Product& product, Matrix (&parts)[2][
 void Products::read_b(const Product& product) {
   const Wgmma& wgmma = product.wgmma;
   const uint32_t tiles = wgmma.columns / 8u, chunks = wgmma.chunks_of_b();
+  const uint32_t* const addresses = product.b->addresses.data();
   bytes_.resize(size_t{chunks} * tiles);
   for (uint32_t tile = 0; tile < tiles; ++tile) {
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
       for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t from = wgmma.b_transposed ? product.b.address(false, 8 * chunk + i, tile)
-                                                 : product.b.address(true, 8 * tile + i, chunk);
-        std::memcpy(bytes_[chunks * tile + chunk].at[i], block_.shared.data() + from, 16);
+        const uint32_t number = wgmma.b_transposed ? (8 * chunk + i) * tiles + tile : (8 * tile + i) * chunks + chunk;
+        std::memcpy(bytes_[chunks * tile + chunk].at[i], block_.shared.data() + addresses[number], 16);
       }
     }
   }

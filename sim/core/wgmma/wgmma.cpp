@@ -94,26 +94,31 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
   Product product{.wgmma = wgmma,
                   .number = own.issued,
                   .group = own.committed,
-                  .a = MatrixDescriptor(a_descriptor),
-                  .b = MatrixDescriptor(b_bits[0]),
+                  .a = nullptr,
+                  .b = nullptr,
                   .metadata = {},
                   .adds = scale_d != 0,
                   .site = warp.here(),
                   .sums = {}};
   AsyncTransfer transfer{
       .reads = {}, .writes = {}, .signal = {}, .kind = AsyncKind::wgmma, .checked = true, .move = {}};
-  std::vector<Span> spans;
   if (wgmma.sparse) {
     product.metadata = metadata_of(warp, wgmma.metadata);
     if (block_.launch.options.watch) check_metadata(warp, wgmma.sparsity, product.metadata);
   }
   const uint32_t group_row = warp.index % warps_of_group * 16;
-  const Operand a = wgmma.a_transposed ? Operand{'A', product.a, false, 0, wgmma.stored_k(), group_row / 8, 2}
-                                       : Operand{'A', product.a, true, group_row, 16, 0, 2};
-  if (!wgmma.a_in_registers && !read_operand(warp, a, spans)) return;
-  const Operand b = wgmma.b_transposed ? Operand{'B', product.b, false, 0, wgmma.k(), 0, wgmma.columns / 8u}
-                                       : Operand{'B', product.b, true, 0, wgmma.columns, 0, wgmma.chunks_of_b()};
-  if (!read_operand(warp, b, spans)) return;
+  const MatrixDescriptor at_a(a_descriptor), at_b(b_bits[0]);
+  const Operand a = wgmma.a_transposed ? Operand{'A', at_a, false, 0, wgmma.stored_k(), group_row / 8, 2}
+                                       : Operand{'A', at_a, true, group_row, 16, 0, 2};
+  spans_.clear();
+  if (!wgmma.a_in_registers) {
+    product.a = read_operand(warp, a, spans_);
+    if (!product.a) return;
+  }
+  const Operand b = wgmma.b_transposed ? Operand{'B', at_b, false, 0, wgmma.k(), 0, wgmma.columns / 8u}
+                                       : Operand{'B', at_b, true, 0, wgmma.columns, 0, wgmma.chunks_of_b()};
+  product.b = read_operand(warp, b, spans_);
+  if (!product.b) return;
   if (warp.trace != nullptr) [[unlikely]]
     trace(warp, wgmma, a_descriptor, a, b_bits[0], b);
   // Each warp reads its own rows of A; B is read once for the four.
@@ -127,7 +132,8 @@ void Products::issue(Warp& warp, const Wgmma& wgmma) {
   if (wgmma.a_in_registers) {
     for (uint32_t i = 0; i < 4; ++i) own.registers.set(list(wgmma.a)[i], RegisterWatch::Use::factor);
   }
-  for (const Span& span : spans) transfer.reads.push_back({&block_, span});
+  transfer.reads.reserve(spans_.size());
+  for (const Span& span : spans_) transfer.reads.push_back({&block_, span});
   transfer.move = [this, index = warp.index, number = product.number] { run_up_to(index, number); };
   ++own.issued;
   own.under_way.push_back(product);
@@ -236,12 +242,10 @@ void Products::run(uint32_t warp, Product& product) {
   for (uint32_t tile = 0; tile < wgmma.columns / 8u; ++tile) {
     TileC& sum = product.sums->tiles[tile];
     if (!product.adds) sum = {};
-    sim::Sums exact;
     if (wgmma.sparse)
-      multiply_sparse(a, met, {&b[tile * along_k], along_k}, sum, adder, exact);
+      multiply_sparse(a, met, {&b[tile * along_k], along_k}, adder, sum);
     else
-      multiply(a, b[tile], sum, adder, exact);
-    round_sums(exact, adder, sum);
+      multiply(a, b[tile], adder, sum);
   }
 }
 

@@ -86,13 +86,20 @@ class Products {
     std::vector<TileC> tiles;  ///< of 8 columns each
     uint32_t products = 0;     ///< that have not been waited for
   };
+  /// The bytes of an operand: from the first to the last, and piece by piece.
+  struct Layout {
+    Span all{~0u, 0};
+    std::vector<Span> exact;
+    std::vector<Span> joined;         ///< pieces with small gaps taken together
+    std::vector<uint32_t> addresses;  ///< of 16 bytes each: line by line, chunk by chunk
+  };
   struct Product {
     Wgmma wgmma;
     uint64_t number;
-    uint64_t group;  ///< how many groups the warp had committed before
-    MatrixDescriptor a, b;
-    Metadata metadata;  ///< of a sparse A
-    bool adds;          ///< to what is in D
+    uint64_t group;       ///< how many groups the warp had committed before
+    const Layout *a, *b;  ///< null: A is in registers
+    Metadata metadata;    ///< of a sparse A
+    bool adds;            ///< to what is in D
     uint32_t site;
     std::list<Sums>::iterator sums;
     bool done = false;
@@ -127,19 +134,12 @@ class Products {
     uint32_t first_chunk, chunks;  ///< of 16 bytes
   };
 
-  /// The bytes of an operand: from the first to the last, and piece by piece.
-  struct Layout {
-    Span all{~0u, 0};
-    std::vector<Span> exact;
-    std::vector<Span> joined;  ///< pieces with small gaps taken together
-  };
-
   bool agrees(Warp& warp, const Step& step);
   const Layout& layout_of(const Operand& operand);
   bool all_have_committed(Warp& warp, uint64_t groups);
   void complete(Warp& warp, uint64_t groups);
   void check_registers(Warp& warp, const Wgmma& wgmma);
-  bool read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
+  const Layout* read_operand(Warp& warp, const Operand& operand, std::vector<Span>& spans);
   void trace(Warp& warp, const Wgmma& wgmma, uint64_t a_descriptor, const Operand& a, uint64_t b_descriptor,
              const Operand& b);
   void check_swizzle(Warp& warp, const Operand& operand, uint32_t line, uint32_t chunk, uint32_t address);
@@ -159,6 +159,7 @@ class Products {
 
   Block& block_;
   std::map<std::array<uint32_t, 8>, Layout> layouts_;  ///< by descriptor and part: a kernel has few
+  std::vector<Span> spans_;                            ///< of the instruction being issued
   std::vector<OfWarp> of_warp_;
   std::vector<Group> groups_;
 
