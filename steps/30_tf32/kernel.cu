@@ -34,6 +34,7 @@
 #include "common/device/ring.h"
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
+#include "common/device/two_tiles.h"
 #include "common/device/wgmma_quads.h"
 
 using ProblemTf32 = Gemm<tf32_t, float, float>;
@@ -193,27 +194,11 @@ void launch(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t str
                      places, a_map, b_boxes, c_map, g, band_rows);
 }
 
-/// The upper rows of C in large tiles and those below in small ones, so many of each that both
-/// launches together take the fewest waves. A wave of small tiles takes 0.73 of a wave of large
-/// ones.
+/// The upper rows of C in large tiles and those below in small ones, whose wave takes 0.73 as long.
 void launch_by_size(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t stream) {
-  constexpr int LARGE = 192, SMALL = 128;
-  const int at_once = multiprocessors_here() / CLUSTER;
-  const auto rows_of = [&](int large) { return min(g.m, large * CLUSTER * LARGE); };
-  const auto time = [&](int large) {  // where so many rows of pairs are large
-    const int above = rows_of(large), below = g.m - above;
-    return waves_of(above, g.n, CLUSTER * LARGE, BN, at_once) +
-           0.73 * waves_of(below, g.n, CLUSTER * SMALL, BN, at_once);
-  };
-  int best = ceil_div(g.m, CLUSTER * LARGE);
-  for (int large = best - 1; large >= 0; --large)
-    if (time(large) < time(best)) best = large;
-  ProblemTf32 above = g, below = g;
-  above.m = rows_of(best), below.m = g.m - above.m;
-  below.a += above.m * static_cast<std::size_t>(g.lda);
-  below.c += above.m * static_cast<std::size_t>(g.ldc);
-  if (above.m > 0) launch<LARGE>(above, options, stream);
-  if (below.m > 0) launch<SMALL>(below, options, stream);
+  const int rows = rows_of_large(g.m, g.n, CLUSTER * 192, CLUSTER * 128, BN, 0.73, CLUSTER);
+  if (rows > 0) launch<192>(rows_of(g, 0, rows), options, stream);
+  if (rows < g.m) launch<128>(rows_of(g, rows, g.m - rows), options, stream);
 }
 
 Variant variant(const char* name, int bm, Launcher launcher) {
