@@ -34,6 +34,7 @@
 #include "common/device/ring.h"
 #include "common/device/tensor_map.h"
 #include "common/device/tiles.h"
+#include "common/device/two_tiles.h"
 #include "common/device/wgmma_quads.h"
 
 using ProblemTf32 = Gemm<tf32_t, float, float>;
@@ -193,10 +194,11 @@ void launch(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t str
                      places, a_map, b_boxes, c_map, g, band_rows);
 }
 
+/// The upper rows of C in large tiles and those below in small ones, whose wave takes 0.73 as long.
 void launch_by_size(const ProblemTf32& g, const LaunchOptions& options, cudaStream_t stream) {
-  const TileChoice<Launcher> choices[] = {{192, BN, smem_bytes(192), 1.09, launch<192>},
-                                          {128, BN, smem_bytes(128), 1.0, launch<128>}};
-  best_choice(choices, g.m, g.n, Edges::RAGGED).launch(g, options, stream);
+  const int rows = rows_of_large(g.m, g.n, CLUSTER * 192, CLUSTER * 128, BN, 0.73, CLUSTER);
+  if (rows > 0) launch<192>(rows_of(g, 0, rows), options, stream);
+  if (rows < g.m) launch<128>(rows_of(g, rows, g.m - rows), options, stream);
 }
 
 Variant variant(const char* name, int bm, Launcher launcher) {

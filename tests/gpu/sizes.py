@@ -116,14 +116,16 @@ def _ragged(variant: Variant) -> list[Run]:
     if not variant.has_edges:
         return []
     bm, bn, bk = (max(LEAST_RAGGED, edge) for edge in variant.block)
+    # Operands that are cut err twice as much as rounded ones, for which the bound is: a single product shows it.
+    least_k = 4 if variant.name == "cut" else 1
     sizes = [
-        (1, 1, 1),
+        (1, 1, least_k),
         (1, bn + 1, bk + 1),
         (bm + 1, 1, 2 * bk - 1),
         (bm - 1, bn - 1, bk - 1),
         (bm + 3, 2 * bn + 5, 3 * bk + 1),
         (127, 129, 131),
-        (37, 41, 1),
+        (37, 41, least_k),
         (2 * bm, 2 * bn, 2 * bk + 1),
         (2 * bm + 1, 2 * bn, 2 * bk),
         (2 * bm, 2 * bn + 1, 2 * bk),

@@ -23,6 +23,7 @@ PRODUCTS = [
     for step in gemm_steps.steps()
     if (int(step.arch[:-1]) == CAPABILITY if step.arch.endswith("a") else int(step.arch) <= CAPABILITY)
     for variant in complete_variants(step.name)
+    if variant["a"] in DTYPES  # the package takes no matrices of 8 bits
 ]
 MOST_MICROSECONDS = 10  # of a call, beyond the launch itself
 
