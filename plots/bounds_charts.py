@@ -190,9 +190,9 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
                f"{SIZE}³ · {records.gpu_name(gpu)}；各速度除以各自的频率；括号内：相对较低上界的比例")  # fmt: skip
     foot = say(
         language,
-        "the load/store unit: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere; mma.sync: "
-        "measured; clocks as NVML read them",
-        "LSU：共享内存的 wavefront；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入；mma.sync 为实测；频率为 NVML 的读数",
+        "the load/store unit: wavefronts and look-ups as each chapter counts them by hand; mma.sync: measured; clocks as "
+        "NVML read them",
+        "LSU：各章手算的 wavefront 与查缓存行次数；mma.sync 为实测；频率为 NVML 的读数",
     )
     return _drawn(rows, limit, (title, note, foot), language, unit=PER_CYCLE)
 
