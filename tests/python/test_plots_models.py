@@ -12,7 +12,7 @@ import pytest
 import records
 from base.paths import ROOT
 from base.registry import Step
-from plots import energy, findings, gpu_tables, stream_k, tables, turn_charts
+from plots import energy, findings, gpu_tables, shares_chart, stream_k, tables, turn_charts
 from plots.course import Course
 
 COURSE = Course(ROOT, ROOT / "records")
@@ -170,3 +170,13 @@ def test_the_example_on_several_gpus_writes_what_its_table_reads(tmp_path, examp
     rows = tables.table(COURSE, found, "several-gpus-row", "en").splitlines()
     assert rows[-2].endswith("| 6.50 | 6.40–6.62 | 1353 | **1.92** | 6.25 | 1.00 | 0.25 | 75% |")
     assert rows[-1].endswith("| – | 0.25 | – |")
+
+
+def test_what_has_no_bar_among_the_shares_is_told():
+    """Step 32 computes FP32 on tensor cores: it passes its library so far that no axis holds both."""
+    step = COURSE.step("32_digits")
+    row = beside_a_library(step.name, 200, 50, 0.01)
+    found = records.Records(timings={"h200": [row]})
+    assert "No bars for 32, ×4.0" in shares_chart.beyond(COURSE, found, "h200", "en")
+    assert "步骤 32 不在图中" in shares_chart.beyond(COURSE, found, "h200", "zh-CN")
+    assert shares_chart.beyond(COURSE, records.Records(timings={"h200": [{**row, "ratio": 1.1}]}), "h200", "en") == ""
