@@ -113,7 +113,7 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
         times = f"×{default['tflops'] / worst['tflops']:.2f}"
         return say(language, f"{step.short}: the default is the fastest, {times} beside {worst['variant']}",
                    f"{step.short}：默认变体最快，是 {worst['variant']} 的 {times}")  # fmt: skip
-    if not panels.apart(best, default):
+    if not panels.apart(best, default) or best["tflops"] / default["tflops"] - 1 <= RESOLVED:
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
     more = _faster(best, default)

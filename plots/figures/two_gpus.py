@@ -108,7 +108,7 @@ def _block_per_tile() -> Way:
         Words("chunked, step 24", "chunked，步骤 24"),
         Words(
             "a block per tile: other SMs take over, and only the last chunk is exposed",
-            "每个分块一个线程块：别的 SM 接手，只有最后一批 没有掩盖",
+            "每个分块一个线程块：别的 SM 接手，只有最后一批没有掩盖",
         ),
         (SM_TRACK,),
         tuple(bars),
