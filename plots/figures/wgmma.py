@@ -40,8 +40,8 @@ def descriptors(language: str) -> Canvas:
         language,
         ("64 bits tell the tensor core where a tile lies", "64 位告诉 Tensor Core 分块在哪里"),
         (
-            f"BK = {BK}, NN; one wgmma adds 64×{BN}×{MMA_K} products to D; dark: what it reads for k = 16 … 31",
-            f"BK = {BK}，NN；一条 wgmma 把 64×{BN}×{MMA_K} 个乘积加到 D；深色：k = 16 … 31 时读取的部分",
+            f"BK = {BK}, NN; one wgmma adds 64×{BN}×{MMA_K} products to D; strong: what it reads for k = 16 … 31",
+            f"BK = {BK}，NN；一条 wgmma 把 64×{BN}×{MMA_K} 个乘积加到 D；突出：k = 16 … 31 时读取的部分",
         ),
     )
     y = _fields(canvas, y + 24, language) + 16
