@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from records import BASELINES, Record, Records
+from records import BASELINES, BEST_LIBRARY, Record, Records
 
 from . import panels, style
 from .course import Course, Step
@@ -15,9 +15,10 @@ RESOLVED = 0.005  # half a per cent: a smaller difference between two steps is n
 
 
 def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
-    """At which sizes a step is faster or slower than the one before: where the middle 60 % of their rounds do not overlap
-    and their TFLOPS differ by more than half a per cent, as in the step's table. Of a first step the same beside the
-    variant that it is compared with, or else its share of the library."""
+    """At which sizes a step is faster or slower than the one before, by how much in TFLOPS, as in the step's table: where
+    the middle 60 % of their rounds do not overlap and they differ by more than half a per cent. Beside the best library
+    call, at the power limit, the ratios measured in turn have to say the same. Of a first step the same beside the variant
+    that it is compared with, or else its share of the library."""
     before, alike, sizes = course.before(step), course.alike(step), records.square_sizes(gpu, [step.name])
     timed: Mapping[int, Record | None]
     if before:
@@ -35,11 +36,17 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
         record, other = records.default_at(gpu, step.name, size), timed.get(size)
         if record and other:
             ratio, apart = record["tflops"] / other["tflops"], panels.apart(record, other)
+            if in_turn := _in_turn(course, records, gpu, step, size):
+                apart = _apart_in_turn(*in_turn)
             level = abs(ratio - 1) <= RESOLVED or not apart
             hidden = hidden and not (level and apart)
             verdict = "alike" if level else "faster" if ratio > 1 else "slower"
             verdicts[verdict][size] = ratio
     same, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
+    in_turn_with_best = bool(before) and course.yardstick(step.ladder) == BEST_LIBRARY
+    if not both and in_turn_with_best:
+        return say(language, f"{step.short}: any difference from {english_name} is within the noise",
+                   f"{step.short} 与{chinese_name}的差别都在噪声之内")  # fmt: skip
     if not both and not hidden:
         return say(language, f"{step.short}: no difference from {english_name} exceeds the spread and 0.5 %",
                    f"{step.short} 与{chinese_name}的差别都不超过波动范围或 0.5%")  # fmt: skip
@@ -62,9 +69,26 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
         if len(same) == 1 and both[0] < min(same) < both[-1] and len(told) == 1 and len(both) > 2:
             where, chinese = "there", "该尺寸"  # it has been named
         level = (f"; {where} the spreads overlap", f"；{chinese}的波动范围重叠")
+        if in_turn_with_best:
+            level = (f"; {where} within the noise", f"；{chinese}的差别在噪声之内")
         rest = say(language, *(level if hidden else (f"; {where} level", f"；{chinese}持平")))
     return say(language, f"{step.short} is {', '.join(told)}{rest}",
                f"{step.short} 与{chinese_name}相比，{'，'.join(told)}{rest}")  # fmt: skip
+
+
+def _in_turn(course: Course, records: Records, gpu: str, step: Step, size: int) -> tuple[Record, Record] | None:
+    """The step and the one before at a size, both beside the best library call; None: not both were."""
+    if (before := course.before(step)) is None or course.yardstick(step.ladder) != BEST_LIBRARY:
+        return None
+    now, other = (records.default_at(gpu, s.name, size, baseline=BEST_LIBRARY) for s in (step, before))
+    return (now, other) if now and other else None
+
+
+def _apart_in_turn(record: Record, other: Record) -> bool:
+    """Whether the ratios in turn tell of a difference, and the speeds, with the spreads of these ratios, of the same one."""
+    more = record["ratio"] / other["ratio"] - 1
+    by_speed = (record["tflops"] / other["tflops"] - 1) * more > 0 and panels.apart_by_speed(record, other)
+    return by_speed and panels.shares_apart(record, other) and abs(more) > RESOLVED
 
 
 def _share(course: Course, records: Records, gpu: str, step: Step, sizes: Sequence[int], language: str) -> str:

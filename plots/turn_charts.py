@@ -40,9 +40,9 @@ def over_size(course: Course, records: Records, gpus: Sequence[str], step: Step,
         say(
             language,
             f"Speed ÷ {library}, in turn with step {step.number:02d}, {panels.on_gpus(records, gpus, language)}; whiskers: "
-            "the middle 60 % of the rounds; above: TFLOPS of the step",
+            "the middle 60 % of the ratios in turn; above: TFLOPS of the step",
             f"{panels.on_gpus(records, gpus, language)}；速度 ÷ {library}，与步骤 {step.number:02d} 轮流计时；"
-            "误差线：各轮中间的 60%；上方：这一步的 TFLOPS",
+            "误差线：各轮比值中间的 60%；上方：这一步的 TFLOPS",
         ),
         foot=panels.conditions(records, gpus[0], language),
     )
@@ -62,13 +62,13 @@ def _shares(course: Course, records: Records, gpu: str, step: Step) -> AtSizes:
 def beside_one_library(
     course: Course, records: Records, gpu: str, step: Step, one: Step
 ) -> dict[int, tuple[float, float, float]]:
-    """By size the speed of the step or of the one before, and the ends of the middle 60 % of its rounds, each divided by
-    what the library did in turn with the step: the step's own are its recorded ratios."""
+    """By size the speed of the step or of the one before, and the ends of the middle 60 % of its ratios in turn, each
+    divided by what the library did in turn with the step: the step's own are its recorded ratios."""
     found = {}
     for size, now in _shares(course, records, gpu, step).items():
         library = now["tflops"] / now["ratio"]
         if record := records.default_beside(gpu, one.name, size, course.yardstick(step.ladder)):
-            slow, fast = panels.spread(record)
+            slow, fast = panels.spread_in_turn(record)
             found[size] = (record["tflops"] / library, slow / library, fast / library)
     return found
 
