@@ -136,6 +136,9 @@ TEST(Checks, AssertionsAndTraps) {
   expect_only(trapped, Finding::trap, {2});
   EXPECT_NE(trapped.text().find("thread (40,0,0)"), std::string::npos);
   EXPECT_TRUE(trapped.given_up);
+  // As this_grid().sync() does in a launch that is not cooperative.
+  const Ran grid = ran("mov.u32 %r4, %envreg1;\nsetp.ne.u32 %p1, %r4, 0;\n@!%p1 trap;\n");
+  EXPECT_NE(grid.text().find("cudaLaunchCooperativeKernel"), std::string::npos) << grid.text();
 }
 
 // --- barriers ---

@@ -70,7 +70,17 @@ void leave(Warp& warp, const Instruction&) {
 void trap(Warp& warp, const Instruction&) {
   if (warp.exec == 0) return;
   Block& block = warp.block;
-  block.give_up(warp, Finding::trap, [&] { return block.what_it_does(warp, first_lane(warp.exec)); });
+  const auto& specials = block.program.specials;
+  const bool wants_grid =
+      !block.launch.cooperative && std::any_of(specials.begin(), specials.end(), [](const auto& each) {
+        return each.which == Special::envreg1 || each.which == Special::envreg2;
+      });
+  block.give_up(warp, Finding::trap, [&] {
+    return block.what_it_does(warp, first_lane(warp.exec)) +
+           (wants_grid ? ": the kernel asks for a barrier of the whole grid, which only a cooperative launch has "
+                         "(cudaLaunchCooperativeKernel)"
+                       : "");
+  });
 }
 
 /// nanosleep: the other warps' turn.
