@@ -202,7 +202,12 @@ Options parse(const std::vector<std::string>& words) {
 }
 
 void refuse_what_cannot_run(const std::string& name, const std::string& file) {
-  if (file.empty()) fail(not_found, "there is no program " + name);
+  if (file.empty()) {
+    std::error_code failed;
+    const bool here = name.find('/') == std::string::npos && fs::exists(name, failed);
+    if (here && name.ends_with(".cu")) return refuse_what_cannot_run(name, "./" + name);
+    fail(not_found, "there is no program " + name + (here ? " on PATH; the one in this folder is ./" + name : ""));
+  }
   if (fs::is_directory(file)) fail(not_executable, name + " is a folder");
   if (access(file.c_str(), X_OK) != 0) {
     const bool source = file.ends_with(".cu");
@@ -258,8 +263,10 @@ int run_seeds(Options& options, const std::string& file) {
     if (!result.is_discarded()) {
       last = result;
       for (const auto& report : result.at("reports")) {
+        const auto& lines = report.at("lines");
+        const auto here = lines[0].get<std::string>(), there = lines[1].get<std::string>();
         Seen& entry = seen[report.at("kind").get<std::string>() + " in " + report.at("kernel").get<std::string>() +
-                           ": " + report.at("lines").dump()];
+                           ": " + here + (there.empty() ? "" : " and " + there)];
         if (entry.seeds.empty()) entry.report = report;
         entry.seeds.push_back(seed);
       }

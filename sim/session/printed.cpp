@@ -83,6 +83,7 @@ std::string Simulator::all_mistakes() const {
   if (warnings != 0) text += " and " + counted(static_cast<size_t>(warnings), "warning");
   text += ", causes first\n";
   size_t number = 0;
+  bool without_lines = false;
   for (const Mistake& mistake : mistakes) {
     if (number == most_mistakes_) {
       text += "  and " + std::to_string(mistakes.size() - number) + " more (ptxsim --reports N)\n";
@@ -98,7 +99,10 @@ std::string Simulator::all_mistakes() const {
     else
       text += ": " + mistake.first.message;
     text += also(mistake) + "\n";
+    without_lines |= places.own_here.starts_with("PTX line");
   }
+  if (without_lines)
+    text += "  (compiled with nvcc -lineinfo, or by ptxsim nvcc, a program shows lines of its source)\n";
   return text;
 }
 

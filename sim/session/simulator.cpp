@@ -252,6 +252,13 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request,
     refused = why;
     return nullptr;
   };
+  // A program may try what is too much, and goes by the error that it gets.
+  const auto say_and_refuse = [&](LaunchResult result, const std::string& why) {
+    reports.add(
+        Finding::bad_launch, kernel.name, SourceLines{why, "", "", ""},
+        [&] { return why + ": the kernel does not run, and the launch returns cudaErrorInvalidValue"; }, true);
+    return refuse(result);
+  };
   const Program* const program = kernel.decoded();
   if (!program) return refuse(LaunchResult::not_runnable);
 
@@ -259,8 +266,18 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request,
     return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= x && size.y <= y && size.z <= z;
   };
   const uint64_t most_threads = program->max_threads ? program->max_threads : Device::threads_per_block;
-  if (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) || block.count() > most_threads)
-    return refuse(LaunchResult::bad_configuration);
+  const auto spoken = [](const Dim3& size) {
+    return std::to_string(size.x) + " x " + std::to_string(size.y) + " x " + std::to_string(size.z);
+  };
+  if (!within(grid, 0x7fffffff, 65535, 65535))
+    return say_and_refuse(
+        LaunchResult::bad_configuration,
+        "a grid of " + spoken(grid) + " blocks, where 1 x 1 x 1 to 2147483647 x 65535 x 65535 may be");
+  if (!within(block, 1024, 1024, 64) || block.count() > most_threads)
+    return say_and_refuse(LaunchResult::bad_configuration,
+                          "a block of " + spoken(block) + " threads, where " +
+                              (program->max_threads ? "the kernel's __launch_bounds__ allows " : "there may be ") +
+                              std::to_string(most_threads) + " in all, and 1024 x 1024 x 64");
   const auto& [x, y, z] = program->cluster;
   const bool required = x != 0;
   const Dim3 cluster = asked_cluster.value_or(required ? Dim3{x, y, z} : Dim3{});
@@ -279,7 +296,13 @@ std::unique_ptr<Launch> Simulator::begin(Kernel& kernel, const Request& request,
                              ? program->static_shared_bytes + uint64_t{kernel.dynamic_shared_limit}
                              : uint64_t{Device::shared_bytes_per_block};
   if (program->static_shared_bytes + dynamic_shared_bytes > std::max<uint64_t>(limit, Device::shared_bytes_per_block))
-    return refuse(LaunchResult::too_much_shared_memory);
+    return say_and_refuse(
+        LaunchResult::too_much_shared_memory,
+        std::to_string(dynamic_shared_bytes) + " bytes of dynamic and " + std::to_string(program->static_shared_bytes) +
+            " of static shared memory per block: for more than " + std::to_string(Device::shared_bytes_per_block) +
+            " in all, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+            "bytes) has to be called before, and this GPU has " +
+            std::to_string(device.shared_bytes_per_block_optin));
 
   const uint64_t resident =
       resident_blocks(kernel, block.count(), dynamic_shared_bytes) * static_cast<uint64_t>(multiprocessors);

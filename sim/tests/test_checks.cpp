@@ -136,6 +136,9 @@ TEST(Checks, AssertionsAndTraps) {
   expect_only(trapped, Finding::trap, {2});
   EXPECT_NE(trapped.text().find("thread (40,0,0)"), std::string::npos);
   EXPECT_TRUE(trapped.given_up);
+  // As this_grid().sync() does in a launch that is not cooperative.
+  const Ran grid = ran("mov.u32 %r4, %envreg1;\nsetp.ne.u32 %p1, %r4, 0;\n@!%p1 trap;\n");
+  EXPECT_NE(grid.text().find("cudaLaunchCooperativeKernel"), std::string::npos) << grid.text();
 }
 
 // --- barriers ---
@@ -199,6 +202,19 @@ TEST(Checks, ShuffleThatNamesLanesWhichDoNotCome) {
   EXPECT_EQ(result.count(Finding::divergent_barrier), 1) << result.text();
 }
 
+// What a lane that does not take part holds is nobody's number; kernels that drop it are no error.
+TEST(Checks, ShuffleFromALaneThatDoesNotTakePart) {
+  std::vector<uint32_t> out(64);
+  const Ran result =
+      run(kernel(prologue + "mov.u32 %r4, 7;\nsetp.gt.u32 %p1, %r1, 15;\n@%p1 bra done;\n"
+                            "shfl.sync.down.b32 %r4, %r1, 8, 31, 65535;\ndone:\nst.global.u32 [%d2], %r4;\n"),
+          {.block = {32, 1, 1}}, out);
+  EXPECT_TRUE(result.reports.empty()) << result.text();
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_NE(result.warnings[0].message.find("takes the value of thread (16,0,0)"), std::string::npos);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i < 8 ? i + 8 : i < 16 ? ~0u : 7);
+}
+
 // --- copies ---
 
 const std::string start_copy = "cp.async.ca.shared.global [%r2], [%d2], 4;\n";
@@ -223,6 +239,15 @@ TEST(Checks, CopyIntoWhatIsStillRead) {
   expect_only(
       ran("st.shared.u32 [%r2], %r1;\nbar.sync 0;\nld.shared.u32 %r4, [%r3];\n" + start_copy + "cp.async.wait_all;\n"),
       Finding::race, {3, 4});
+}
+
+// The same where the copy comes first: its wait is not what is missing, though the warps have met before.
+TEST(Checks, CopyThatIsAheadOfAReader) {
+  const Ran result =
+      ran("st.shared.u32 [%r2], %r1;\nbar.sync 0;\nsetp.gt.u32 %p1, %r1, 31;\n@!%p1 cp.async.ca.shared.global [%r3], "
+          "[%d2], 4;\n@%p1 ld.shared.u32 %r4, [%r2];\ncp.async.wait_all;\n");
+  expect_only(result, Finding::race, {4, 5});
+  EXPECT_NE(result.text().find("with no barrier between"), std::string::npos) << result.text();
 }
 
 TEST(Checks, StoreIntoACopysDestination) {

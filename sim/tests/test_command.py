@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PTXSIM, NVCC = map(Path, sys.argv[1:3])
+PTXSIM, NVCC = (Path(word).absolute() for word in sys.argv[1:3])
 
 SUM = r"""
 #include <cstdio>
@@ -45,11 +45,12 @@ APART = {
 wrong: list[str] = []
 
 
-def run(*words: object) -> tuple[int, str]:
-    """Exit code and all that was printed."""
+def run(*words: object, folder: Path | None = None) -> tuple[int, str]:
+    """Exit code and all that was printed, in a folder."""
     done = subprocess.run(
-        list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False
-    )
+        list(map(str, words)), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
     return done.returncode, done.stdout
 
 
@@ -84,8 +85,12 @@ def expect_refusals(folder: Path, program: Path) -> None:
         (["--follow", "0:0:4", program], 2, "--follow needs --trace-events"),
         (["--device", "rtx1", program], 2, "there is no device 'rtx1'"),
     ]
+    refusals += [
+        (["source.cu"], 126, "ptxsim nvcc"),
+        (["text"], 127, "the one in this folder is ./text"),
+    ]
     for words, code, text in refusals:
-        got = run(PTXSIM, *words)
+        got = run(PTXSIM, *words, folder=folder)
         expect(f"refuses {words}", got, code, text)
         if got[1].count("\n") != 1:
             wrong.append(f"{words}: not one line:\n{got[1]}")
@@ -116,7 +121,13 @@ def main() -> int:
         expect("counts", run(PTXSIM, "--counts", program), 0, "sum, launched once", "instructions of warps")
         report = folder / "report.json"
         expect(
-            "seeds", run(PTXSIM, "--seeds", 3, "--json", report, program, "w"), 1, "3 seeds", "race in sum", "--seed"
+            "seeds",
+            run(PTXSIM, "--seeds", 3, "--json", report, program, "w"),
+            1,
+            "3 seeds",
+            "race in sum",
+            "--seed",
+            "sum.cu:6 and ",
         )
         seen = json.loads(report.read_text())
         if seen["exit_codes"] != [1, 1, 1] or not all(each["seeds"] for each in seen["reports"]):
@@ -134,6 +145,9 @@ def main() -> int:
         expect("Ctrl-C", (endless.returncode, said), 130, "interrupted")
         expect_refusals(folder, program)
 
+        run(NVCC, folder / "sum.cu", "-o", folder / "plain")
+        plain = ("at PTX line ", "written at PTX line ", "(compiled with nvcc -lineinfo, or by ptxsim nvcc")
+        expect("without -lineinfo", run(PTXSIM, folder / "plain", "w"), 1, *plain)
         run(NVCC, "--compress-mode=speed", "-cudart", "shared", folder / "sum.cu", "-o", folder / "lz4")
         expect("LZ4, shared runtime", run(PTXSIM, folder / "lz4"), 0, "no error 63 on 9.0")
         run(NVCC, "-gencode", "arch=compute_80,code=sm_80", folder / "sum.cu", "-o", folder / "machine_code")

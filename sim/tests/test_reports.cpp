@@ -23,6 +23,19 @@ TEST(Reports, OneMistakeIsOneReport) {
   EXPECT_EQ(mistakes[2].first.lines.here, "a:9");
 }
 
+// A sum that needs a barrier in each round races within a warp and between warps: the text is that of the barrier.
+TEST(Reports, ABarrierIsAskedForBeforeASyncwarp) {
+  std::vector<uint32_t> out(64);
+  const Ran ran =
+      run(kernel("mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\n.shared .align 16 .b8 tile[512];\n"
+                 "st.shared.u32 [%r2], %r1;\nst.shared.u32 [%r2+256], %r1;\nbar.sync 0;\nmov.u32 %r3, 64;\nmore:\n"
+                 "add.u32 %r4, %r2, %r3;\nld.shared.u32 %r5, [%r4];\nst.shared.u32 [%r2], %r5;\n"
+                 "add.u32 %r3, %r3, 64;\nsetp.le.u32 %p1, %r3, 128;\n@%p1 bra more;\n"),
+          {.block = {64, 1, 1}}, out);
+  ASSERT_FALSE(ran.reports.empty());
+  EXPECT_NE(gathered(ran.reports)[0].first.message.find("with no barrier between"), std::string::npos) << ran.text();
+}
+
 // A missing barrier: the value is read before it is written, which is the consequence.
 TEST(Reports, CausesComeBeforeConsequences) {
   std::vector<uint32_t> out(64);

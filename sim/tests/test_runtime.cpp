@@ -27,6 +27,7 @@ class Runtime : public sim::testing::KernelTest {
 
   static nlohmann::json report() { return nlohmann::json::parse(gemmSimReport()); }
   static std::string reports() { return report().at("reports").dump(); }
+  static std::string warnings() { return report().at("warnings").dump(); }
 };
 
 TEST_F(Runtime, RunsAKernelAndCountsIt) {
@@ -140,6 +141,7 @@ TEST_F(Runtime, RefusesBadLaunches) {
   EXPECT_EQ(launch(0, 32, out), cudaErrorInvalidValue);
   EXPECT_EQ(launch(1, 0, out), cudaErrorInvalidValue);
   EXPECT_EQ(launch(1, 2048, out), cudaErrorInvalidValue);
+  EXPECT_NE(warnings().find("a block of 2048 x 1 x 1 threads"), std::string::npos);
   EXPECT_EQ(launch(dim3(1, 70000), 32, out), cudaErrorInvalidValue);
   EXPECT_EQ(launch(1, dim3(1, 1, 65), out), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
@@ -198,6 +200,7 @@ TEST_F(Runtime, SharedMemoryNeedsOptingIn) {
   cudaMalloc(reinterpret_cast<void**>(&out), 256);
   EXPECT_EQ(launch(1, 32, out, 48 * 1024 - 16), cudaSuccess);
   EXPECT_EQ(launch(1, 32, out, 48 * 1024), cudaErrorInvalidValue);
+  EXPECT_NE(warnings().find("49152 bytes of dynamic and 16 of static shared memory"), std::string::npos);
   EXPECT_EQ(cudaFuncSetAttribute(&key, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024), cudaSuccess);
   EXPECT_EQ(launch(1, 32, out, 100 * 1024), cudaSuccess);
   EXPECT_EQ(launch(1, 32, out, 101 * 1024), cudaErrorInvalidValue);
@@ -259,6 +262,7 @@ TEST_F(Runtime, FreedMemoryIsOutOfBounds) {
   cudaFree(p);
   EXPECT_EQ(launch(1, 32, p), cudaSuccess);
   EXPECT_NE(reports().find("out of bounds"), std::string::npos);
+  EXPECT_NE(reports().find("of a cudaMalloc that has been freed"), std::string::npos) << reports();
 }
 
 TEST_F(Runtime, VariablesOfTheModule) {

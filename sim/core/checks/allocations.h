@@ -36,6 +36,7 @@ class Allocations {
  private:
   mutable std::mutex mutex_;
   std::map<uint64_t, Range> ranges_;
+  std::map<uint64_t, Range> freed_;  ///< what was forgotten and not given out again, for reports
 };
 
 }  // namespace sim

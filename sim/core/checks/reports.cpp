@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace sim {
@@ -62,11 +63,15 @@ uint32_t rank(Finding kind) {
   }
 }
 
+/// Then the text says that __syncwarp would be enough, which it is not where two warps race at the same lines.
+bool is_within_a_warp(const std::optional<Unordered>& two) { return two && two->first.agent == two->second.agent; }
+
 }  // namespace
 
 std::vector<Mistake> gathered(std::vector<Report> reports) {
   std::stable_sort(reports.begin(), reports.end(), [](const Report& a, const Report& b) {
-    return std::tuple(a.warning, rank(a.kind), a.order) < std::tuple(b.warning, rank(b.kind), b.order);
+    return std::tuple(a.warning, rank(a.kind), is_within_a_warp(a.unordered), a.order) <
+           std::tuple(b.warning, rank(b.kind), is_within_a_warp(b.unordered), b.order);
   });
   struct Group {
     Mistake mistake;
@@ -110,7 +115,10 @@ void Reports::add(Finding kind, const std::string& kernel, const SourceLines& pl
     known->second.times += times;
     if (!message) return;
     std::string text = message();
-    if (text < known->second.message) known->second.message = std::move(text), known->second.unordered = unordered;
+    Report& kept = known->second;
+    if (std::pair(is_within_a_warp(unordered), std::string_view(text)) <
+        std::pair(is_within_a_warp(kept.unordered), std::string_view(kept.message)))
+      kept.message = std::move(text), kept.unordered = unordered;
   } else if (message) {
     reports_[key] = {kind, kernel, message(), places, warning, times, reports_.size(), unordered};
   }

@@ -70,7 +70,17 @@ void leave(Warp& warp, const Instruction&) {
 void trap(Warp& warp, const Instruction&) {
   if (warp.exec == 0) return;
   Block& block = warp.block;
-  block.give_up(warp, Finding::trap, [&] { return block.what_it_does(warp, first_lane(warp.exec)); });
+  const auto& specials = block.program.specials;
+  const bool wants_grid =
+      !block.launch.cooperative && std::any_of(specials.begin(), specials.end(), [](const auto& each) {
+        return each.which == Special::envreg1 || each.which == Special::envreg2;
+      });
+  block.give_up(warp, Finding::trap, [&] {
+    return block.what_it_does(warp, first_lane(warp.exec)) +
+           (wants_grid ? ": the kernel asks for a barrier of the whole grid, which only a cooperative launch has "
+                         "(cudaLaunchCooperativeKernel)"
+                       : "");
+  });
 }
 
 /// nanosleep: the other warps' turn.
@@ -158,6 +168,15 @@ void warp_barrier(Warp& warp, const Operands&) {
 
 enum class Shuffle { up, down, butterfly, index };
 
+/// Many kernels drop such a value, so it is no error; that it is nobody's number shows where it is used.
+void warn_of_undefined(Warp& warp, uint32_t lane, uint32_t source) {
+  Block& block = warp.block;
+  block.cluster.warn(Finding::divergent_barrier, warp.here(), nowhere, [&] {
+    return block.what_it_does(warp, lane) + ": takes the value of " + block.thread(warp, source) +
+           ", which does not execute it: PTX leaves the result undefined, here all its bits are 1";
+  });
+}
+
 /// shfl.sync d|p, a, b, c, mask: operands 0 to 5.
 template <Shuffle mode>
 void shuffle(Warp& warp, const Operands& operands) {
@@ -167,7 +186,8 @@ void shuffle(Warp& warp, const Operands& operands) {
   std::copy_n(warp.lanes<u32>(operands.at[2]), warp_size, from.begin());
   const u32* const b = warp.lanes<u32>(operands.at[3]);
   const u32* const c = warp.lanes<u32>(operands.at[4]);
-  u32 within = 0;
+  u32 within = 0, undefined = 0;
+  std::array<uint32_t, warp_size> sources;
   for_lanes(warp.exec, [&](uint32_t lane) {
     const u32 segment = c[lane] >> 8 & 31, clamp = c[lane] & 31, step = b[lane] & 31;
     const u32 last = (lane & segment) | (clamp & ~segment);
@@ -179,9 +199,14 @@ void shuffle(Warp& warp, const Operands& operands) {
       case Shuffle::butterfly: source = lane ^ step, valid = source <= last; break;
       case Shuffle::index: source = (lane & segment) | (step & ~segment), valid = source <= last; break;
     }
-    to[lane] = from[valid ? source : lane];
+    sources[lane] = valid ? source : lane;
+    const bool there = warp.exec >> sources[lane] & 1;
+    to[lane] = there ? from[sources[lane]] : ~0u;
+    undefined |= u32{!there} << lane;
     within |= u32{valid} << lane;
   });
+  if (undefined != 0 && warp.block.launch.options.watch) [[unlikely]]
+    warn_of_undefined(warp, first_lane(undefined), sources[first_lane(undefined)]);
   u32& predicate = warp.predicate(operands.at[1]);
   predicate = (predicate & ~warp.exec) | within;
 }

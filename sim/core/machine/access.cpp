@@ -190,14 +190,16 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
                "nobody does";
       });
     case What::copy_under_way:
-      // A warp that has met the copying one in no barrier yet may have come before its wait; else the wait is missing.
+      // Where no barrier has told the warp that the copy has begun, a barrier is missing; else the wait is.
       if (objection.other_agent != warp.agent &&
           !owner.shadow.clocks.has_seen(warp.agent, objection.other_agent, objection.other_lane,
-                                        owner.shadow.clocks.start() + 1)) {
+                                        owner.transfers.issued(objection.other_agent - owner.first_agent,
+                                                               objection.other_lane, objection.address))) {
         return report(Finding::race, [&] {
           return block.what_it_does(warp, objection.lane) + ": touches " + address + " while the copy started at " +
                  block.where(objection.other_site) + " by " + other() +
-                 " is under way, with no barrier between its wait (cp.async.wait_group) and this access, or no wait";
+                 " is under way, with no barrier between. Who uses what was there before needs one before the copy "
+                 "starts; who uses what is copied needs one after its wait (cp.async.wait_group)";
         });
       }
       return report(Finding::unwaited, [&] {

@@ -16,6 +16,7 @@ void Transfers::start() {
 
 void Transfers::issue(uint32_t warp, Transfer transfer) {
   transfer.group = committed_[warp];
+  transfer.stamp = block_.shadow.clocks.now();
   if (block_.cluster.events && transfer.lanes != 0) [[unlikely]] {
     const uint32_t lane = first_lane(transfer.lanes);
     note(warp, {.kind = Event::Kind::cp_async_issue,
@@ -112,6 +113,14 @@ void Transfers::arrive(Transfer& transfer, uint32_t lanes) {
     std::memset(to + read, 0, transfer.bytes - read);
   });
   transfer.arrived |= lanes;
+}
+
+uint32_t Transfers::issued(uint32_t warp, uint32_t lane, uint64_t address) const {
+  const auto& all = under_way_[warp];
+  const auto found = std::find_if(all.rbegin(), all.rend(), [&](const Transfer& each) {
+    return (each.lanes >> lane & 1) && address - each.destination[lane] < each.bytes;
+  });
+  return found == all.rend() ? 0 : found->stamp;
 }
 
 void Transfers::arrive_by_lot(Random& random) {

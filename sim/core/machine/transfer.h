@@ -22,6 +22,7 @@ struct Transfer {
   uint32_t lanes = 0;                                ///< whose bytes nobody has waited for yet
   uint32_t arrived = 0;                              ///< those whose bytes are there, though nobody may rely on it
   uint32_t bytes = 0;                                ///< written for each lane
+  uint32_t stamp = 0;                                ///< of its issue
   std::array<uint64_t, warp_size> source = {};       ///< global address
   std::array<uint32_t, warp_size> read = {};         ///< bytes of the source; the rest is filled with zeros
   std::array<uint32_t, warp_size> destination = {};  ///< shared-memory address
@@ -52,6 +53,9 @@ class Transfers {
 
   /// Instructions of a warp whose copies nobody has waited for.
   size_t under_way(uint32_t warp) const { return under_way_[warp].size(); }
+
+  /// When a lane issued what is under way to this address in shared memory; 0 where nothing is.
+  uint32_t issued(uint32_t warp, uint32_t lane, uint64_t address) const;
 
   /// Some bytes arrive early, by lot.
   void arrive_by_lot(Random& random);

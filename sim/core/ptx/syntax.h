@@ -15,6 +15,7 @@ struct Location {
   uint32_t line = 0;
   uint32_t caller_file = 0;  ///< 0 when the code was not inlined
   uint32_t caller_line = 0;
+  uint32_t text_line = 0;  ///< of the PTX, for an instruction of which no line of a source is known
 };
 
 enum class Width : uint8_t { predicate = 0, b8 = 1, b16 = 2, b32 = 4, b64 = 8 };

@@ -104,8 +104,8 @@ struct Rows {
 /// Integers in units of 2^lowest, toward zero to f32, or of FP8 to 13 fraction bits of it: none is subnormal then.
 template <uint32_t k>
 [[gnu::always_inline]] inline Sixteen<f32> toward_zero(Sixteen<s32> sum, Sixteen<s32> lowest) {
-  constexpr f32 most = 0x7fffff80;  // f32 has no larger one below 2^31
-  const Sixteen<s32> size = sum < 0 ? -sum : sum;
+  constexpr f32 most = 0x7fffff80;                                             // f32 has no larger one below 2^31
+  const Sixteen<s32> size = sum < 0 ? (Sixteen<s32>)-(Sixteen<u32>)sum : sum;  // of -2^31 the bits are right as well
   auto nearest = __builtin_convertvector(size, Sixteen<f32>);
   nearest = nearest < most ? nearest : Sixteen<f32>{} + most;
   const Sixteen<s32> too_large = __builtin_convertvector(nearest, Sixteen<s32>) > size;  // -1: a unit of the last place
@@ -140,7 +140,7 @@ template <uint32_t k>
     const Sixteen<s32> products = even + odd, rest = __builtin_convertvector(addend * scale, Sixteen<s32>);
     const Sixteen<s32> any = of_products > all_zero, lowest = top - fraction;
     if (rounded) {
-      const Sixteen<s32> sum = products + rest;
+      const auto sum = (Sixteen<s32>)((Sixteen<u32>)products + (Sixteen<u32>)rest);  // may wrap around, which fails
       fails |= ((sum ^ products) & (sum ^ rest)) | (Sixteen<s32>)(((Sixteen<s32>)addend & 0x7fffffff) >= 0x7f800000);
       auto alone = (Sixteen<s32>)addend;
       if (k == 32) alone &= ~cut_of_fp8;

@@ -26,6 +26,7 @@ Width width_of_letter(char letter) {
 }  // namespace
 
 std::string Program::where(const ptx::Location& location) const {
+  if (location.line == 0 && location.text_line != 0) return ptx::place_in_text(location.text_line, 0);
   if (location.line == 0) return "an unknown line (no -lineinfo)";
   std::string file = location.file < files.size() ? files[location.file] : "?";
   size_t cut = file.size();
@@ -216,7 +217,9 @@ void Builder::decode_one(const ptx::Instruction& written) {
     }
   }
   program_.code.push_back(made_);
-  program_.sites.push_back({instruction.opcode, instruction.location, form->counted_as, instruction.text_line});
+  ptx::Location location = instruction.location;
+  if (location.line == 0) location.text_line = instruction.text_line;
+  program_.sites.push_back({instruction.opcode, location, form->counted_as, instruction.text_line});
 }
 
 Program decode(const ptx::Module& module, const ptx::Function& written, const AddressOf& address_of) {

@@ -209,7 +209,8 @@ class _Launch:
                 library().cudaDeviceReset()
                 code = 0 if result.findings else code
         if code != 0:
-            raise LaunchError(result.findings[0].message if result.findings else _why(code))
+            said = result.findings or [each for each in result.warnings if each.kind == "bad launch"]
+            raise LaunchError(said[0].message if said else _why(code))
         return result
 
 

@@ -141,7 +141,7 @@ def test_what_is_refused() -> None:
     ]:
         with pytest.raises(TypeError, match=re.escape(why)):
             kernel[1, 64](*arguments)
-    with pytest.raises(ptxsim.LaunchError, match="invalid argument"):
+    with pytest.raises(ptxsim.LaunchError, match="a block of 2048 x 1 x 1 threads"):
         kernel[1, 2048](out, 64, 1.0)
     with pytest.raises(ptxsim.LaunchError, match="of which only"):
         kernel[1 << 20, 64](out, 64, 1.0, cooperative=True)
