@@ -12,6 +12,7 @@ from .style import say
 
 Error = Mapping[int, float]
 RESOLVED = 0.005  # half a per cent: a smaller difference between two steps is not told, however narrow their spreads
+BETWEEN_DAYS = 0.03  # by so much timings of two days may differ, as chapter 10 says
 
 
 def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
@@ -125,7 +126,8 @@ def _times(ratios: Mapping[int, float]) -> str:
 
 
 def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], language: str) -> str:
-    """Whether a variant of the default's types and layout is faster than it by more than their rounds spread."""
+    """Whether a variant of the default's types and layout is faster than it by more than their rounds spread, and where
+    they were timed on two days, by more than these may differ."""
     default = next((r for r in rows if r.get("default")), None)
     if default is None:
         return say(language, f"Variants of {step.short}", f"{step.short} 的各变体")
@@ -135,11 +137,18 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
     if best is default:
         worst = min(alike, key=lambda r: r["tflops"])
         times = f"×{default['tflops'] / worst['tflops']:.2f}"
+        if any(_level(default, other) for other in alike if other["variant"] != default["variant"]):
+            return say(language, f"{step.short}: no variant is faster than the default, {times} beside {worst['variant']}",
+                       f"{step.short}：没有变体快过默认变体，它是 {worst['variant']} 的 {times}")  # fmt: skip
         return say(language, f"{step.short}: the default is the fastest, {times} beside {worst['variant']}",
                    f"{step.short}：默认变体最快，是 {worst['variant']} 的 {times}")  # fmt: skip
-    if not panels.apart(best, default) or best["tflops"] / default["tflops"] - 1 <= RESOLVED:
+    if _level(best, default):
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
+    if best.get("date") != default.get("date") and best["tflops"] / default["tflops"] - 1 <= BETWEEN_DAYS:
+        days = f"{100 * BETWEEN_DAYS:.0f}"
+        return say(language, f"{step.short}: {best['variant']}, timed on another day, is within {days} % of the default",
+                   f"{step.short}：{best['variant']} 在另一天测量，与默认变体相差不到 {days}%")  # fmt: skip
     more = _faster(best, default)
     return say(language, f"{step.short}: {best['variant']} is {more} % faster than the default",
                f"{step.short}：{best['variant']} 比默认变体快 {more}%")  # fmt: skip
@@ -266,6 +275,11 @@ def shares(rows: Sequence[tuple[Step, float]], language: str) -> str:
         f"FMAs or mma are {least:.0%} of the inner loop in step {low.number:02d}, {most:.0%} in step {high.number:02d}",
         f"内层循环里 FMA 或 mma 的比例：步骤 {low.number:02d} 是 {least:.0%}，步骤 {high.number:02d} 是 {most:.0%}",
     )
+
+
+def _level(one: Record, other: Record) -> bool:
+    """Are two timings of one day no further apart than they spread or than is told?"""
+    return not panels.apart(one, other) or abs(one["tflops"] / other["tflops"] - 1) <= RESOLVED
 
 
 def _faster(one: Record, other: Record) -> str:

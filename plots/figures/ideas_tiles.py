@@ -161,7 +161,7 @@ def warp_squares(language: str) -> Canvas:
     canvas, top = layout.of_step(
         "11_warp_tiling",
         language,
-        ("a square part of C needs fewer floats per FMA", "每个 warp 一个方块，每次 FMA 读得更少"),
+        ("a square part of C needs fewer floats per FMA", "每个 warp 一个方块，每次 FMA 要的 float 更少"),
     )
     half = (INNER - 24) / 2
     for x, kernel, heading in (

@@ -67,6 +67,7 @@ def timed(tflops, spread=0.01, **others):
     ("best", "spread", "says"),
     [
         (90, 0.01, "the default is the fastest, ×1.11 beside other"),
+        (99, 0.01, "no variant is faster than the default, ×1.01 beside other"),
         (101, 0.01, "none of its types and layout is faster beyond the spread"),
         (110, 0.01, "other is 10 % faster than the default"),
         (110, 0.10, "none of its types and layout is faster beyond the spread"),
@@ -75,6 +76,16 @@ def timed(tflops, spread=0.01, **others):
 def test_a_title_calls_a_variant_faster_only_beyond_the_spread(best, spread, says):
     rows = [timed(100, spread, variant="own", default=True), timed(best, spread, variant="other")]
     assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: {says}"
+
+
+def test_a_title_calls_a_variant_of_another_day_faster_only_beyond_what_days_differ_by():
+    own = timed(100, 0.001, variant="own", default=True, date="2026-11-21")
+    for tflops, says in (
+        (102, ", timed on another day, is within 3 % of the default"),
+        (105, " is 5 % faster than the default"),
+    ):
+        rows = [own, timed(tflops, 0.001, variant="other", date="2026-11-22")]
+        assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: other{says}"
 
 
 def beside_a_library(step, tflops, library, spread):
