@@ -529,11 +529,10 @@ class _Teller:
         m, n, k = size
         times = costs.times_of(rows)
         way = next((way for way in costs.WAYS if way.name == name), None)
-        if way and quantity in ("estimate", "in-turn"):
-            if quantity == "estimate":
-                return costs.estimate(costs.fitted(times), way, (m, n, k)), 1
-            if name in times.get((m, n, k), {}):
-                return times[m, n, k][name], 1
+        if way and quantity == "estimate":
+            return costs.estimate(costs.fitted(times), way, (m, n, k)), 1
+        if quantity == "in-turn" and name in times.get((m, n, k), {}):
+            return times[m, n, k][name], 1
         beside = [r for r in rows if r["variant"] == name and r.get("baseline") == BEST_LIBRARY]
         found = next((r for r in beside if (r["m"], r["n"], r["k"]) == size), None)
         if way is None or found is None:
