@@ -46,7 +46,7 @@ def plan(costs: Costs) -> str:
         estimates = sorted((estimate(costs, way, size), way.name) for way in WAYS)
         least = estimates[0][0]
         near = [name for time, name in estimates if time <= NEAR * least]
-        in_two = cut(replace(costs, cut=1.0), size)
+        in_two = cut(replace(costs, cut=0.0), size)
         if in_two is not None and in_two <= NEAR_IN_TWO * least:
             near.append(CUT)
         chosen_names = list(dict.fromkeys([*near, *(name for _, name in estimates[:2]), ALWAYS]))
@@ -69,8 +69,8 @@ def header(costs_of: dict[str, Costs]) -> str:
         "  double per_slice, per_tile, shared, per_launch;",
         "};",
         "",
-        "/// The costs on a GPU, in the order of fastest.cu's ways; `cut`: by which the estimates of two",
-        "/// launches for one C are multiplied.",
+        "/// The costs on a GPU, in the order of fastest.cu's ways; `cut`: what a second launch for the",
+        "/// same C costs besides.",
         "struct Costs {",
         "  const char* gpu;",
         "  double cut;",
@@ -81,7 +81,7 @@ def header(costs_of: dict[str, Costs]) -> str:
     ]
     for gpu, costs in costs_of.items():
         entries = [f'{{"{name}", {", ".join(f"{cost:.5g}" for cost in of)}}}' for name, of in costs.of.items()]
-        lines += [f'    {{"{gpu}", {costs.cut:.4f},', f"     {{{entries[0]},"]
+        lines += [f'    {{"{gpu}", {costs.cut:.5g},', f"     {{{entries[0]},"]
         lines += [f"      {entry}," for entry in entries[1:-1]]
         lines += [f"      {entries[-1]}}}}},"]
     return "\n".join([*lines, "};", ""])

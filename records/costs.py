@@ -8,7 +8,6 @@ whole waves, a second launch the rows below. `lab/chooser.py` writes the costs f
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -73,7 +72,7 @@ class Costs:
     """What the launcher of one GPU goes by."""
 
     of: dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch in microseconds, by the way's name
-    cut: float = 1.0  # by which the estimates of two launches for one C are multiplied
+    cut: float = 0.0  # microseconds that a cut of C costs besides what its two launches are estimated at
 
 
 def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
@@ -106,15 +105,18 @@ def fitted(times: Times, multiprocessors: int = MULTIPROCESSORS) -> Costs:
 
 
 def _cost_of_a_cut(times: Times, costs: Costs, multiprocessors: int) -> float:
-    """By how much the two launches take longer than estimated, beside what else was timed at these sizes: the mean."""
-    ratios = []
+    """Microseconds by which a cut takes longer than estimated, beside the fastest other way: the least squares of the
+    relative errors. An estimate that misses the other way's time misses the cut's by the same part, mostly."""
+    above = weights = 0.0
     for size, of_size in times.items():
-        others = {name: time for name, time in of_size.items() if name != CUT}
-        estimated = cut(costs, size, multiprocessors)
-        if CUT in of_size and others and estimated is not None:
-            whole = min(estimate(costs, way, size, multiprocessors) for way in WAYS if way.name in others)
-            ratios.append(of_size[CUT] / min(others.values()) / (estimated / whole))
-    return statistics.geometric_mean(ratios) if ratios else 1.0
+        others = [way for way in WAYS if way.name in of_size]
+        in_two = cut(costs, size, multiprocessors)
+        if CUT in of_size and others and in_two is not None:
+            whole = min(estimate(costs, way, size, multiprocessors) for way in others)
+            measured = whole * of_size[CUT] / min(of_size[way.name] for way in others)
+            above += (measured - in_two) / whole**2
+            weights += 1 / whole**2
+    return max(0.0, above / weights) if weights else 0.0
 
 
 def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
@@ -147,7 +149,7 @@ def cut(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> flo
     if upper in (0, m):
         return None
     rest = min(estimate(costs, way, (m - upper, n, k), multiprocessors) for way in WAYS)
-    return costs.cut * (estimate(costs, PAIRS, (upper, n, k), multiprocessors) + rest)
+    return estimate(costs, PAIRS, (upper, n, k), multiprocessors) + rest + costs.cut
 
 
 def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> str:

@@ -38,7 +38,7 @@ def constants(page: Page) -> str:
             made.rows.append([*cells, str(taken[way.name]), str(fastest[way.name])])
         tiles = page.say("pairs, then another", "先成对，再换一个")
         counts = [str(taken[costs.CUT]), str(fastest[costs.CUT])]
-        made.rows.append([f"`{costs.CUT}`", tiles, f"× {found.cut:.3f}", "", "", "", *counts])
+        made.rows.append([f"`{costs.CUT}`", tiles, "", "", "", f"+ {found.cut:.3f}", *counts])
         return made
 
     return by_gpu(page, [step], of, f"the kernels of {STEP} were not timed in turn")

@@ -8,8 +8,8 @@ struct Cost {
   double per_slice, per_tile, shared, per_launch;
 };
 
-/// The costs on a GPU, in the order of fastest.cu's ways; `cut`: by which the estimates of two
-/// launches for one C are multiplied.
+/// The costs on a GPU, in the order of fastest.cu's ways; `cut`: what a second launch for the
+/// same C costs besides.
 struct Costs {
   const char* gpu;
   double cut;
@@ -17,18 +17,18 @@ struct Costs {
 };
 
 constexpr Costs RECORDED[] = {
-    {"NVIDIA H200", 1.0000,
-     {{"pairs", 0.84182, 2.9886, 0.27837, 4.7258},
-      {"wide", 0.85218, 2.6945, 0.29314, 0},
-      {"large", 0.58222, 1.5808, 0.19846, 2.6947},
-      {"square", 0.30889, 0.98969, 0.10425, 1.0384},
-      {"small", 0.1531, 1.2032, 0.054518, 1.2032},
-      {"turns", 0.44857, 0.29486, 0.14828, 2.6239},
-      {"square_turns", 0.30451, 0.15196, 0.10222, 2.2993},
-      {"small_turns", 0.13811, 1.375, 0.068189, 1.1803},
-      {"two", 0.12247, 1.6865, 0.13313, 1.6865},
-      {"four", 0.16772, 1.4168, 0.11918, 2.4139}}},
-    {"NVIDIA H100 80GB HBM3", 1.0293,
+    {"NVIDIA H200", 7.1539,
+     {{"pairs", 0.81747, 2.5162, 0.28272, 0},
+      {"wide", 0.83263, 2.4705, 0.2891, 0},
+      {"large", 0.57248, 1.443, 0.19809, 2.0247},
+      {"square", 0.31444, 0.73268, 0.10576, 1.4977},
+      {"small", 0.17737, 2.0505, 0.054617, 0},
+      {"turns", 0.43611, 0.40792, 0.14958, 1.9054},
+      {"square_turns", 0.3079, 0.24508, 0.10296, 2.3651},
+      {"small_turns", 0.14163, 2.3851, 0.074255, 0},
+      {"two", 0.12367, 1.6726, 0.13404, 1.6726},
+      {"four", 0.16537, 1.4423, 0.12086, 2.3864}}},
+    {"NVIDIA H100 80GB HBM3", 7.0751,
      {{"pairs", 0.83211, 2.631, 0.27992, 0},
       {"wide", 0.84646, 2.5939, 0.28418, 0},
       {"large", 0.55727, 1.662, 0.1995, 2.3082},

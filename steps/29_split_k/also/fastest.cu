@@ -208,8 +208,9 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
   const int upper = rows_of_whole_waves(g.m, g.n, pairs), lower = g.m - upper;
   if (upper == 0 || lower == 0) return way.launch(g, options, stream);
   const Way<AB>& rest = fastest<AB, B_MAJOR>(lower, g.n, g.k);
-  const double in_two = time(pairs, upper, g.n, g.k) + time(rest, lower, g.n, g.k);
-  if (time(way, g.m, g.n, g.k) <= costs_here().cut * in_two) return way.launch(g, options, stream);
+  const double in_two =
+      time(pairs, upper, g.n, g.k) + time(rest, lower, g.n, g.k) + costs_here().cut;
+  if (time(way, g.m, g.n, g.k) <= in_two) return way.launch(g, options, stream);
   launch_in_two<AB, B_MAJOR>(g, upper, options, stream);
 }
 
