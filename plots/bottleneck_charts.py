@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from records import COMPLETE, Record, Records
+from records import BASELINES, BEST_LIBRARY, COMPLETE, Record, Records
 
 from . import findings, layout, panels, style
 from .course import Course, Step
@@ -103,25 +104,33 @@ def published(course: Course, step: str) -> dict[str, tuple[float, float]]:
     return {name: (facts["full"], value) for name, value in facts.get("left_out", {}).items()}
 
 
-def _beside_products(by_size: dict[int, list[LeftOut]], language: str) -> list[tuple[str, float, int]]:
+def _beside_products(
+    by_size: dict[int, list[LeftOut]], gain: Callable[[LeftOut], float], language: str
+) -> list[tuple[str, float, int]]:
     """What each piece of work gains that is left out; not the products themselves, without which any kernel is faster."""
     every = [r for rows in by_size.values() for r in rows]
     others = [r for r in every if "mma" not in r.record["variant"]]
-    return [(r.words(language), r.gain, r.record["m"]) for r in others or every]
+    return [(r.words(language), gain(r), r.record["m"]) for r in others or every]
 
 
 def chart(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """Speed relative to the full kernel, a bar per size and piece of work left out; the published gains as marks."""
+    """Speed relative to the full kernel, a bar per size and piece of work left out; the published gains as marks.
+
+    Of a ladder that is measured against the best library call, all at the power limit, by the ratios to the library in
+    turn, as its chapter tells."""
     gpu = next((g for g in records.gpus([step.name]) if left_out(records, g, step.name)), None)
     if gpu is None:
         raise Missing(f"no kernel of {step.name} that leaves work out was timed")
     by_size = left_out(records, gpu, step.name)
+    every = [r for rows in by_size.values() for r in rows]
+    turns = course.yardstick(step.ladder) == BEST_LIBRARY and all(r.in_turn for r in every)
+    gain: Callable[[LeftOut], float] = (lambda r: r.gain_in_turn) if turns else (lambda r: r.gain)
     marks = {name: value / full for name, (full, value) in published(course, step.name).items()}
     names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
     words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
     others = iter((style.PLUM, style.AMBER))
     colours = [style.SIZES.get(size) or next(others) for size in by_size]
-    bars = {n: [(i, r.gain, r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
+    bars = {n: [(i, gain(r), r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
                 r.record["variant"] == n] for n in names}  # fmt: skip
     thick, between = 0.19, 0.14
     height = 0.1 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
@@ -134,24 +143,27 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         source = course.published()["bottlenecks"]["source"]
         entries.append(("box", style.AMBER, source["zh-CN" if language == "zh-CN" else "en"]))
     where = records.gpu_name(gpu)
+    by_ratio = BASELINES[every[0].record["baseline"]](language) if turns else ""
     texts = Texts(
-        findings.left_out(step, _beside_products(by_size, language), language),
+        findings.left_out(step, _beside_products(by_size, gain, language), language),
         say(
             language,
-            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)",
-            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）",
+            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)"
+            + (f"; bars: by the ratios to {by_ratio} in turn" if turns else ""),
+            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）"
+            + (f"；条形：按与 {by_ratio} 轮流计时的比值" if turns else ""),
         ),
         entries,
         panels.conditions(records, gpu, language),
     )
     drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, 0.15)
-    longest = max([1.0, *marks.values(), *(r.gain for rows in by_size.values() for r in rows)])
+    longest = max([1.0, *marks.values(), *map(gain, every)])
     y, middles = 0.0, []
     for name in names:
         first = y
-        for index, gain, tflops in bars[name]:
-            ax.barh(y, gain, thick * 0.88, color=colours[index % len(colours)], zorder=2)
-            _gain(ax, gain, y, f"×{gain:.2f} · {style.number(tflops)}")
+        for index, times, tflops in bars[name]:
+            ax.barh(y, times, thick * 0.88, color=colours[index % len(colours)], zorder=2)
+            _gain(ax, times, y, f"×{times:.2f} · {style.number(tflops)}")
             y += thick
         if name in marks:
             ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)

@@ -22,12 +22,14 @@ FLOP = {"fp32": 64, "fp16": 128, "wmma": 4096, "mma": 4096, "hopper": 4096}
 TENSOR = ("wmma", "mma")  # in one chart, beside the limit of mma.sync
 HOPPER = "hopper"
 LOAD_STORE, ISSUE = style.PLUM, style.INK
+PIPES = style.GREEN  # of a kernel whose FMAs use a part of them
 INSTRUCTION = style.RED  # of Hopper, whose issue slots are far from full
 PER_CYCLE = "FLOP per cycle and SM", "每个 SM 每周期的 FLOP"  # where clocks differ
 _TICK = 0.46  # half the height of a bound's mark, in rows
 _WORDS = {
     LOAD_STORE: ("the load/store unit's bound", "LSU 的上界"),
     ISSUE: ("the issue slots' bound", "发射槽的上界"),
+    PIPES: ("the bound of one pipe", "单条 pipe 的上界"),
 }
 _WORDS_OF_HOPPER = {  # wgmma and TMA reach shared memory without the load/store unit
     LOAD_STORE: ("shared memory's bound", "共享内存的上界"),
@@ -59,6 +61,12 @@ def issue_bound(course: Course, records: Records, gpu: str, step: Step) -> float
     return peak * loop["fma"] / loop["instructions"] if peak and loop and loop.get("fma") else None
 
 
+def pipes_bound(course: Course, gpu: str, step: Step) -> float | None:
+    """TFLOPS of the pipes that its FMAs can use, as the step's chapter finds them; None where they use all."""
+    peak, share = course.peak(gpu, step), step.by_hand.get("share_of_pipes")
+    return peak * share if peak and share else None
+
+
 def per_cycle(course: Course, gpu: str, tflops: float, mhz: float) -> float:
     """FLOP per cycle and SM at a speed and a clock."""
     return tflops * 1e6 / (course.gpu(gpu)["sms"] * mhz)
@@ -84,14 +92,25 @@ def bounds(course: Course, records: Records, name: str, language: str) -> Figure
         f"到步骤 {last:02d} 为止，较低的上界是 LSU，之后是指令发射",
     )
     limit = min((line.tflops for line in lines if not line.peak), default=None)
-    if limit and all(limit < bound for row in rows for bound in row.bounds.values()):
+    held = [row for row in rows if PIPES in row.bounds and limit and row.bounds[PIPES] < limit]
+    others = [row for row in rows if row not in held]
+    if limit and all(limit < row.bounds[mark] for row in rows for mark in (LOAD_STORE, ISSUE)):
         title = say(
             language,
             f"The instruction's own limit, {style.number(limit)} TFLOPS, is below both bounds",
             f"指令自身的上限 {style.number(limit)} TFLOPS 低于两个上界",
         )
-    note = say(language, f"{name.upper()}, {SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lower bound",
-               f"{name.upper()}，{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对较低上界的比例")  # fmt: skip
+        if len(held) == len(others) == 1:
+            (one, other), bound = (held[0].step.number, others[0].step.number), style.number(held[0].bounds[PIPES])
+            title = say(
+                language,
+                f"The lowest bound: one pipe in step {one:02d}, {bound} TFLOPS; the instruction in step "
+                f"{other:02d}, {style.number(limit)}",
+                f"最低的上界：步骤 {one:02d} 是单条 pipe，{bound} TFLOPS；步骤 {other:02d} 是指令自身，"
+                f"{style.number(limit)}",
+            )
+    note = say(language, f"{name.upper()}, {SIZE}³ · {records.gpu_name(gpu)}; in brackets: share of the lowest bound",
+               f"{name.upper()}，{SIZE}³ · {records.gpu_name(gpu)}；括号内：相对最低上界的比例")  # fmt: skip
     foot = say(
         language,
         "the load/store unit: wavefronts and look-ups as each chapter counts them by hand; issue: FMAs in the SASS loop",
@@ -107,6 +126,7 @@ def _between_bounds(course: Course, records: Records, gpu: str, steps: Sequence[
         record = records.default_at(gpu, step.name, SIZE)
         of = {LOAD_STORE: load_store_bound(course, gpu, step), ISSUE: issue_bound(course, records, gpu, step)}
         if record and all(of.values()):
+            of[PIPES] = pipes_bound(course, gpu, step)
             rows.append(Row(step, record, {colour: bound for colour, bound in of.items() if bound}))
     return rows
 
@@ -190,9 +210,9 @@ def tensor_bounds(course: Course, records: Records, language: str) -> Figure:
                f"{SIZE}³ · {records.gpu_name(gpu)}；各速度除以各自的频率；括号内：相对较低上界的比例")  # fmt: skip
     foot = say(
         language,
-        "the load/store unit: wavefronts of shared memory; in step 14 look-ups, which are left out elsewhere; mma.sync: "
-        "measured; clocks as NVML read them",
-        "LSU：共享内存的 wavefront；步骤 14 为查缓存行的次数，其余各步的查缓存行未计入；mma.sync 为实测；频率为 NVML 的读数",
+        "the load/store unit: wavefronts and look-ups as each chapter counts them by hand; mma.sync: measured; clocks as "
+        "NVML read them",
+        "LSU：各章手算的 wavefront 与查缓存行次数；mma.sync 为实测；频率为 NVML 的读数",
     )
     return _drawn(rows, limit, (title, note, foot), language, unit=PER_CYCLE)
 
@@ -213,7 +233,9 @@ def _drawn(
     shown += [min(row.bounds.values()) for row in rows if only]
     top = 1.12 * panels.axis_top(lines, shown)
     title, note, foot = texts
-    marks = [("tick", colour, say(language, *words[colour])) for colour in words if colour in rows[0].bounds]
+    marks = [
+        ("tick", colour, say(language, *words[colour])) for colour in words if any(colour in row.bounds for row in rows)
+    ]
     legend = [("box", style.BLUE, say(language, "measured", "实测")), *marks]
     panel = Panel(0.28 * len(rows), panels.room_above(lines, top, inches))
     drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], layout.NAMES, right)

@@ -117,11 +117,7 @@ class Course:
         return step.at_4096 or None
 
     def load_store_per_instruction(self, step: Step) -> float | None:
-        """Wavefronts per FMA or HMMA of the default, as the step's chapter counts them by hand.
-
-        In FP32 with the cache look-ups that the chapter counts; on tensor cores without them, but for step 14, which
-        has look-ups alone.
-        """
+        """Wavefronts and cache look-ups per FMA, HMMA or, on Hopper, 4096 FLOP of the default, as its chapter counts them."""
         return step.by_hand.get("load_store_per_instruction")
 
     def gpu(self, gpu: str) -> dict[str, Any]:

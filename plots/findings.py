@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from records import BASELINES, Record, Records
+from records import BASELINES, BEST_LIBRARY, Record, Records
 
 from . import panels, style
 from .course import Course, Step
 from .style import say
 
 Error = Mapping[int, float]
+RESOLVED = 0.005  # half a per cent: a smaller difference between two steps is not told, however narrow their spreads
 
 
-def over_size(course: Course, records: Records, gpu: str, step: Step, language: str, *, by_share: bool = False) -> str:
-    """At which sizes a step is faster or slower than the one before by more than the spread and half a per cent; of a
-    first step the same beside the variant that it is compared with, or else its share of the library. `by_share`: the
-    shares of the library are compared, each in turn with it."""
+def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
+    """At which sizes a step is faster or slower than the one before, by how much in TFLOPS, as in the step's table: where
+    the middle 60 % of their rounds do not overlap and they differ by more than half a per cent. Beside the best library
+    call, at the power limit, the ratios measured in turn have to say the same. Of a first step the same beside the variant
+    that it is compared with, or else its share of the library."""
     before, alike, sizes = course.before(step), course.alike(step), records.square_sizes(gpu, [step.name])
-    measure, apart = ("ratio", panels.shares_apart) if by_share else ("tflops", panels.apart)
-    baseline = course.yardstick(step.ladder) if by_share else None
     timed: Mapping[int, Record | None]
     if before:
-        timed = {size: records.default_at(gpu, before.name, size, baseline=baseline) for size in sizes}
+        timed = {size: records.default_at(gpu, before.name, size) for size in sizes}
         number, whose, kind = before.number, "", ""
     elif alike:
         timed = panels.of_variant(records, gpu, *alike)
@@ -31,14 +31,25 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
         return _share(course, records, gpu, step, sizes, language)
     english_name, chinese_name = f"step {number:02d}{whose}", f"步骤 {number:02d}{kind or ' '}"
     verdicts: dict[str, dict[int, float]] = {"faster": {}, "slower": {}, "alike": {}}
+    hidden = True  # by the spread, where no difference is told
     for size in sizes:
-        record, other = records.default_at(gpu, step.name, size, baseline=baseline), timed.get(size)
+        record, other = records.default_at(gpu, step.name, size), timed.get(size)
         if record and other:
-            ratio = record[measure] / other[measure]
-            level = abs(ratio - 1) < 0.005 or not apart(record, other)
+            ratio, apart = record["tflops"] / other["tflops"], panels.apart(record, other)
+            if in_turn := _in_turn(course, records, gpu, step, size):
+                apart = _apart_in_turn(*in_turn)
+            level = abs(ratio - 1) <= RESOLVED or not apart
+            hidden = hidden and not (level and apart)
             verdict = "alike" if level else "faster" if ratio > 1 else "slower"
             verdicts[verdict][size] = ratio
     same, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
+    in_turn_with_best = bool(before) and course.yardstick(step.ladder) == BEST_LIBRARY
+    if not both and in_turn_with_best:
+        return say(language, f"{step.short}: any difference from {english_name} is within the noise",
+                   f"{step.short} 与{chinese_name}的差别都在噪声之内")  # fmt: skip
+    if not both and not hidden:
+        return say(language, f"{step.short}: no difference from {english_name} exceeds the spread and 0.5 %",
+                   f"{step.short} 与{chinese_name}的差别都不超过波动范围或 0.5%")  # fmt: skip
     if not both:
         return say(language, f"{step.short}: the spread hides any difference from {english_name}",
                    f"{step.short} 与{chinese_name}的差别不超出波动范围")  # fmt: skip
@@ -52,10 +63,32 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
             than = say(language, "" if told else f" than {english_name}", "")
             told.append(say(language, f"{english}{than} {where} ({_times(ratios)})",
                             f"{where}更{chinese}（{_times(ratios)}）"))  # fmt: skip
-    rest = say(language, "; elsewhere level", "；其余尺寸持平") if same else ""
-    beside = say(language, "Beside the library, ", "以库为准，") if by_share else ""
-    return say(language, f"{beside}{step.short} is {', '.join(told)}{rest}",
-               f"{beside}{step.short} 与{chinese_name}相比，{'，'.join(told)}{rest}")  # fmt: skip
+    rest = ""
+    if same:
+        where, chinese = "elsewhere", "其余尺寸"
+        if len(same) == 1 and both[0] < min(same) < both[-1] and len(told) == 1 and len(both) > 2:
+            where, chinese = "there", "该尺寸"  # it has been named
+        level = (f"; {where} the spreads overlap", f"；{chinese}的波动范围重叠")
+        if in_turn_with_best:
+            level = (f"; {where} within the noise", f"；{chinese}的差别在噪声之内")
+        rest = say(language, *(level if hidden else (f"; {where} level", f"；{chinese}持平")))
+    return say(language, f"{step.short} is {', '.join(told)}{rest}",
+               f"{step.short} 与{chinese_name}相比，{'，'.join(told)}{rest}")  # fmt: skip
+
+
+def _in_turn(course: Course, records: Records, gpu: str, step: Step, size: int) -> tuple[Record, Record] | None:
+    """The step and the one before at a size, both beside the best library call; None: not both were."""
+    if (before := course.before(step)) is None or course.yardstick(step.ladder) != BEST_LIBRARY:
+        return None
+    now, other = (records.default_at(gpu, s.name, size, baseline=BEST_LIBRARY) for s in (step, before))
+    return (now, other) if now and other else None
+
+
+def _apart_in_turn(record: Record, other: Record) -> bool:
+    """Whether the ratios in turn tell of a difference, and the speeds, with the spreads of these ratios, of the same one."""
+    more = record["ratio"] / other["ratio"] - 1
+    by_speed = (record["tflops"] / other["tflops"] - 1) * more > 0 and panels.apart_by_speed(record, other)
+    return by_speed and panels.shares_apart(record, other) and abs(more) > RESOLVED
 
 
 def _share(course: Course, records: Records, gpu: str, step: Step, sizes: Sequence[int], language: str) -> str:
@@ -70,7 +103,7 @@ def _share(course: Course, records: Records, gpu: str, step: Step, sizes: Sequen
 
 
 def _where(found: Iterable[int], sizes: Sequence[int], language: str) -> str:
-    """Some of these sizes in words: every one, from one on, up to one, or named."""
+    """Some of these sizes in words: every one, from one on, up to one, all but one, or named."""
     named = sorted(found)
     if named == list(sizes):
         return say(language, "at every size", "各尺寸都")
@@ -78,6 +111,8 @@ def _where(found: Iterable[int], sizes: Sequence[int], language: str) -> str:
         return say(language, f"from {named[0]}³ on", f"{named[0]}³ 及以上")
     if len(named) > 1 and named == list(sizes)[: len(named)]:
         return say(language, f"up to {named[-1]}³", f"{named[-1]}³ 及以下")
+    if len(named) > 2 and len(left := sorted(set(sizes) - set(named))) == 1:
+        return say(language, f"at every size but {left[0]}³", f"除 {left[0]}³ 外各尺寸都")
     *others, last = [f"{size}³" for size in named]
     english = " and ".join([", ".join(others), last] if others else [last])
     return say(language, f"at {english}", "、".join([*others, last]) + " 时")
@@ -102,7 +137,7 @@ def among_variants(step: Step, rows: Sequence[Record], alike: Sequence[Record], 
         times = f"×{default['tflops'] / worst['tflops']:.2f}"
         return say(language, f"{step.short}: the default is the fastest, {times} beside {worst['variant']}",
                    f"{step.short}：默认变体最快，是 {worst['variant']} 的 {times}")  # fmt: skip
-    if not panels.apart(best, default):
+    if not panels.apart(best, default) or best["tflops"] / default["tflops"] - 1 <= RESOLVED:
         return say(language, f"{step.short}: none of its types and layout is faster beyond the spread",
                    f"{step.short}：同类型、同布局中，没有变体快出波动范围")  # fmt: skip
     more = _faster(best, default)

@@ -24,6 +24,7 @@ GROUPS = {  # in the order of the page
     "overlap": Words("Doing two things at once", "重叠"),
     "tensor": Words("16 bits and tensor cores", "16 位与 Tensor Core"),
     "hopper": Words("Hopper", "Hopper"),
+    "precision": Words("Precision", "精度"),
     "measure": Words("Measuring", "测量"),
 }
 

@@ -118,7 +118,7 @@ def beside(course: Course, records: Records, language: str) -> Figure:
         language,
         f"Speed on the {other} ÷ speed on the {one}; whiskers: the spreads of both; band: {NOISE:.0%}, what "
         "two series on H100s differ by",
-        f"{other} 的速度 ÷ {one} 的速度；误差线：两者的波动；浅色带：{NOISE:.0%}，H100 的两组测量之差",
+        f"{other} 的速度 ÷ {one} 的速度；误差线：两者的波动；淡色带：{NOISE:.0%}，H100 的两组测量之差",
     )
     entries = [("box", colour, f"{size}³") for size, colour in SIZES]
     entries.append(("box", style.RED, say(language, "main loops that read DRAM", "读显存的主循环")))

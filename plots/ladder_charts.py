@@ -79,9 +79,9 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
         findings.all_ladders([r["tflops"] for _, rows in groups for _, r in rows], SIZE, language),
         say(
             language,
-            f"{records.gpu_name(gpu)}; each step's default variant, beside what its ladder is measured against; "
-            "cuBLAS computes FP16 with wgmma",
-            f"{records.gpu_name(gpu)}；每一步的默认变体，以及各阶梯的参照；cuBLAS 用 wgmma 计算 FP16",
+            f"{records.gpu_name(gpu)}; each step's default variant, beside what its ladder is measured against, where all "
+            "its steps multiply one type; cuBLAS computes FP16 with wgmma",
+            f"{records.gpu_name(gpu)}；每一步的默认变体，以及各阶梯的参照（各步类型不同的阶梯没有）；cuBLAS 用 wgmma 计算 FP16",
         ),
         list(kinds.values()),
         panels.conditions(records, gpu, language),
@@ -117,8 +117,10 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
 
 
 def _references(course: Course, records: Records, gpu: str, name: str, language: str) -> list[panels.Reference]:
-    """What a ladder is measured against."""
+    """What a ladder is measured against; nothing where its steps multiply different elements."""
     steps = course.ladder(name)
+    if len({step.element for step in steps}) > 1:
+        return []
     return panels.baselines(records, gpu, steps, SIZE, language) + panels.roofs(course, records, gpu, steps, language)
 
 

@@ -194,6 +194,19 @@ def shares_apart(one: Record, other: Record) -> bool:
     return one["ratio_p20"] > other["ratio_p80"] or one["ratio_p80"] < other["ratio_p20"]
 
 
+def spread_in_turn(record: Record) -> tuple[float, float]:
+    """TFLOPS between which the middle 60 % of the rounds lie, by their ratios to the library in turn: without the drift
+    of the clock that both share."""
+    by = record["tflops"] / record["ratio"]
+    return record["ratio_p20"] * by, record["ratio_p80"] * by
+
+
+def apart_by_speed(one: Record, other: Record) -> bool:
+    """Do the speeds of two timings not overlap, each with the spread of its ratios in turn?"""
+    (slow, fast), (others_slow, others_fast) = spread_in_turn(one), spread_in_turn(other)
+    return slow > others_fast or others_slow > fast
+
+
 def timed_bar(ax: Axes, row: float, record: Record, colour: str, top: float, ink: str = "white") -> None:
     """A timing as a bar with its speed and share of the baseline; a whisker spans the middle 60 % of its rounds."""
     value, (slow, fast) = record["tflops"], spread(record)

@@ -54,8 +54,8 @@ PRODUCTS = (
     Product("23_wgmma", "f16", ("23 FP16, FP32 sums", "23 FP16，FP32 累加"), style.BROWN, panels.DASHED),
     Product("13_half_double_buffer", "t16x16_doubled", ("13 FP16, FP16 sums", "13 FP16，FP16 累加"), style.RED),
     Product("23_wgmma", "bf16", ("23 BF16", "23 BF16"), style.MUTED, panels.DOTTED),
-    Product("32_digits", "three_digits", ("32 three digits", "32 三个数字"), style.GREEN),
-    Product("32_digits", "four_digits", ("32 four digits", "32 四个数字"), style.GREEN, panels.DASHED),
+    Product("32_digits", "three_digits", ("32 three digits", "32 三个数位"), style.GREEN),
+    Product("32_digits", "four_digits", ("32 four digits", "32 四个数位"), style.GREEN, panels.DASHED),
     Product("33_guarded", "guarded", ("33 guarded", "33 带误差界"), style.BLUE),
 )
 
@@ -182,12 +182,12 @@ _FAMILIES = {
     ("f16", "f32"): (("FP16, FP32 sums", "FP16，FP32 累加"), style.BROWN),
     ("bf16", "f32"): (("BF16", "BF16"), style.MUTED),
     ("tf32", "f32"): (("TF32", "TF32"), style.PLUM),
-    ("f32", "s32"): (("digits", "数字"), style.GREEN),
+    ("f32", "s32"): (("digits", "数位"), style.GREEN),
 }
 _NAMED = {  # variants that the page speaks of
-    ("32_digits", "two_digits"): ("32 two digits", "32 两个数字"),
-    ("32_digits", "three_digits"): ("32 three digits", "32 三个数字"),
-    ("32_digits", "four_digits"): ("32 four digits", "32 四个数字"),
+    ("32_digits", "two_digits"): ("32 two digits", "32 两个数位"),
+    ("32_digits", "three_digits"): ("32 three digits", "32 三个数位"),
+    ("32_digits", "four_digits"): ("32 four digits", "32 四个数位"),
     ("30_tf32", "three_products"): ("30 three products", "30 三个乘积"),
 }
 
@@ -217,7 +217,7 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"Three digits are more precise than SGEMM and {digits[1] / single:.1f} times as fast · {records.gpu_name(gpu)}",
-            f"三个数字比 SGEMM 更准，速度是它的 {digits[1] / single:.1f} 倍 · {records.gpu_name(gpu)}",
+            f"三个数位比 SGEMM 更准，速度是它的 {digits[1] / single:.1f} 倍 · {records.gpu_name(gpu)}",
         ),
         say(
             language,
@@ -230,21 +230,22 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
     for family, points in ours.items():
         colour = _FAMILIES[family][1]
         ax.plot([x for x, *_ in points], [y for _, y, _ in points], "o", color=colour, ms=4, alpha=0.75, mew=0)
-    points_of = {(r["step"], r["variant"]): (x, y) for points in ours.values() for x, y, r in points}
+    points_of = {
+        (r["step"], r["variant"]): (x, y, style.ink(_FAMILIES[family][1]))
+        for family in ours
+        for x, y, r in ours[family]
+    }
     named = [(*points_of[which], say(language, *words)) for which, words in _NAMED.items() if which in points_of]
     for x, y, _ in libraries:
         ax.plot(x, y, "D", color=style.INK, ms=6, mec="white", mew=0.8, zorder=5)
-    every_name = sorted([*libraries, *named], key=lambda at: at[1])
-    heights = style.spread([math.log(y) for _, y, _ in every_name], 0.33)
-    for (x, y, name), height in zip(every_name, heights, strict=True):
-        from_here = (x, y, name) in named
+    every_name = sorted([*((x, y, style.INK, name) for x, y, name in libraries), *named], key=lambda at: at[1])
+    heights = style.spread([math.log(y) for _, y, *_ in every_name], 0.33)
+    for (x, y, colour, name), height in zip(every_name, heights, strict=True):
         at = max(x, _NAMES_FROM if y > 60 else x)
         ax.annotate(
             "", (x, y), (at + 0.5, math.exp(height)), arrowprops={"arrowstyle": "-", "color": style.MUTED, "lw": 0.6}
         )
-        style.lines_of_text(
-            ax, name, (at + 0.5, math.exp(height)), "data", 3, color=style.ink(style.GREEN) if from_here else style.INK
-        )
+        style.lines_of_text(ax, name, (at + 0.5, math.exp(height)), "data", 3, color=colour)
     every = [(x, y) for points in ours.values() for x, y, _ in points] + [(x, y) for x, y, _ in libraries]
     edge = [at for at in sorted(every) if not any(x >= at[0] and y > at[1] for x, y in every)]
     ax.step([x for x, _ in edge], [y for _, y in edge], where="pre", color=style.MUTED, lw=1.6, zorder=1)

@@ -130,10 +130,11 @@ def _roofs(
             start = max(xs[0], ys[0] / bandwidth)
             end = start * (knee / start) ** 0.45
         ax.plot([xs[0], knee], [xs[0] * bandwidth, peak], color=colour, lw=2, zorder=2)
+        away = -12 if index else 5  # points across the line: the letters stand under it or over it
         ax.annotate(
             text,
             (end, end * bandwidth),
-            (0, 5 if index == 0 else -12),
+            (-away * math.sin(math.radians(slope)), away * math.cos(math.radians(slope))),
             textcoords="offset points",
             ha="right",
             rotation=slope,

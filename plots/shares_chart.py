@@ -40,6 +40,22 @@ def headline(course: Course, records: Records, gpu: str, step: Step) -> Record |
 Group = tuple[str, list[tuple[Step, Record]]]  # a ladder's name, and its steps with what is shown of each
 
 
+def beyond(course: Course, records: Records, gpu: str, language: str) -> str:
+    """Which steps have no bar because they are far faster than their library, and why; empty where there is none."""
+    found = [(s, r["ratio"]) for s in course.steps if (r := headline(course, records, gpu, s)) and r.get("ratio")]
+    found = [(step, ratio) for step, ratio in found if ratio >= _HIGHEST]
+    if not found:
+        return ""
+    low, high = (f"{pick(ratio for _, ratio in found):.1f}" for pick in (min, max))
+    times = low if low == high else f"{low}–{high}"
+    numbers = [f"{step.number:02d}" for step, _ in found]
+    return say(
+        language,
+        f" No bars for {' and '.join(numbers)}, ×{times}: they compute FP32 on tensor cores, the library on CUDA cores.",
+        f"步骤 {'、'.join(numbers)} 不在图中：FP32 乘积由 Tensor Core 计算，库用的是 CUDA core，速度是库的 {times} 倍。",
+    )
+
+
 def by_ladder(course: Course, records: Records) -> tuple[str, list[Group]]:
     """The GPU, and what is shown of each step beside a library, ladder by ladder. Raises Missing where nothing is."""
     gpu = next(iter(records.gpus([s.name for s in course.steps])), "")
@@ -56,9 +72,10 @@ def by_ladder(course: Course, records: Records) -> tuple[str, list[Group]]:
     return gpu, groups
 
 
-def name_of(ladder: str) -> str:
+def name_of(ladder: str, language: str = "en") -> str:
     """A ladder's name as it stands over its bars."""
-    return _SHORT.get(ladder, ladder.upper())
+    short = _SHORT.get(ladder, ladder.upper())
+    return say(language, short, "位数" if short == "bits" else short)
 
 
 def shares(course: Course, records: Records, language: str) -> Figure:
@@ -82,6 +99,7 @@ def shares(course: Course, records: Records, language: str) -> Figure:
         f"the best library call. Differences under {NOISE:.0%} are noise.",
         f"每一步的速度相对同一次运行里的库，{SIZE}³，{where}；库：cuBLAS，在 Hopper 上为最快的库调用。不到 {NOISE:.0%} 的差别是噪声。",
     )
+    note += beyond(course, records, gpu, language)
     drawn, (ax,) = layout.page(Texts(title, note), [Panel(2.3, above=0.42, below=0.5)], 0.52, 0.1)
     x, places, names = 0.0, [], []
     told = (-math.inf, 0.0)  # where the last share was written
@@ -100,7 +118,7 @@ def shares(course: Course, records: Records, language: str) -> Figure:
             height = told[1] + _LINE
         told = (at, height)
         ax.text(at, height, f"{peak[1]['ratio']:.0%}", ha="center", fontsize=style.SMALL, zorder=4)
-        middle, words = (begin + x - 1) / 2, name_of(ladder)
+        middle, words = (begin + x - 1) / 2, name_of(ladder, language)
         ax.text(middle, 1.24, words, ha="center", fontsize=style.SMALL, fontweight="bold", color=style.ink(colour))
         x += _GAP
     ax.axhline(1, color=style.INK, lw=1.2, zorder=3)

@@ -30,7 +30,7 @@ examples:
   ./gemm test                         build everything, run every test
 
 Each command makes the set-up that it needs: the Python tools and, where there is no nvcc, the CUDA compiler in .venv,
-and a few system packages. All of it can be done by hand with Meson: see the README."""
+and a few system packages. All of it can be done by hand with Meson: see CONTRIBUTING.md."""
 STEPS_OPTIONS = "Other options are the step's own (--size, --variant, --list, --sweep, …): ./gemm run 07 -- --help"
 
 

@@ -51,8 +51,8 @@ def groups(language: str) -> Canvas:
         (
             f"The first {len(dealt())} pairs, {of.bm}×{of.cluster * of.bn} of C each, at 8192³. The number is the group of SMs that "
             f"computes the pair (–: SMs of no group), as a trial found on our H200",
-            f"8192³ 的前 {len(dealt())} 对，每对是 C 的 {of.bm}×{of.cluster * of.bn}。数字是计算这一对的那组 SM"
-            "（–：不属于任何一组），在我们的 H200 上试出",
+            f"8192³ 的前 {len(dealt())} 对，每对是 C 的 {of.bm}×{of.cluster * of.bn}。数字是计算这一对的 SM 所属的组"
+            "（–：不属于任何一组），由我们的 H200 上的一次试验得出",
         ),
     )
     panels = (
@@ -65,7 +65,7 @@ def groups(language: str) -> Canvas:
     entries = (
         (C.strong, (f"group {SHOWN}", f"第 {SHOWN} 组")),
         (C.pale, ("another group", "其他各组")),
-        (B.middle, ("384 columns of B, one column of pairs", "B 的 384 列，供一列对使用")),
+        (B.middle, ("384 columns of B, one column of pairs", "B 的 384 列，一列分块对共用")),
     )
     canvas.height = layout.legend(canvas, y + 104 + rows * HIGH, language, entries, 13.5)
     return canvas

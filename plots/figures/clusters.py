@@ -185,7 +185,7 @@ def _block(canvas: Canvas, x: float, y: float, block: int, of: Pair, language: s
         own = consumer // of.consumers == block
         canvas.circle(left + 5 + consumer * group + warp * 10.5, top + 20, 4.4, C.strong if own else C.pale, C.strong)
     lines = [
-        say(language, "dark: its own consumers", "深色：自己的消费者"),
-        say(language, "pale: the other block's", "浅色：另一个线程块的"),
+        say(language, "filled: its own consumers", "实心：自己的消费者"),
+        say(language, "hollow: the other block's", "空心：另一个线程块的"),
     ]
     canvas.lines(left, top + 50, lines, 13.5, fill=MUTED)

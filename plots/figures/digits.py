@@ -30,10 +30,10 @@ def products(language: str) -> Canvas:
     canvas, top = layout.of_step(
         STEP,
         language,
-        ("six of nine products of digits, in three sums", "九个数字乘积取六个，分三组累加"),
+        ("six of nine products of digits, in three sums", "九个数位乘积取六个，用三组累加器"),
         (
             "a cell: one product of 8-bit digits and its weight; one colour per sum; grey: left out",
-            "一格：一个 8 位数字的乘积和它的权；一种颜色是一组累加；灰色：舍去",
+            "一格：两个 8 位数位的乘积和它的权重；一种颜色是一组累加器；灰色：舍去",
         ),
     )
     side, high = 128.0, 58.0
@@ -57,14 +57,14 @@ def products(language: str) -> Canvas:
         count = place + 1
         words = (
             f"sum {count}: weight {weight(place)}, {count} product{'s' if count > 1 else ''} per k",
-            f"第 {count} 组累加：权 {weight(place)}，每个 k 有 {count} 个乘积",
+            f"第 {count} 组累加器：权重 {weight(place)}，每个 k 有 {count} 个乘积",
         )
         canvas.rect(MARGIN, y - 13, 16, 16, tone.middle, EDGE)
         canvas.text(MARGIN + 26, y, say(language, *words), 14, tone.ink)
         y += 24
     words = (
         "X = 65536 x₁ + 256 x₂ + x₃, and Y alike. All sums are exact: a product is at most 2¹⁴.",
-        "X = 65536 x₁ + 256 x₂ + x₃，Y 也一样。每组累加都是精确的：一个乘积最大是 2¹⁴。",
+        "X = 65536 x₁ + 256 x₂ + x₃，Y 也一样。每次累加都是精确的：一个乘积最大是 2¹⁴。",
     )
     canvas.height = layout.paragraph(canvas, y + 6, language, words, 13.5, fill=MUTED)
     return canvas

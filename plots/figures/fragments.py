@@ -56,8 +56,8 @@ def mma_fragments(language: str) -> Canvas:
         language,
         ("mma.m16n8k16: a register holds two neighbouring elements", "mma.m16n8k16：一个寄存器存两个相邻元素"),
         (
-            "each box is one register of two 16-bit elements: its lane's number, its colour the register; dark: lane 5",
-            "每个小框是一个寄存器（两个 16 位元素）：数字为 lane，颜色为寄存器；深色为 lane 5",
+            "each box is one register of two 16-bit elements: its lane's number, its colour the register; strong: lane 5",
+            "每个小框是一个寄存器（两个 16 位元素）：数字为 lane，颜色为寄存器；突出的是 lane 5",
         ),
     )
     unit = 25.0
@@ -80,9 +80,9 @@ def ldmatrix(language: str) -> Canvas:
         language,
         ("ldmatrix deals an 8×8 matrix to a warp", "ldmatrix 把 8×8 矩阵分发给 warp"),
         (
-            "lane r gives the address of row r, 16 bytes; then every lane holds two elements; numbers: lanes, dark: "
+            "lane r gives the address of row r, 16 bytes; then every lane holds two elements; numbers: lanes, strong: "
             "lane 5",
-            "lane r 给出第 r 行（16 字节）的地址；之后每个 lane 持有两个元素；数字为 lane，深色为 lane 5",
+            "lane r 给出第 r 行（16 字节）的地址；之后每个 lane 持有两个元素；数字为 lane，突出的是 lane 5",
         ),
     )
     unit, left, top = 32.0, layout.MARGIN + 22, y + 38
@@ -114,8 +114,8 @@ def wmma_fragments(language: str) -> Canvas:
         language,
         ("WMMA fragments are opaque", "WMMA 的 fragment 不透明"),
         (
-            "m16n16k16 as this compiler lays it out for sm_80 and later; no program may rely on it; dark: lane 5",
-            "m16n16k16 在 sm_80 及以后由本编译器采用的布局；程序不得依赖它；深色为 lane 5",
+            "m16n16k16 as this compiler lays it out for sm_80 and later; no program may rely on it; strong: lane 5",
+            "m16n16k16 在 sm_80 及以后由本编译器采用的布局；程序不得依赖它；突出的是 lane 5",
         ),
     )
     narrow, wide = 18.0, 24.0

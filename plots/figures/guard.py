@@ -18,8 +18,8 @@ ROWS: tuple[tuple[Pair, tuple[int, ...]], ...] = (
 )
 COLUMNS: tuple[Pair, ...] = (("normal", "正态"), ("(u − ½)·e^g", "(u − ½)·e^g"), ("normal · e^(4g)", "正态 · e^(4g)"))
 CHOICES: dict[int, tuple[str, str, Pair]] = {
-    3: (C.pale, C.ink, ("3 digits", "3 个数字")),
-    4: (B.pale, B.ink, ("4 digits", "4 个数字")),
+    3: (C.pale, C.ink, ("3 digits", "3 个数位")),
+    4: (B.pale, B.ink, ("4 digits", "4 个数位")),
     0: (BOX, MUTED, ("FP32", "FP32")),
 }
 

@@ -171,8 +171,8 @@ def warp_squares(language: str) -> Canvas:
         _warp_card(canvas, x, top + 6, half, kernel, heading, language)
     canvas.arrow(MARGIN + half + 2, top + 110, MARGIN + half + 22, top + 110, INK, 2.4)
     words = (
-        "one block tile; pale: warp 0, dark: one thread; blue and orange: what the warp reads",
-        "一个 block tile；浅色为 warp 0，深色为一个线程；蓝色与橙色为这个 warp 读取的部分",
+        "one block tile; faint: warp 0, strong: one thread; blue and orange: what the warp reads",
+        "一个 block tile；淡色为 warp 0，突出的是一个线程；蓝色与橙色为这个 warp 读取的部分",
     )
     canvas.height = layout.paragraph(canvas, top + 376, language, words, 13, fill=MUTED)
     return canvas

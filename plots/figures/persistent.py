@@ -59,7 +59,7 @@ def persistent_blocks(language: str) -> Canvas:
     canvas, y = layout.of_step(
         "21_mma_persistent",
         language,
-        ("a block that stays fills its pipeline once", "persistent 线程块只填充一次流水线"),
+        ("a block that stays fills its pipeline once", "persistent 线程块只预填一次流水线"),
         (
             f"two tiles of C on one SM, K = {SLICES * 64}: {SLICES} slices each; copies run {AHEAD} slices ahead",
             f"一个 SM 上的两个分块，K = {SLICES * 64}，各 {SLICES} 片；拷贝超前 {AHEAD} 片",

@@ -109,7 +109,7 @@ def _turn(canvas: Canvas, y: float, cols: int, language: str) -> float:
                 canvas.arrow(left + 29, top - 25, left + 29, top - 3, tone.strong, 2)
         canvas.text(x + 192, top + 17, "·", 15, INK, "middle", bold=True)
     right = x + 292
-    dark = "dark: kept in the reuse cache", "深色：留在 reuse cache 里"
+    dark = "strong: kept in the reuse cache", "突出：留在 reuse cache 里"
     under = layout.paragraph(canvas, y + 32, language, dark, 14, right, layout.RIGHT - right, bold=True)
     why = (
         "An FMA reads three registers. The register file has two banks and gives one register of each per cycle. "

@@ -37,8 +37,8 @@ def chunks(language: str) -> Canvas:
         language,
         ("chunk ^ row sends eight rows to eight groups of banks", "chunk ^ row 把八行分到八组 bank"),
         (
-            "a column is a group of four banks; a number is the chunk of the row; dark: chunk 1 of each row",
-            "一列是四个 bank；数字是该行的第几个 chunk；深色：每一行的 chunk 1",
+            "a column is a group of four banks; a number is the chunk of the row; strong: chunk 1 of each row",
+            "一列是四个 bank；数字是该行的第几个 chunk；突出：每一行的 chunk 1",
         ),
     )
     unit = 32.0

@@ -163,9 +163,9 @@ def banks(language: str) -> Canvas:
             "16 个 lane 从 B 的四行各读一对数，没有冲突",
         ),
         (
-            "8 rows of a box in shared memory; a cell is two banks, a number a lane; dark: lanes 0 to 15, read together; "
+            "8 rows of a box in shared memory; a cell is two banks, a number a lane; strong: lanes 0 to 15, read together; "
             "empty: the pairs for the second instruction",
-            "共享内存里一个 box 的 8 行；一格是两个 bank，数字是 lane；深色：lane 0 到 15，一起读；空白：给第二条指令的各对",
+            "共享内存里一个 box 的 8 行；一格是两个 bank，数字是 lane；突出：lane 0 到 15，一起读；空白：给第二条指令的各对",
         ),
     )
     of_lanes, high, wide = loaded(), 27.0, 36.0

@@ -99,10 +99,10 @@ def levels(kernel: Kernel, language: str) -> list[Level]:
             ((C.pale, tuple(first)), (C.strong, tuple(thread))),
             None,
             (
-                say(language, "32 lanes; dark: lane 0", "32 个 lane；深色为 lane 0"),
+                say(language, "32 lanes; strong: lane 0", "32 个 lane；突出的是 lane 0"),
                 say(language, f"per k: {height} + {width} floats", f"每个 k：{height} + {width} 个 float"),
                 say(language, f"{warp_uses} FMAs per float", f"每个 float 用于 {warp_uses} 次 FMA"),
-                say(language, "operands: reads of shared memory", "操作数从共享内存读取"),
+                say(language, "operands read from shared memory", "操作数从共享内存读取"),
             ),
         ),
         Level(

@@ -84,7 +84,7 @@ def _persistent() -> Way:
         Words("chunked, step 27", "chunked，步骤 27"),
         Words(
             "NCCL's SMs start their lists of tiles late, and all wait for them",
-            "NCCL 占用的 SM 晚开始各自的分块，别的都得等",
+            "NCCL 占用的 SM 较晚才开始算自己的分块，其余的都得等",
         ),
         (SM_TRACK,),
         tuple(bars),
@@ -108,7 +108,7 @@ def _block_per_tile() -> Way:
         Words("chunked, step 24", "chunked，步骤 24"),
         Words(
             "a block per tile: other SMs take over, and only the last chunk is exposed",
-            "每个分块一个线程块：别的 SM 接手，只有最后一批 没有掩盖",
+            "每个分块一个线程块：别的 SM 接手，只有最后一批没有被掩盖",
         ),
         (SM_TRACK,),
         tuple(bars),

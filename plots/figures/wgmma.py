@@ -40,8 +40,8 @@ def descriptors(language: str) -> Canvas:
         language,
         ("64 bits tell the tensor core where a tile lies", "64 位告诉 Tensor Core 分块在哪里"),
         (
-            f"BK = {BK}, NN; one wgmma adds 64×{BN}×{MMA_K} products to D; dark: what it reads for k = 16 … 31",
-            f"BK = {BK}，NN；一条 wgmma 把 64×{BN}×{MMA_K} 个乘积加到 D；深色：k = 16 … 31 时读取的部分",
+            f"BK = {BK}, NN; one wgmma adds 64×{BN}×{MMA_K} products to D; strong: what it reads for k = 16 … 31",
+            f"BK = {BK}，NN；一条 wgmma 把 64×{BN}×{MMA_K} 个乘积加到 D；突出：k = 16 … 31 时读取的部分",
         ),
     )
     y = _fields(canvas, y + 24, language) + 16
@@ -104,8 +104,8 @@ def _a(canvas: Canvas, y: float, language: str) -> None:
     canvas.text(x - 12, top + 5 * EIGHT, say(language, "64 rows", "64 行"), 13, MUTED, "end")
     lines = [
         say(language, "next 16 of k: start + 32 bytes", "下 16 个 k：start + 32 字节"),
-        say(language, "leading (here 1) is ignored:", "leading（这里是 1）被忽略："),
-        say(language, "A's slice is one box", "A 的一片就是一个 box"),
+        say(language, "leading (here 1) is not used:", "leading（这里是 1）硬件不用："),
+        say(language, "K-major with a swizzle", "K-major，有 swizzle"),
         say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
     ]
     canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, 13.5, 1.4)

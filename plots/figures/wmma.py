@@ -54,7 +54,7 @@ def one_tile(language: str) -> Canvas:
         "14_wmma_naive",
         language,
         ("one warp computes one tile of C", "一个 warp 计算 C 的一个分块"),
-        ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；深色：一次 mma_sync"),
+        ("each small square is 16×16 elements; strong: one product", "每个小方格是 16×16 个元素；突出：一次 mma_sync"),
     )
     unit, count, row, col, k = 20.0, 9, 4, 5, 3
     side, top = unit * 9, y + 28
@@ -75,8 +75,8 @@ def one_tile(language: str) -> Canvas:
     )
     y = layout.paragraph(canvas, top + side + 30, language, words, 15, bold=True)
     words = (
-        "pale: what the warp walks along K. Every warp of the same row of tiles reads the same strip of A again.",
-        "浅色：这个 warp 沿 K 走过的部分。同一行分块的每个 warp 都要把 A 的这一条重读一遍。",
+        "faint: what the warp walks along K. Every warp of the same row of tiles reads the same strip of A again.",
+        "淡色：这个 warp 沿 K 走过的部分。同一行分块的每个 warp 都要把 A 的这一条重读一遍。",
     )
     canvas.height = layout.paragraph(canvas, y + 4, language, words, 14, fill=MUTED)
     return canvas

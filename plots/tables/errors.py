@@ -97,7 +97,7 @@ _KINDS = _DATA | {
     "sparse": ("normal, 63 of 64 are 0", "正态，64 个里有 63 个是 0"),
     "outliers": ("normal, one k of 64 of A times 2¹²", "正态，A 每 64 个 k 有一个乘 2¹²"),
     "halves": ("normal, halves of K apart by 2²⁰", "正态，K 的两半相差 2²⁰"),
-    "worst": ("digits whose errors all add up", "误差全部同号的数字"),
+    "worst": ("digits whose errors all add up", "误差全部同号的数位"),
     "extreme": ("rows and columns from 2⁻¹⁴⁹ to 2¹²⁶, and zeros", "行列从 2⁻¹⁴⁹ 到 2¹²⁶，并有全零行列"),
 }
 
@@ -113,9 +113,9 @@ def guarded(page: Page, step: Step) -> str:
             page.say("data", "数据"),
             "K",
             page.say("variant", "变体"),
-            page.say("three digits", "三个数字"),
+            page.say("three digits", "三个数位"),
             page.say("four", "四个"),
-            page.say("bound of three", "三个数字的界"),
+            page.say("bound of three", "三个数位的界"),
             page.say("of four", "四个的界"),
             page.say("largest error", "最大误差"),
             page.say("of the theorem", "占定理"),

@@ -12,7 +12,7 @@ import pytest
 import records
 from base.paths import ROOT
 from base.registry import Step
-from plots import energy, findings, gpu_tables, stream_k, tables
+from plots import energy, findings, gpu_tables, shares_chart, stream_k, tables, turn_charts
 from plots.course import Course
 
 COURSE = Course(ROOT, ROOT / "records")
@@ -77,6 +77,54 @@ def test_a_title_calls_a_variant_faster_only_beyond_the_spread(best, spread, say
     assert findings.among_variants(STEP, rows, rows, "en") == f"19 mma stages: {says}"
 
 
+def beside_a_library(step, tflops, library, spread):
+    """A step's default at 4096 beside the best library call, which does not do the same in every run."""
+    ratio = tflops / library
+    shares = {"ratio": ratio, "ratio_p20": ratio * 0.999, "ratio_p80": ratio * 1.001, "baseline_tflops": library}
+    size = {"m": 4096, "n": 4096, "k": 4096}
+    return {
+        **size, **timed(tflops, spread, **shares), "step": step, "variant": "bf16", "default": True,
+        "baseline": records.BEST_LIBRARY, "a": "bf16", "acc": "f32",
+    }  # fmt: skip
+
+
+OVERLAPPED, SPECIALISED = COURSE.step("25_overlapped_store"), COURSE.step("24_warp_specialised")
+
+
+NONE, NONE_IN_CHINESE = "any difference from step 24 is within the noise", "差别都在噪声之内"
+
+
+@pytest.mark.parametrize(
+    ("speeds", "libraries", "says", "chinese"),
+    [
+        ((728, 700), (700, 700), "is faster than step 24 at every size (×1.04)", "各尺寸都更快（×1.04）"),
+        ((686, 700), (700, 700), "is slower than step 24 at every size (×0.98)", "各尺寸都更慢（×0.98）"),
+        ((728, 700), (728, 700), NONE, NONE_IN_CHINESE),  # the library has gained as much: it is the clock
+        ((700, 700), (650, 700), NONE, NONE_IN_CHINESE),  # only the library has changed
+        ((728, 700), (660, 700), "is faster than step 24 at every size (×1.04)", "各尺寸都更快（×1.04）"),
+        ((703, 700), (700, 700), NONE, NONE_IN_CHINESE),  # less than half a per cent
+    ],
+)
+@pytest.mark.parametrize("spread", [0.001, 0.03])
+def test_two_steps_near_the_library_are_compared_by_speeds_and_by_ratios_in_turn(
+    speeds, libraries, says, chinese, spread
+):
+    """The title tells of a gain where both say so, however far the clock drifted within a run; and what is drawn, both
+    divided by one library, differs as the speeds do."""
+    names = (OVERLAPPED.name, SPECIALISED.name)
+    rows = [beside_a_library(*of, spread) for of in zip(names, speeds, libraries, strict=True)]
+    found = records.Records(timings={"h200": rows})
+    assert says in findings.over_size(COURSE, found, "h200", OVERLAPPED, "en")
+    assert chinese in findings.over_size(COURSE, found, "h200", OVERLAPPED, "zh-CN")
+    now, before = (
+        turn_charts.beside_one_library(COURSE, found, "h200", OVERLAPPED, step)[4096]
+        for step in (OVERLAPPED, SPECIALISED)
+    )
+    assert now[0] == pytest.approx(speeds[0] / libraries[0])
+    assert now[0] / before[0] == pytest.approx(speeds[0] / speeds[1])
+    assert now[2] / now[1] == pytest.approx(1.001 / 0.999), "the whiskers are the ratios' spread"
+
+
 def test_stream_k_is_compared_with_the_default_of_its_own_pass():
     """The default takes 10 and 12 ms, stream-K 8 in both passes: 1.25 and 1.5 times as fast, in the middle 1.375."""
     size = {"m": 3072, "n": 3072, "k": 3072}
@@ -121,3 +169,13 @@ def test_the_example_on_several_gpus_writes_what_its_table_reads(tmp_path, examp
     rows = tables.table(COURSE, found, "several-gpus-row", "en").splitlines()
     assert rows[-2].endswith("| 6.50 | 6.40–6.62 | 1353 | **1.92** | 6.25 | 1.00 | 0.25 | 75% |")
     assert rows[-1].endswith("| – | 0.25 | – |")
+
+
+def test_what_has_no_bar_among_the_shares_is_told():
+    """Step 32 computes FP32 on tensor cores: it passes its library so far that no axis holds both."""
+    step = COURSE.step("32_digits")
+    row = beside_a_library(step.name, 200, 50, 0.01)
+    found = records.Records(timings={"h200": [row]})
+    assert "No bars for 32, ×4.0" in shares_chart.beyond(COURSE, found, "h200", "en")
+    assert "步骤 32 不在图中" in shares_chart.beyond(COURSE, found, "h200", "zh-CN")
+    assert shares_chart.beyond(COURSE, records.Records(timings={"h200": [{**row, "ratio": 1.1}]}), "h200", "en") == ""

@@ -132,7 +132,7 @@ explorables.define("digits", (place, from) => {
       const given = rows();
       if (!chosen.guess) {
         guess.focus();
-        throw new Error(say("Write what you expect first: the sum as the tensor core gives it.", "请先写下预期：tensor core 给出的和。"));
+        throw new Error(say("Write what you expect first: the sum as the tensor core gives it.", "请先写下预期：Tensor Core 给出的和。"));
       }
       status.textContent = say("Loading the simulator …", "正在加载模拟器……");
       simulator ||= await Simulator.start();
@@ -145,15 +145,15 @@ explorables.define("digits", (place, from) => {
       const byCore = await simulator.call("dot", { type: whole ? "tf32" : type, a, b });
       const exact = finite ? a.reduce((sum, each, i) => sum + exactly(each) * exactly(b[i]), 0n) >> BigInt(UNIT) : null;
       const sum = whole ? split.result : byCore.result;
-      status.textContent = say(`The tensor core gives ${sum}.`, `tensor core 的结果是 ${sum}。`);
+      status.textContent = say(`The tensor core gives ${sum}.`, `Tensor Core 的结果是 ${sum}。`);
       const [high, middle, low] = split.sums;
       shown.replaceChildren(
         pairs([
           [say("your prediction", "你的预测"), chosen.guess],
-          [say("tensor core", "tensor core"), sum],
+          [say("tensor core", "Tensor Core"), sum],
           [say("FP32, one FMA after the other", "FP32，逐个 FMA"), byCore.inOrder],
           [say("exact, of what the type holds", "按类型所存的数，精确值"), exact === null ? "–" : nearest(exact)],
-          ...(whole ? [[say("the sums of digits, by weight", "按权重的数位和"), `2³² · ${high} + 2²⁴ · ${middle} + 2¹⁶ · ${low}`], [say("power of two of the integers", "整数的 2 的幂"), `2^${-split.a.shift - split.b.shift}`]] : []),
+          ...(whole ? [[say("the sums of digits, by weight", "各权重的数位乘积之和"), `2³² · ${high} + 2²⁴ · ${middle} + 2¹⁶ · ${low}`], [say("power of two of the integers", "整数的 2 的幂"), `2^${-split.a.shift - split.b.shift}`]] : []),
         ]),
         ...(whole ? [] : byCore.steps.flatMap((step, i) => addition(step, i, byCore.steps.length))),
         element("h3", {}, say("The row in each type", "这一行在每种类型里")),
@@ -173,7 +173,7 @@ explorables.define("digits", (place, from) => {
       {},
       say(
         "Write a row of numbers, and if you like their factors. The type rounds each of them. Then the tensor core adds their products, as many at once as one instruction takes: 16 of FP16 and BF16, 8 of TF32, 32 of FP8 (wgmma). Three digits are step 32's integers.",
-        "写一行数，也可以再写一行因子。类型先把每个数舍入。然后 tensor core 把乘积加起来，一条指令一次加多少个取决于类型：FP16 和 BF16 是 16 个，TF32 是 8 个，FP8（wgmma）是 32 个。“三个数位”是步骤 32 的整数。",
+        "写一行数，也可以再写一行因子。类型先把每个数舍入。然后 Tensor Core 把乘积加起来，一条指令一次加多少个取决于类型：FP16 和 BF16 是 16 个，TF32 是 8 个，FP8（wgmma）是 32 个。“三个数位”是步骤 32 用的整数，每个由三个 8 位的数位组成。",
       ),
     ),
     element(
