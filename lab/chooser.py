@@ -10,17 +10,21 @@ What is fitted, and how, stands in records/costs.py. The header is steps/29_spli
 import argparse
 import random
 import sys
+from dataclasses import replace
 from itertools import groupby
 
 from base.paths import DATA, ROOT, STEPS
 from records import read
-from records.costs import WAYS, Costs, Size, estimate, fitted, times_of
+from records.costs import CUT, WAYS, Costs, Size, cut, estimate, fitted, times_of
 
 STEP = "29_split_k"
 HEADER = STEPS / STEP / "also" / "costs.h"
 PLAN = ROOT / "lab" / "in_turn" / "plan.txt"
-NEAR, ALWAYS = 1.12, "large"  # ways are timed whose estimate is at most so many times the least; and this one
+NEAR, ALWAYS = 1.1, "large"  # ways are timed whose estimate is at most so many times the least; and this one
+NEAR_IN_TWO = 1.05  # and two launches for one C by so many
 ROUNDS_IN_TURN = 3
+# Of a way in a round. In less time the clock does not come down to what the power limit allows.
+SECONDS, SECONDS_OF_A_CUBE = 0.15, 0.4
 EDGES, DEPTHS = (1024, 2048, 4096, 8192, 16384), (512, 1024, 2048, 4096, 8192)  # the 125 sizes
 FEW = [(m, n) for m in (128, 256, 512) for n in (512, 1024, 2048, 4096)]  # where blocks may share K
 FEW_DEPTHS = (1024, 4096, 8192, 16384)
@@ -42,12 +46,12 @@ def plan(costs: Costs) -> str:
         estimates = sorted((estimate(costs, way, size), way.name) for way in WAYS)
         least = estimates[0][0]
         near = [name for time, name in estimates if time <= NEAR * least]
+        in_two = cut(replace(costs, cut=0.0), size)
+        if in_two is not None and in_two <= NEAR_IN_TWO * least:
+            near.append(CUT)
         chosen_names = list(dict.fromkeys([*near, *(name for _, name in estimates[:2]), ALWAYS]))
         random.Random(str(size)).shuffle(chosen_names)
-        # Where the power limit decides, the clock takes longer to settle.
-        seconds = (
-            0.4 if size[0] == size[1] == size[2] >= 8192 else 0.04 if least < 60 else 0.08 if least < 500 else 0.16
-        )
+        seconds = SECONDS_OF_A_CUBE if size[0] == size[1] == size[2] else SECONDS
         lines.append(f"{' '.join(map(str, size))} 0 {seconds} {ROUNDS_IN_TURN} {' '.join(chosen_names)}")
     return "\n".join([*lines, ""])
 
@@ -65,17 +69,19 @@ def header(costs_of: dict[str, Costs]) -> str:
         "  double per_slice, per_tile, shared, per_launch;",
         "};",
         "",
-        "/// The costs on a GPU, in the order of fastest.cu's ways.",
+        "/// The costs on a GPU, in the order of fastest.cu's ways; `cut`: what a second launch for the",
+        "/// same C costs besides.",
         "struct Costs {",
         "  const char* gpu;",
+        "  double cut;",
         f"  Cost of[{len(WAYS)}];",
         "};",
         "",
         "constexpr Costs RECORDED[] = {",
     ]
     for gpu, costs in costs_of.items():
-        entries = [f'{{"{name}", {", ".join(f"{cost:.5g}" for cost in of)}}}' for name, of in costs.items()]
-        lines += [f'    {{"{gpu}",', f"     {{{entries[0]},"]
+        entries = [f'{{"{name}", {", ".join(f"{cost:.5g}" for cost in of)}}}' for name, of in costs.of.items()]
+        lines += [f'    {{"{gpu}", {costs.cut:.5g},', f"     {{{entries[0]},"]
         lines += [f"      {entry}," for entry in entries[1:-1]]
         lines += [f"      {entries[-1]}}}}},"]
     return "\n".join([*lines, "};", ""])

@@ -529,11 +529,10 @@ class _Teller:
         m, n, k = size
         times = costs.times_of(rows)
         way = next((way for way in costs.WAYS if way.name == name), None)
-        if way and quantity in ("estimate", "in-turn"):
-            if quantity == "estimate":
-                return costs.estimate(costs.fitted(times), way, (m, n, k)), 1
-            if name in times.get((m, n, k), {}):
-                return times[m, n, k][name], 1
+        if way and quantity == "estimate":
+            return costs.estimate(costs.fitted(times), way, (m, n, k)), 1
+        if quantity == "in-turn" and name in times.get((m, n, k), {}):
+            return times[m, n, k][name], 1
         beside = [r for r in rows if r["variant"] == name and r.get("baseline") == BEST_LIBRARY]
         found = next((r for r in beside if (r["m"], r["n"], r["k"]) == size), None)
         if way is None or found is None:
@@ -552,7 +551,7 @@ class _Teller:
     def _chooser(self, subject: str, quantity: str) -> Value:
         """Step 29's choice at the 125 sizes beside what was timed there: `loss`, by the costs fitted to all; `left-out`, by
         those fitted without the size in question; `large`, had it always been taken, by its estimate where it was not
-        timed. Percents, and numbers of sizes."""
+        timed. Percents, and numbers of sizes. `cut`: the two launches for one C, at all sizes where they were timed."""
         times = costs.times_of(r for r in self._of_29() if not r.get("beta"))
         if subject == "large":
             fitted, large = costs.fitted(times), next(way for way in costs.WAYS if way.name == subject)
@@ -560,8 +559,10 @@ class _Teller:
             found = [time / min(times[s].values()) - 1 for s, time in taken.items()]
         elif subject in ("loss", "left-out"):
             found = [*costs.losses(times, HGEMM125.sizes, subject == "left-out").values()]
+        elif subject == "cut":
+            return self._cut(times, quantity)
         else:
-            raise UnknownFigure(f"'{subject}' is nothing of the chooser: loss, left-out, large")
+            raise UnknownFigure(f"'{subject}' is nothing of the chooser: loss, left-out, large, cut")
         if not found:
             raise Missing("the kernels of step 29 were not timed in turn")
         values: dict[str, Value] = {
@@ -569,6 +570,24 @@ class _Teller:
             "fastest": (sum(one == 0 for one in found), 0), "over-3": (sum(one > 0.03 for one in found), 0),
         }  # fmt: skip
         return _named(values, quantity, "the chooser")
+
+    def _cut(self, times: costs.Times, quantity: str) -> Value:
+        """At how many sizes C was cut, was this the fastest, and does the launcher do it; percents that it gains and loses
+        at most beside the fastest other way; what the launcher adds to the estimate, in microseconds."""
+        fitted = costs.fitted(times)
+        ratios = [
+            of_size[costs.CUT] / min(time for name, time in of_size.items() if name != costs.CUT)
+            for of_size in times.values()
+            if costs.CUT in of_size
+        ]
+        if not ratios:
+            raise Missing("no size was timed with two launches for one C")
+        values: dict[str, Value] = {
+            "sizes": (len(ratios), 0), "ahead": (sum(ratio < 1 for ratio in ratios), 0),
+            "taken": (sum(costs.chosen(fitted, size) == costs.CUT for size in times), 0),
+            "gain": (100 * (1 - min(ratios)), 0), "loss": (100 * (max(ratios) - 1), 0), "us": (fitted.cut, 0),
+        }  # fmt: skip
+        return _named(values, quantity, "the cut")
 
     def _of_29(self) -> list[Record]:
         return self.records.of_step(self.gpu, self.step_of("29")[0].name)

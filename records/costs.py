@@ -2,7 +2,8 @@
 fill × slices × shared + per_launch, in microseconds.
 
 `fill` is the number of waves before it is rounded up. Idle multiprocessors leave power and bandwidth to the others: that
-part of a slice's time counts by the fill. `lab/chooser.py` writes the costs for the launcher, docs/chooser tells of them.
+part of a slice's time counts by the fill. Where the last wave of pairs is not full, C may be cut: pairs compute the rows of
+whole waves, a second launch the rows below. `lab/chooser.py` writes the costs for the launcher, docs/chooser tells of them.
 """
 
 from __future__ import annotations
@@ -60,14 +61,23 @@ WAYS = (
     Way("two", 128, 64, blocks=2, split=2),
     Way("four", 128, 64, blocks=4, split=4, idle=12),
 )
+PAIRS = WAYS[0]
+CUT = "whole_waves"  # the variant with two launches: pairs, and what is the fastest for the rows below
 NEVER = (1e9, 0.0, 0.0, 0.0)  # the costs of a way that was not timed, or was far behind wherever it was
-Costs = dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch by the way's name
 MULTIPROCESSORS = 132
 
 
+@dataclass(frozen=True)
+class Costs:
+    """What the launcher of one GPU goes by."""
+
+    of: dict[str, tuple[float, ...]]  # per_slice, per_tile, shared, per_launch in microseconds, by the way's name
+    cut: float = 0.0  # microseconds that a cut of C costs besides what its two launches are estimated at
+
+
 def times_of(records: Iterable[Record]) -> dict[Size, dict[str, float]]:
-    """Microseconds by size and way, of the runs that timed the ways without a library."""
-    names = {way.name for way in WAYS}
+    """Microseconds by size and way, or CUT, of the runs that timed them without a library."""
+    names = {*(way.name for way in WAYS), CUT}
     found: dict[Size, dict[str, float]] = {}
     for record in records:
         if record["variant"] in names and record["baseline"] == "none" and record["beta"] == 0:
@@ -81,7 +91,7 @@ def fitted(times: Times, multiprocessors: int = MULTIPROCESSORS) -> Costs:
     A way is timed only where it may be chosen, mostly with full waves. Those do not tell the fill's part of a slice's
     time from the wave's, so the fit is pulled a little towards a fixed share.
     """
-    costs = {}
+    costs: dict[str, tuple[float, ...]] = {}
     for way in WAYS:
         rows, weights = [], []
         for size, of_size in times.items():
@@ -91,7 +101,22 @@ def fitted(times: Times, multiprocessors: int = MULTIPROCESSORS) -> Costs:
             weight = (min(of_size.values()) / of_size[way.name]) ** FAR
             weights.append(weight * (SQUARE if len(set(size)) == 1 else 1.0))
         costs[way.name] = _least_squares(np.array(rows), np.array(weights)) if rows else NEVER
-    return costs
+    return Costs(costs, _cost_of_a_cut(times, Costs(costs), multiprocessors))
+
+
+def _cost_of_a_cut(times: Times, costs: Costs, multiprocessors: int) -> float:
+    """Microseconds by which a cut takes longer than estimated, beside the fastest other way: the least squares of the
+    relative errors. An estimate that misses the other way's time misses the cut's by the same part, mostly."""
+    above = weights = 0.0
+    for size, of_size in times.items():
+        others = [way for way in WAYS if way.name in of_size]
+        in_two = cut(costs, size, multiprocessors)
+        if CUT in of_size and others and in_two is not None:
+            whole = min(estimate(costs, way, size, multiprocessors) for way in others)
+            measured = whole * of_size[CUT] / min(of_size[way.name] for way in others)
+            above += (measured - in_two) / whole**2
+            weights += 1 / whole**2
+    return max(0.0, above / weights) if weights else 0.0
 
 
 def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
@@ -111,12 +136,29 @@ def _least_squares(rows: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
 
 def estimate(costs: Costs, way: Way, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float:
     """Microseconds, as the launcher has it."""
-    return sum(cost * part for cost, part in zip(costs[way.name], way.work(size, multiprocessors), strict=True))
+    work = way.work(size, multiprocessors)
+    return sum(cost * part for cost, part in zip(costs.of[way.name], work, strict=True))
 
 
-def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> Way:
-    """The first of those with the least estimate: what the launcher takes where N is a multiple of 8 and it does not cut C."""
-    return min(WAYS, key=lambda way: estimate(costs, way, size, multiprocessors))
+def cut(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> float | None:
+    """Microseconds of the two launches, as the launcher has it; None: pairs need whole waves only, or less than one."""
+    m, n, k = size
+    columns, at_once = -(-n // PAIRS.bn), (multiprocessors - PAIRS.idle) // PAIRS.blocks
+    in_waves = -(-m // PAIRS.bm) * columns // at_once * at_once
+    upper = min(m, in_waves // columns * PAIRS.bm)
+    if upper in (0, m):
+        return None
+    rest = min(estimate(costs, way, (m - upper, n, k), multiprocessors) for way in WAYS)
+    return estimate(costs, PAIRS, (upper, n, k), multiprocessors) + rest + costs.cut
+
+
+def chosen(costs: Costs, size: Size, multiprocessors: int = MULTIPROCESSORS) -> str:
+    """The way, or CUT, with the least estimate: what the launcher takes where N is a multiple of 8."""
+    estimates = {way.name: estimate(costs, way, size, multiprocessors) for way in WAYS}
+    in_two = cut(costs, size, multiprocessors)
+    if in_two is not None:
+        estimates[CUT] = in_two
+    return min(estimates, key=lambda name: estimates[name])
 
 
 def losses(times: Times, sizes: Iterable[Size], left_out: bool = False) -> dict[Size, float]:
@@ -129,6 +171,6 @@ def losses(times: Times, sizes: Iterable[Size], left_out: bool = False) -> dict[
         of_size = times.get(size, {})
         if left_out:
             costs = fitted({other: timed for other, timed in times.items() if other != size})
-        if (taken := chosen(costs, size).name) in of_size:
+        if (taken := chosen(costs, size)) in of_size:
             found[size] = of_size[taken] / min(of_size.values()) - 1
     return found

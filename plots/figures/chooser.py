@@ -17,7 +17,7 @@ KINDS: tuple[tuple[str, tuple[str, ...], layout.Pair], ...] = (
     (C.middle, ("two", "four"), ("blocks share K (29)", "切分 K（29）")),
     (A.pale, ("wide", "large", "square", "small"), ("a tile per block (27)", "每个线程块一个分块（27）")),
     (B.middle, ("turns", "square_turns", "small_turns"), ("consumers in turn (28)", "消费者轮流（28）")),
-    (THREAD.middle, ("pairs",), ("pairs of blocks (26)", "成对的线程块（26）")),
+    (THREAD.middle, ("pairs", costs.CUT), ("pairs of blocks (26)", "成对的线程块（26）")),
 )
 
 
@@ -53,8 +53,8 @@ def over_sizes(language: str) -> Canvas:
         for column, n in enumerate(COLUMNS):
             canvas.text(x + (column + 0.5) * WIDE, top - 6, _short(n), 12, MUTED, "middle")
             for row, m in enumerate(ROWS):
-                way = costs.chosen(fitted(), (m, n, k))
-                fill = next(colour for colour, names, _ in KINDS if way.name in names)
+                name = costs.chosen(fitted(), (m, n, k))
+                fill = next(colour for colour, names, _ in KINDS if name in names)
                 canvas.rect(x + column * WIDE, top + row * HIGH, WIDE, HIGH, fill, "#ffffff", 1.5)
     for row, m in enumerate(ROWS):
         canvas.text(left - 7, top + (row + 0.5) * HIGH + 4, _short(m), 12, MUTED, "end")

@@ -24,7 +24,7 @@ def constants(page: Page) -> str:
         if not times:
             return None
         found = costs.fitted(times)
-        taken = Counter(costs.chosen(found, size).name for size in times)
+        taken = Counter(costs.chosen(found, size) for size in times)
         fastest = Counter(min(of_size, key=lambda name: of_size[name]) for of_size in times.values())
         head = ["kernel", page.say("tile", "分块"), "`per_slice`", "`per_tile`", "`shared`", "`per_launch`"]
         made = Table([*head, page.say("taken", "选中"), page.say("fastest", "最快")], used=used, texts=2)
@@ -34,8 +34,11 @@ def constants(page: Page) -> str:
         )
         for way in costs.WAYS:
             shared = "" if way.blocks == 1 else page.say(f", {way.blocks} blocks", f"，{way.blocks} 个线程块")
-            cells = [f"`{way.name}`", f"{way.bm}×{way.bn}{shared}", *(f"{cost:.3f}" for cost in found[way.name])]
+            cells = [f"`{way.name}`", f"{way.bm}×{way.bn}{shared}", *(f"{cost:.3f}" for cost in found.of[way.name])]
             made.rows.append([*cells, str(taken[way.name]), str(fastest[way.name])])
+        tiles = page.say("pairs, then another", "先成对，再换一个")
+        counts = [str(taken[costs.CUT]), str(fastest[costs.CUT])]
+        made.rows.append([f"`{costs.CUT}`", tiles, "", "", "", f"+ {found.cut:.3f}", *counts])
         return made
 
     return by_gpu(page, [step], of, f"the kernels of {STEP} were not timed in turn")
@@ -64,7 +67,7 @@ def squares(page: Page) -> str:
             if now is None or not olds:
                 continue
             old, best = max(olds, key=lambda one: one[0]["tflops"])
-            taken = f"`{costs.chosen(found, (size, size, size)).name}`" if found else "–"
+            taken = f"`{costs.chosen(found, (size, size, size))}`" if found else "–"
             cells = [str(size), taken, best.short, in_tflops(old), f"**{in_tflops(now)}**"]
             cells.append(f"{now['tflops'] / old['tflops']:.2f}")
             made.rows.append([*cells, *ratios_of(page, gpu, now, [BEST_LIBRARY])])

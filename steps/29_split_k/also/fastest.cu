@@ -8,7 +8,7 @@
 // time counts by how full the waves are.
 //
 // Where the last wave of pairs would be half empty, they compute the rows that whole waves do, and
-// a second launch computes the rows below as what is fastest for these.
+// a second launch computes the rows below as what is fastest for these (launch_in_two).
 //
 // The times are not typed: `python -m lab.chooser` fits them to the records of a GPU and writes
 // them to costs.h. On a GPU that is not recorded, those of the first take their place, and a line
@@ -162,6 +162,39 @@ Gemm<AB, float, AB> rows_of(Gemm<AB, float, AB> g, int first, int rows) {
   return g;
 }
 
+/// Microseconds that a kernel takes for a C of m × n, as estimated.
+template <class AB, Major B_MAJOR>
+double estimate(const Way<AB>& way, int m, int n, int k) {
+  const auto& ways = WAYS<AB, B_MAJOR>;
+  if (&way == ways && n % CLIPPED_IN != 0) return HUGE_VAL;
+  const Cost& cost = costs_here().of[&way - ways];
+  const int at_once = way.at_once();
+  if (at_once == 0) return HUGE_VAL;  // no group of multiprocessors has room for such a cluster
+  const int blocks = ceil_div(m, way.bm) * ceil_div(n, way.bn) * way.blocks;
+  const int waves = ceil_div(blocks, at_once), slices = ceil_div(ceil_div(k, BK), way.split);
+  const double fill = static_cast<double>(blocks) / at_once;
+  return waves * (slices * cost.per_slice + cost.per_tile) + fill * slices * cost.shared +
+         cost.per_launch;
+}
+
+template <class AB, Major B_MAJOR>
+const Way<AB>& fastest(int m, int n, int k) {
+  const auto sooner = [&](const Way<AB>& x, const Way<AB>& y) {
+    return estimate<AB, B_MAJOR>(x, m, n, k) < estimate<AB, B_MAJOR>(y, m, n, k);
+  };
+  return *std::min_element(std::begin(WAYS<AB, B_MAJOR>), std::end(WAYS<AB, B_MAJOR>), sooner);
+}
+
+/// Pairs compute the first `upper` rows of C, what is the fastest for the others computes these.
+template <class AB, Major B_MAJOR>
+void launch_in_two(const Gemm<AB, float, AB>& g, int upper, const LaunchOptions& options,
+                   cudaStream_t stream) {
+  const int lower = g.m - upper;
+  const Way<AB>& rest = fastest<AB, B_MAJOR>(lower, g.n, g.k);
+  WAYS<AB, B_MAJOR>[0].launch(rows_of(g, 0, upper), options, stream);
+  rest.launch(rows_of(g, upper, lower), options, stream);
+}
+
 template <class AB, Major B_MAJOR>
 void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                     cudaStream_t stream) {
@@ -170,33 +203,25 @@ void launch_fastest(const Gemm<AB, float, AB>& g, const LaunchOptions& options,
                           options.scales};
     return few_rows<AB, B_MAJOR>(g.m).launch(problem, options, stream);
   }
-  const auto& ways = WAYS<AB, B_MAJOR>;
-  const Way<AB>& pairs = ways[0];
-  const Costs& costs = costs_here();
-  const int slices = ceil_div(g.k, BK);
-  const auto time = [&](const Way<AB>& way, int m) {  // for m rows of C
-    if (&way == &pairs && g.n % CLIPPED_IN != 0) return HUGE_VAL;
-    const Cost& cost = costs.of[&way - ways];
-    const int at_once = way.at_once();
-    if (at_once == 0) return HUGE_VAL;  // no group of multiprocessors has room for such a cluster
-    const int blocks = ceil_div(m, way.bm) * ceil_div(g.n, way.bn) * way.blocks;
-    const int waves = ceil_div(blocks, at_once), own_slices = ceil_div(slices, way.split);
-    const double fill = static_cast<double>(blocks) / at_once;
-    return waves * (own_slices * cost.per_slice + cost.per_tile) + fill * own_slices * cost.shared +
-           cost.per_launch;
-  };
-  const auto fastest = [&](int m) -> const Way<AB>& {
-    const auto sooner = [&](const auto& x, const auto& y) { return time(x, m) < time(y, m); };
-    return *std::min_element(std::begin(ways), std::end(ways), sooner);
-  };
-  const Way<AB>& way = fastest(g.m);
+  const auto time = estimate<AB, B_MAJOR>;
+  const Way<AB>&pairs = WAYS<AB, B_MAJOR>[0], &way = fastest<AB, B_MAJOR>(g.m, g.n, g.k);
   const int upper = rows_of_whole_waves(g.m, g.n, pairs), lower = g.m - upper;
   if (upper == 0 || lower == 0) return way.launch(g, options, stream);
-  const Way<AB>& rest = fastest(lower);
-  if (time(way, g.m) <= time(pairs, upper) + time(rest, lower))
-    return way.launch(g, options, stream);
-  pairs.launch(rows_of(g, 0, upper), options, stream);
-  rest.launch(rows_of(g, upper, lower), options, stream);
+  const Way<AB>& rest = fastest<AB, B_MAJOR>(lower, g.n, g.k);
+  const double in_two =
+      time(pairs, upper, g.n, g.k) + time(rest, lower, g.n, g.k) + costs_here().cut;
+  if (time(way, g.m, g.n, g.k) <= in_two) return way.launch(g, options, stream);
+  launch_in_two<AB, B_MAJOR>(g, upper, options, stream);
+}
+
+/// Cuts C wherever the last wave of pairs is not full: the launcher's constants are fitted to its
+/// times too.
+void launch_whole_waves(const Gemm<__nv_bfloat16, float, __nv_bfloat16>& g,
+                        const LaunchOptions& options, cudaStream_t stream) {
+  const auto& pairs = WAYS<__nv_bfloat16, Major::MN>[0];
+  const int upper = rows_of_whole_waves(g.m, g.n, pairs);
+  if (upper == 0 || upper == g.m) return pairs.launch(g, options, stream);
+  launch_in_two<__nv_bfloat16, Major::MN>(g, upper, options, stream);
 }
 
 template <class AB, Major B_MAJOR>
@@ -207,8 +232,8 @@ Variant variant(const char* name) {
   return B_MAJOR == Major::K ? v.tn() : v;
 }
 
-/// The kernels one by one, to be timed beside each other; but for this step's own, which is in its
-/// table already.
+/// The kernels one by one, and two for one C, to be timed beside each other; but for this step's
+/// own, which are in its table already.
 std::vector<Variant> ways() {
   std::vector<Variant> all;
   for (const Way<__nv_bfloat16>& way : WAYS<__nv_bfloat16, Major::MN>) {
@@ -217,6 +242,10 @@ std::vector<Variant> ways() {
     all.back().flat_grid().in_bands().on_tensor_cores();
   }
   all.front().columns_in(CLIPPED_IN);
+  all.emplace_back("whole_waves", launch_whole_waves)
+      .any_size(pairs::BM, pairs::CLUSTER * pairs::BN, BK)
+      .aligned_ld(8, 8, 8);
+  all.back().flat_grid().in_bands().on_tensor_cores().columns_in(CLIPPED_IN);
   return all;
 }
 
