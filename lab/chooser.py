@@ -81,7 +81,7 @@ def header(costs_of: dict[str, Costs]) -> str:
     ]
     for gpu, costs in costs_of.items():
         entries = [f'{{"{name}", {", ".join(f"{cost:.5g}" for cost in of)}}}' for name, of in costs.of.items()]
-        lines += [f'    {{"{gpu}", {costs.cut:.5g},', f"     {{{entries[0]},"]
+        lines += [f'    {{"{gpu}",', f"     {costs.cut:.5g},", f"     {{{entries[0]},"]
         lines += [f"      {entry}," for entry in entries[1:-1]]
         lines += [f"      {entries[-1]}}}}},"]
     return "\n".join([*lines, "};", ""])
