@@ -99,7 +99,7 @@ Choice named(const Step& step, const std::string& name, const Candidate& given) 
 
 // The step's first variant that takes the product; `precise`: of those that round nothing to TF32, sum in FP32 and ask
 // for no memory of their own.
-// Notes the first refusal.
+// Notes the first refusal. None where one refuses K for its sums: those that take it anyway are less exact.
 std::optional<Choice> first_of(const Step& step, const Candidate& given, bool precise,
                                std::optional<BadInput>& refusal) {
   for (const Variant& variant : step.module().variants) {
@@ -111,6 +111,7 @@ std::optional<Choice> first_of(const Step& step, const Candidate& given, bool pr
       return Choice{&step, &variant, fitted(variant, given)};
     } catch (const BadInput& why) {
       if (!refusal) refusal = why;
+      if (given.shape.k > variant.most_k) return std::nullopt;
     }
   }
   return std::nullopt;

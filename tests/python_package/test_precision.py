@@ -55,6 +55,13 @@ def error(a, b, variant):
     return np.sqrt(np.mean((errors(a, b, 30, variant)[0] / exact(np.abs(a), np.abs(b))) ** 2))
 
 
+@pytest.mark.parametrize("step", [32, 33])
+def test_a_k_beyond_the_exact_sums_is_refused_and_not_left_to_fewer_digits(step):
+    a, b = np.ones((8, 43691), np.float32), np.ones((43691, 8), np.float32)
+    with pytest.raises(ValueError, match="its sums could leave 32 bits"):
+        gemm_steps.matmul(a, b, step=step)
+
+
 def test_three_products_are_better_than_one_where_signs_change_and_less_so_where_they_do_not():
     random = np.random.default_rng(1)
     signed = [random.standard_normal(shape).astype(np.float32) for shape in ((64, 512), (512, 64))]
