@@ -469,7 +469,8 @@ Json Front::registers(const Json& request) const {
   for (const auto& each : at.launch().program.registers) {
     if (!asked.empty() && std::find(asked.begin(), asked.end(), each.name) == asked.end()) continue;
     Json lanes = Json::array();
-    for (const uint64_t bits : *at.lanes(rank, number, each.name))
+    const auto bits_of_lanes = at.lanes(rank, number, each.name);
+    for (const uint64_t bits : *bits_of_lanes)
       lanes.push_back(each.width == ptx::Width::predicate ? Json(bits) : Json(hexadecimal(bits)));
     made[each.name] = {{"bits", static_cast<uint32_t>(each.width) * 8}, {"lanes", lanes}};
   }

@@ -267,6 +267,12 @@ void multiply(const TileA& a, const TileB& b, const Adder& adder, TileC& c) {
   });
 }
 
+Sums exact_sums(const TileA& a, const TileB& b, const TileC& c, const Adder& adder) {
+  Sums exact;
+  of_depth(adder.k, true)(a, b, c, least_exponent(adder), {0, 8}, exact, nullptr);
+  return exact;
+}
+
 void multiply_sparse(const TileA& a, const Met& met, std::span<const TileB> b, const Adder& adder, TileC& c) {
   bool wild = a.wild;
   for (const TileB& each : b) wild |= each.wild;

@@ -100,6 +100,9 @@ constexpr s32 kept_fraction(uint32_t k) { return k == 32 ? 13 : 25; }
 /// product.cpp), and rounded once, as round_sums does.
 void multiply(const TileA& a, const TileB& b, const Adder& adder, TileC& c);
 
+/// c + a·b as it stands before it is rounded.
+Sums exact_sums(const TileA& a, const TileB& b, const TileC& c, const Adder& adder);
+
 /// Which row of B each stored element of a sparse A meets. The places are those of its elements in TileA.
 struct Met {
   uint8_t row[8][32][2];  ///< row % 8, column, row / 8

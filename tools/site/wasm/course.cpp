@@ -92,7 +92,7 @@ class DotProduct {
     widen(products);
     sim::TileC addend{};
     addend.at[0][0][0] = c;
-    sim::multiply(a_, b_, addend, adder_, sums_);
+    sums_ = sim::exact_sums(a_, b_, addend, adder_);
     return sums_.at[0][0][0];
   }
 
