@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
+from base.languages import Words
 from records import BASELINES, BEST_LIBRARY, CUBLAS, CUBLAS_F32_SUMS, CUBLASLT, Record, Records
 
 from .. import panels
@@ -16,6 +17,7 @@ Cells = list[str]
 
 
 EMPTY = ("", "–")  # what a cell without an entry holds
+MIDDLE = Words("20–80 %", "20–80%")  # the head of a column of 20th and 80th percentiles
 
 
 class UnknownTable(Exception):

@@ -7,6 +7,7 @@ from records import BASELINES, CUBLAS, CUTLASS, Record
 from .. import step_charts, sweep_charts, swizzle_charts, traffic
 from ..course import Step
 from .page import (
+    MIDDLE,
     Page,
     Table,
     as_figure,
@@ -85,7 +86,7 @@ def beside_cutlass(page: Page) -> str:
 
     def of(gpu: str) -> Table | None:
         head = [page.say("step", "步骤"), page.say("types", "类型"), "M = N = K", "TFLOPS", "CUTLASS"]
-        head += [page.of(CUTLASS), "20–80 %", page.say("of the library", "相对库")]
+        head += [page.of(CUTLASS), MIDDLE(page.language), page.say("of the library", "相对库")]
         made = Table([*head, page.say("its kernel", "它的 kernel")], texts=2, remark=True)
         for step in page.course.steps:
             rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
