@@ -33,3 +33,8 @@ def said(spoken: str, english: str, chinese: str) -> str:
 def listed(spoken: str, parts: Iterable[str]) -> str:
     """Several things in one sentence."""
     return ("、" if spoken == CHINESE else ", ").join(parts)
+
+
+def percent(spoken: str, share: float, digits: int = 1) -> str:
+    """A share in percent: Chinese has no space before the sign."""
+    return f"{100 * share:.{digits}f}{said(spoken, ' %', '%')}"

@@ -201,9 +201,10 @@ def over_zeros(course: Course, records: Records, language: str) -> Figure:
     watts.tick_params(axis="x", labelbottom=False)
     speed.set_ylim(820, 990)
     speed.set_ylabel("TFLOPS")
-    speed.set_xticks(zeros, [f"{x:.0f} %" for x in zeros])
+    percent = say(language, " %", "%")
+    speed.set_xticks(zeros, [f"{x:.0f}{percent}" for x in zeros])
     for x in zeros:
-        speed.annotate(f"{(100 - x) ** 2 / 100:.0f} %", (x, 0), (0, -19), xycoords=("data", "axes fraction"),
+        speed.annotate(f"{(100 - x) ** 2 / 100:.0f}{percent}", (x, 0), (0, -19), xycoords=("data", "axes fraction"),
                        textcoords="offset points", ha="center", va="top", fontsize=style.SMALL)  # fmt: skip
     speed.xaxis.labelpad = 16
     speed.set_xlabel(

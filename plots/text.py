@@ -63,14 +63,16 @@ def count(text: str) -> Counted:
 
 
 def pages(root: Path, limits: Mapping[str, Any]) -> list[tuple[str, Path, Mapping[str, Any]]]:
-    """The pages that have a limit: name, file and limit, English before Chinese."""
-    found = []
+    """The pages of the course: name, file and limit, English before Chinese; one of docs/ may have no limit."""
+    found: list[tuple[str, Path, Mapping[str, Any]]] = []
     for ending in ("", ".zh-CN"):
         found.append(("README", root / f"README{ending}.md", limits["front"]))
     for opener in sorted((root / "docs" / "parts").glob("*.md")):
         found.append((f"part {opener.name[0]}", opener, limits["part"]))
-    for name in limits.get("read", {}).get("pages", ()):
-        found += [(name, root / "docs" / f"{name}{ending}.md", limits["read"]) for ending in ("", ".zh-CN")]
+    of_docs = {name: limits[each] for each in ("read", "prose") for name in limits.get(each, {}).get("pages", ())}
+    unnamed = sorted({file.name.partition(".")[0] for file in (root / "docs").glob("*.md")} - of_docs.keys())
+    for name, limit in (of_docs | {name: {} for name in unnamed}).items():
+        found += [(name, root / "docs" / f"{name}{ending}.md", limit) for ending in ("", ".zh-CN")]
     for folder in sorted((root / "steps").glob("[0-9][0-9]_*")):
         limit = limits["long"] if folder.name[:2] in limits["long"]["steps"] else limits["chapter"]
         found += [(folder.name[:2], folder / f"README{ending}.md", limit) for ending in ("", ".zh-CN")]
@@ -84,17 +86,17 @@ def main(arguments: list[str] | None = None) -> int:
     root = parser.parse_args(arguments).root.resolve()
     try:
         limits = tomllib.loads((root / LIMITS).read_text(encoding="utf-8"))
-        with_limits = pages(root, limits)
+        counted = pages(root, limits)
         exempt = limits["exempt"]["pages"]
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         print(f"text.py: {LIMITS}: {error}", file=sys.stderr)
         return 2
-    if unknown := set(exempt) - {name for name, *_ in with_limits}:
+    if unknown := set(exempt) - {name for name, *_ in counted}:
         print(f"text.py: {LIMITS}: exempt is no page: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     failed = []
     print(f"{'page':42}{'words':>12}{'rows':>10}{'figures/100':>14}{'folded':>12}")
-    for name, path, limit in with_limits:
+    for name, path, limit in counted:
         found = count(path.read_text(encoding="utf-8"))
         told = str(path.relative_to(root))
         cells = []

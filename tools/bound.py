@@ -21,7 +21,7 @@ from tools.text_table import aligned
 LARGEST = 65536  # beyond, no matrix fits a GPU's memory
 DISASSEMBLER_GB = 0.05
 BY_SIZE = "by_size("  # in a kernel whose default chooses among tiles
-CLOSE = 0.85  # of the prediction: what is missing there needs no words
+CLOSE = 0.85  # of the lowest bound, as the chapters name it, without waves: what is missing there needs no words
 
 
 def chooses(step: Step) -> bool:
@@ -160,7 +160,7 @@ def _number(tflops: float) -> str:
 def _left_out(found: Bounds, speed: float | None, spoken: str) -> list[str]:
     """What no bound holds, where the speed is far below the lowest; "fitted" says which rows are models of ours."""
     lines = []
-    if speed is None or speed < CLOSE * found.predicted:
+    if speed is None or speed < CLOSE * found.lowest.tflops:
         words = "Bounds leave out waiting: latencies that too few warps hide, barriers, misses of L1 and L2."
         chinese = "上界不含等待：warp 不够而未掩盖的延迟、屏障、L1 和 L2 未命中。"
         if any(one.name is bound_limits.BANKS for one in found.all):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from base.languages import CHINESE, ENGLISH, said
+from base.languages import CHINESE, ENGLISH, percent, said
 from base.progress import say
 from base.registry import Step
 from records import BEST_LIBRARY
@@ -27,9 +27,9 @@ def print_table(steps: Sequence[Step], asked_gpu: str | None, spoken: str = ENGL
             tflops, before = record["tflops"], best.get(step.ladder)
             at = said(spoken, f" at {record['m']}", f"（{record['m']}）")
             size = "" if record["m"] == measured.FIGURE_SIZE else at
-            ratio = f"{100 * record['ratio']:.1f} %" if record.get("ratio") else "–"
+            ratio = percent(spoken, record["ratio"]) if record.get("ratio") else "–"
             best_call = records.default_at(folder, step.name, record["m"], baseline=BEST_LIBRARY)
-            of_best = f"{100 * best_call['ratio']:.1f} %" if best_call else ""
+            of_best = percent(spoken, best_call["ratio"]) if best_call else ""
             figures = (f"{tflops:.2f}{size}", ratio, of_best, f"×{tflops / before:.2f}" if before else "")
             best[step.ladder] = max(before or 0.0, tflops)
         rows.append((step.name, step.idea(spoken), step.types, f"sm_{step.arch}", *figures))

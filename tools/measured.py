@@ -5,7 +5,7 @@ from typing import Any
 import records
 from base import gpu
 from base.errors import UserError
-from base.languages import CHINESE, ENGLISH, said
+from base.languages import CHINESE, ENGLISH, percent, said
 from base.paths import DATA
 from records import REFERENCE_GPU, Records
 
@@ -40,7 +40,7 @@ def in_words(record: dict[str, Any] | None, spoken: str = ENGLISH) -> str:
     if record is None:
         return said(spoken, "not timed yet", "还没有计时")
     with_cublas = record.get("baseline") == records.CUBLAS
-    share = f"{100 * record['ratio']:.0f} %" if with_cublas else ""
+    share = percent(spoken, record["ratio"], 0) if with_cublas else ""
     speed, size = f"{record['tflops']:.3g} TFLOPS", record["m"]
     if spoken == CHINESE:
         beside = f"，是 cuBLAS 的 {share}" if with_cublas else ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from base.languages import percent
 from base.paths import shown
 from records.metrics import SECTOR_BYTES
 from tools import profile_ncu as ncu
@@ -151,19 +152,20 @@ def _stalls(profile: Profile, spoken: str) -> list[str]:
     lines = ["", say(spoken, "stalls")]
     for (reason, _), row in zip(largest, _indented(rows), strict=True):
         lines.append(row)
-        lines += [f"    {_at(line)}" for line in profile.lines.get(reason, ())]
+        lines += [f"    {_at(line, spoken)}" for line in profile.lines.get(reason, ())]
     if not any(profile.lines.get(reason) for reason, _ in largest):
         lines.append(f"    {say(spoken, 'no lines')}")
     return lines
 
 
-def _at(line: ncu.Line) -> str:
+def _at(line: ncu.Line, spoken: str) -> str:
     """A source line with its share of a reason's samples."""
     try:
         text = line.file.read_text(encoding="utf-8", errors="replace").splitlines()[line.number - 1].strip()
     except (OSError, IndexError):
         text = ""
-    return f"{100 * line.share:3.0f} %  {line.file.name}:{line.number}  {text}".rstrip()
+    share = percent(spoken, line.share, 0)
+    return f"{share:>5}  {line.file.name}:{line.number}  {text}".rstrip()
 
 
 def _shared(profile: Profile, spoken: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from base.environment import Environment
 from base.errors import UserError
-from base.languages import CHINESE, ENGLISH, said
+from base.languages import CHINESE, ENGLISH, percent, said
 from base.paths import BUILD, DEVICES, shown
 from base.registry import Step
 from records import read
@@ -76,10 +76,10 @@ def summary(files: Sequence[tuple[Step, Path]], spoken: str = ENGLISH) -> list[s
         f"指令、扇区和 wavefront 以 warp 计，均为每条 FMA 的数量。每一行源代码的计数：{shown(FOLDER)}",
     )
     heading = HEADINGS[spoken]
-    return [*table([heading, *map(_row, counted)], right=range(2, len(heading))), explained]
+    return [*table([heading, *(_row(one, spoken) for one in counted)], right=range(2, len(heading))), explained]
 
 
-def _row(record: dict[str, Any]) -> tuple[str, ...]:
+def _row(record: dict[str, Any], spoken: str) -> tuple[str, ...]:
     counts = record["counts"]
     fma = counts["by_class"]["fma"] + counts["by_class"]["tensor"]
     sectors = counts["global_load_sectors"] + counts["cp_async_global_sectors"]
@@ -87,7 +87,7 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
     return (
         record["step"],
         f"{record['m']} × {record['n']} × {record['k']}",
-        f"{100 * fma / counts['instructions']:.1f} %",
+        percent(spoken, fma / counts["instructions"]),
         *(f"{count / fma:.3f}" if fma else "–" for count in per_fma),
         str(counts["shared_load_conflicts"] + counts["shared_store_conflicts"]),
         str(counts["barriers"]),

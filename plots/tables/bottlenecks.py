@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import bottleneck_charts
 from ..course import Step
-from .page import Page, Table, by_gpu, in_tflops, in_turn
+from .page import MIDDLE, Page, Table, by_gpu, in_tflops, in_turn
 
 
 def bottlenecks(page: Page, step: Step) -> str:
@@ -53,7 +53,7 @@ def bottlenecks_in_turn(page: Page, step: Step) -> str:
             one = next((r.full for (_, at), r in pairs.items() if at == size), None)
             if not one:
                 return None
-            head = [page.say(f"TFLOPS at {size}³", f"{size}³ TFLOPS"), page.of(one["baseline"]), "20–80 %"]
+            head = [page.say(f"TFLOPS at {size}³", f"{size}³ TFLOPS"), page.of(one["baseline"]), MIDDLE(page.language)]
             made.head += [*head, page.say("÷ full", "÷ 完整")]
             full += [*in_turn(one), "1.00"]
             made.used.append(one)

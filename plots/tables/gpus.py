@@ -6,7 +6,7 @@ from records import ALONE_SIZE, BEST_LIBRARY, Record, Records
 
 from .. import energy, gpu_tables, latencies
 from ..style import Missing
-from .page import Page, Table, as_figure, beside_the_first, in_percent, in_tflops, in_turn, where, with_spread
+from .page import MIDDLE, Page, Table, as_figure, beside_the_first, in_percent, in_tflops, in_turn, where, with_spread
 
 COUNTED_STEP = "14_wmma_naive"  # whose bytes were counted on several GPUs: no other step is bound by memory
 
@@ -45,7 +45,7 @@ def defaults(page: Page) -> str:
         made.rows.append(cells)
     note = page.say(
         "TFLOPS of the defaults (in brackets: 20–80 %); a ratio other than 1.00 is bold where the two spreads do not overlap",
-        "默认变体的 TFLOPS（括号内为 20–80 %）；两块 GPU 的范围不重叠且比值不是 1.00 时，比值用粗体",
+        "默认变体的 TFLOPS（括号内为 20–80%）；两块 GPU 的范围不重叠且比值不是 1.00 时，比值用粗体",
     )
     return f"{note}\n\n{made}"
 
@@ -148,7 +148,7 @@ def power(page: Page) -> str:
     note = page.say(
         f"defaults at {ALONE_SIZE}³, run alone; in brackets 20–80 %; a ratio of the speeds other than 1.00 is bold "
         "where the two spreads do not overlap",
-        f"默认变体在 {ALONE_SIZE}³ 单独运行；括号内为 20–80 %；两块 GPU 的范围不重叠且速度之比不是 1.00 时，比值用粗体",
+        f"默认变体在 {ALONE_SIZE}³ 单独运行；括号内为 20–80%；两块 GPU 的范围不重叠且速度之比不是 1.00 时，比值用粗体",
     )
     return f"{note}\n\n{made}"
 
@@ -159,7 +159,7 @@ def latencies_of_loads(page: Page) -> str:
     gpus = _with_records(records, records.latencies, "latencies were measured on one GPU alone")
     made = Table([page.say("the loads go round in", "依次访问的总字节数")])
     for name in (gpu_tables.short_name(records, gpu) for gpu in gpus):
-        made.head += [page.say(f"{name}, cycles", f"{name}，周期"), "20–80 %"]
+        made.head += [page.say(f"{name}, cycles", f"{name}，周期"), MIDDLE(page.language)]
     for kb in latencies.KB_COMPARED:
         found = [latencies.find(records, gpu, latencies.LOAD, {"ring_kb": kb}) for gpu in gpus]
         if not all(found):
@@ -199,7 +199,7 @@ def several_gpus(page: Page, layout: str) -> str:
     def of(gpu: str) -> str | None:
         found = gpu_tables.several(page.records, gpu, layout)
         head = [page.say("GPUs", "GPU 数"), page.say("way", "方式"), page.say("product", "乘法")]
-        head += [page.say("chunks", "批数"), page.say("ms", "毫秒"), "20–80 %", "TFLOPS"]
+        head += [page.say("chunks", "批数"), page.say("ms", "毫秒"), MIDDLE(page.language), "TFLOPS"]
         head += [page.say("speed-up", "加速比"), page.say("arithmetic alone", "只有计算")]
         head += [page.say("communication alone", "只有通信"), page.say("exposed", "未掩盖")]
         made = Table([*head, page.say("hidden", "掩盖的比例")], used=found, texts=3)

@@ -6,7 +6,7 @@ from records import Record
 
 from .. import energy, latencies, step_charts, stream_k
 from ..figures.text import Words
-from .page import Cells, Page, Table, as_figure, by_gpu, in_tflops
+from .page import MIDDLE, Cells, Page, Table, as_figure, by_gpu, in_tflops
 
 
 def limits(page: Page) -> str:
@@ -15,7 +15,7 @@ def limits(page: Page) -> str:
     def of(gpu: str) -> Table | None:
         found = page.records.limits.get(gpu, [])
         head = [page.say("instruction, operands in registers", "指令，操作数在寄存器中"), page.say("elements", "元素")]
-        head += [page.say("accumulator", "累加器"), "TFLOPS", "20–80 %", "SM MHz", "W"]
+        head += [page.say("accumulator", "累加器"), "TFLOPS", MIDDLE(page.language), "SM MHz", "W"]
         made = Table(head, used=found, texts=3)
         for r in found:
             span = [r[key] for key in ("tflops_p20", "tflops_p80") if key in r]
@@ -36,7 +36,7 @@ def all_latencies(page: Page) -> str:
 
     def of(gpu: str) -> Table | None:
         found = [(words, latencies.find(page.records, gpu, *which)) for *which, words in latencies.ROWS]
-        head = [page.say("the result of", "等待的结果"), page.say("cycles", "周期"), "20–80 %", "ns"]
+        head = [page.say("the result of", "等待的结果"), page.say("cycles", "周期"), MIDDLE(page.language), "ns"]
         made = Table(head, used=[r for _, r in found if r])
         for words, r in found:
             if r:
@@ -57,7 +57,7 @@ def wgmma_alone(page: Page) -> str:
             page.say("accumulator", "累加器"),
             page.say("zeros in A and B", "A 和 B 中零的比例"),
         ]
-        made = Table([*head, *_LOOP_FIGURES, _PER_GHZ(page.language), "pJ/FLOP"], used=found, texts=2)
+        made = Table([*head, *_loop_heads(page), _PER_GHZ(page.language), "pJ/FLOP"], used=found, texts=2)
         for r in sorted(found, key=lambda r: (_TYPES_IN_ORDER.index((r["a"], r["acc"])), r["options"]["zeros"])):
             types = [step_charts.TYPE_NAMES.get(r[key], r[key]) for key in ("a", "acc")]
             share = f"{r['options']['zeros']:.0%}"
@@ -71,7 +71,8 @@ def wgmma_alone(page: Page) -> str:
 _TYPES_IN_ORDER = (("bf16", "f32"), ("f16", "f32"), ("f16", "f16"), ("tf32", "f32"), ("e4m3", "f32"))
 
 
-_LOOP_FIGURES = ("TFLOPS", "20–80 %", "SM MHz", "W")
+def _loop_heads(page: Page) -> Cells:
+    return ["TFLOPS", MIDDLE(page.language), "SM MHz", "W"]
 
 
 _PER_GHZ = Words("TFLOPS per GHz", "每 GHz 的 TFLOPS")
@@ -84,7 +85,11 @@ def main_loops(page: Page) -> str:
         loops = page.records.main_loops.get(gpu, [])
         model = energy.fit(loops)
         head = [page.say("tile", "分块"), page.say("KB per stage from L2", "每个 stage 来自 L2 的 KB")]
-        head += [page.say("from the partner", "来自另一线程块"), page.say("from memory", "来自显存"), *_LOOP_FIGURES]
+        head += [
+            page.say("from the partner", "来自另一线程块"),
+            page.say("from memory", "来自显存"),
+            *_loop_heads(page),
+        ]
         head += [
             _PER_GHZ(page.language),
             page.say("µJ per 128×256×64", "每 128×256×64 的 µJ"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
-from records import BASELINES, BEST_LIBRARY, CUBLASLT, Record, Records
+from base.languages import Words
+from records import BASELINES, BEST_LIBRARY, CUBLAS, CUBLAS_F32_SUMS, CUBLASLT, Record, Records
 
 from .. import panels
 from ..course import Course, Step
@@ -16,6 +17,7 @@ Cells = list[str]
 
 
 EMPTY = ("", "–")  # what a cell without an entry holds
+MIDDLE = Words("20–80 %", "20–80%")  # the head of a column of 20th and 80th percentiles
 
 
 class UnknownTable(Exception):
@@ -114,9 +116,29 @@ def variant_name(record: Record) -> str:
 
 def ratios_of(page: Page, gpu: str, record: Record | None, baselines: Sequence[str]) -> Cells:
     """A default variant's share of each baseline at the size of a record of it."""
+    return [in_percent(ratio) for ratio in shares_of(page, gpu, record, baselines).values()]
+
+
+def shares_of(page: Page, gpu: str, record: Record | None, baselines: Sequence[str]) -> dict[str, float | None]:
+    """The same as numbers, by the baseline."""
     size = [record[key] for key in ("m", "n", "k")] if record else []
-    beside = [page.records.default_at(gpu, record["step"], *size, baseline=b) if record else None for b in baselines]
-    return [in_percent(r.get("ratio") if r else None) for r in beside]
+    beside = {b: page.records.default_at(gpu, record["step"], *size, baseline=b) if record else None for b in baselines}
+    return {b: r.get("ratio") if r else None for b, r in beside.items()}
+
+
+def by_rounds(page: Page, rows: Iterable[Mapping[str, float | None]]) -> str:
+    """Why a ratio to the best library call lies above that to another call, where one does as the tables print them."""
+    calls = (CUBLAS, CUBLAS_F32_SUMS, CUBLASLT)  # of which the best is chosen
+    for shares in rows:
+        best = shares.get(BEST_LIBRARY)
+        others = [ratio for call in calls if (ratio := shares.get(call)) is not None]
+        if best is not None and round(best, 3) > min((round(ratio, 3) for ratio in others), default=best):
+            return page.say(
+                "the best library call is the one with the lowest median time, but a ratio is the median of the "
+                "rounds' ratios, so the ratio to another call can be lower",
+                "最快的库调用是耗时中位数最小的那个，而比值是各轮比值的中位数，所以相对另一个库调用的比值可能更低",
+            )
+    return ""
 
 
 def ratio_columns(baselines: Sequence[str]) -> list[str]:

@@ -6,7 +6,19 @@ from records import BASELINES, CUBLAS, CUTLASS, Record
 
 from .. import step_charts, sweep_charts, swizzle_charts, traffic
 from ..course import Step
-from .page import Page, Table, as_figure, by_gpu, in_percent, in_tflops, ratios_of, variant_name
+from .page import (
+    MIDDLE,
+    Page,
+    Table,
+    as_figure,
+    by_gpu,
+    by_rounds,
+    in_percent,
+    in_tflops,
+    ratios_of,
+    shares_of,
+    variant_name,
+)
 
 
 def speeds(page: Page, step: Step) -> str:
@@ -18,20 +30,24 @@ def speeds(page: Page, step: Step) -> str:
         head = ["M = N = K", *([before.short] if before else []), f"**{step.short}**"]
         head += [cell for b in baselines for cell in (BASELINES[b](page.language), page.of(b))]
         head += [page.say("of peak", "相对峰值"), *([page.say("gain", "提升")] if before else [])]
-        made = Table(head, texts=0, note=page.say("TFLOPS, the default variants", "单位 TFLOPS，均为默认变体"))
-        peak = page.course.peak(gpu, step)
+        made = Table(head, texts=0)
+        peak, shares = page.course.peak(gpu, step), []
         for size in records.square_sizes(gpu, [step.name]):
             now = records.default_at(gpu, step.name, size)
             if now is None:
                 continue
             old = records.default_at(gpu, before.name, size) if before else None
             cells = [str(size), *([in_tflops(old)] if before else []), f"**{in_tflops(now)}**"]
-            for base, ratio in zip(baselines, ratios_of(page, gpu, now, baselines), strict=True):
-                cells += [as_figure(records.baseline_at(gpu, [step.name], size, baseline=base)), ratio]
+            shares.append(shares_of(page, gpu, now, baselines))
+            for base, ratio in shares[-1].items():
+                speed = records.baseline_at(gpu, [step.name], size, baseline=base)
+                cells += [as_figure(speed), in_percent(ratio)]
             cells.append(in_percent(now["tflops"] / peak if peak else None))
             gain = f"×{now['tflops'] / old['tflops']:.2f}" if old else "–"
             made.rows.append([*cells, *([gain] if before else [])])
             made.used.append(now)
+        note = page.say("TFLOPS, the default variants", "单位 TFLOPS，均为默认变体")
+        made.note = page.say("; ", "；").join(filter(None, [note, by_rounds(page, shares)]))
         return made if made.rows else None
 
     return by_gpu(page, [step], of, f"no timing of {step.name} at a square size")
@@ -70,7 +86,7 @@ def beside_cutlass(page: Page) -> str:
 
     def of(gpu: str) -> Table | None:
         head = [page.say("step", "步骤"), page.say("types", "类型"), "M = N = K", "TFLOPS", "CUTLASS"]
-        head += [page.of(CUTLASS), "20–80 %", page.say("of the library", "相对库")]
+        head += [page.of(CUTLASS), MIDDLE(page.language), page.say("of the library", "相对库")]
         made = Table([*head, page.say("its kernel", "它的 kernel")], texts=2, remark=True)
         for step in page.course.steps:
             rows = [r for r in page.records.of_step(gpu, step.name) if not r.get("options")]
@@ -117,6 +133,7 @@ def variants(page: Page, step: Step) -> str:
         head += [page.say("types", "类型")] if kinds else []
         head += [page.say("TFLOPS at 4096³", "4096³ TFLOPS"), *map(page.of, baselines)]
         made = Table([*head, page.say("relative to the default", "相对默认变体")], used=found, texts=2 + kinds)
+        made.note = by_rounds(page, [r["versus"] for r in found])
         default = next((r["tflops"] for r in found if r.get("default")), None)
         for r in found:
             cells = [variant_name(r), ", ".join(covers.get(r["variant"], []))]

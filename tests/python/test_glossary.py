@@ -14,6 +14,7 @@ from plots.figures.text import LANGUAGES
 TERMS = glossary.load(ROOT)
 PAGES = list(markers.files(ROOT))
 ENDING = {"en": ".md", "zh-CN": ".zh-CN.md"}
+SPACE_BEFORE_PERCENT = re.compile(r"\d[ \u00a0]%(?! ?\d)")  # not a remainder: r / 2 % 4
 WITH_CHINESE = "docs/figures/*.zh-CN.svg plots/charts/*.zh-CN.svg plots/**/*.py tools/**/*.py records/*.json"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -86,6 +87,7 @@ def test_a_term_is_explained_where_it_is_first_used(term, language):
 def test_a_chinese_page_uses_the_glossarys_words(page):
     text = re.sub(r"(?ms)^```.*?^```|`[^`\n]+`|^    .*?$", " ", page.read_text(encoding="utf-8"))
     assert not rejected(text)
+    assert not SPACE_BEFORE_PERCENT.search(text), "Chinese has none"
 
 
 @pytest.mark.parametrize("files", WITH_CHINESE.split())
@@ -94,6 +96,7 @@ def test_pictures_and_what_makes_them_use_the_glossarys_chinese(files):
     texts = {str(path): path.read_text(encoding="utf-8") for path in ROOT.glob(files)}
     assert texts
     only = not files.endswith(".svg")
+    assert only or not [name for name, text in texts.items() if SPACE_BEFORE_PERCENT.search(text)]
     assert not {name: found for name, text in texts.items() if (found := rejected(text, chinese_only=only))}
 
 

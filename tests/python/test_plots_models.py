@@ -190,3 +190,14 @@ def test_what_has_no_bar_among_the_shares_is_told():
     assert "No bars for 32, ×4.0" in shares_chart.beyond(COURSE, found, "h200", "en")
     assert "步骤 32 不在图中" in shares_chart.beyond(COURSE, found, "h200", "zh-CN")
     assert shares_chart.beyond(COURSE, records.Records(timings={"h200": [{**row, "ratio": 1.1}]}), "h200", "en") == ""
+
+
+@pytest.mark.parametrize(
+    ("best", "other", "told"), [(0.686, 0.684, True), (0.684, 0.686, False), (0.6861, 0.6859, False)]
+)
+def test_a_ratio_above_that_to_another_call_is_explained_where_a_table_prints_it(best, other, told):
+    """The best call has the lowest median time, and its ratio is the median over rounds: the two need not agree."""
+    shares = {records.BEST_LIBRARY: best, records.CUBLASLT: best, records.CUBLAS: other, records.CUBLAS_F16_SUMS: 0.1}
+    for language, words in (("en", "lowest median time"), ("zh-CN", "耗时中位数最小")):
+        page = tables.page.Page(COURSE, None, language)
+        assert (words in tables.page.by_rounds(page, [{}, {records.CUBLAS: 0.5}, shares])) == told

@@ -48,6 +48,21 @@ def test_each_language_has_each_page_and_the_navigation_knows_the_path(laid_out)
         assert steps == [f"steps/{step.name}/index.md" for step in registry.steps()]
 
 
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_a_long_read_stands_where_the_path_has_it(language):
+    """`Next` follows README's path: a page that is to be read before or after a step stands beside that step."""
+    told = re.findall(r"'([\w/.-]+)\.md'", str(navigation.entries(language)))
+    path = [re.sub(r"steps/(\d\d)\w+/index", r"\1", place).removeprefix("docs/") for place in told]
+    for run in (
+        ["03", "bank-conflicts", "04"],
+        ["13", "tensor-cores", "14"],
+        ["22", "hopper", "power", "23"],
+        ["29", "chooser", "stream-k", "parts/6-precision", "30"],
+    ):
+        assert path[path.index(run[0]) :][: len(run)] == run
+    assert path.index("33") < path.index("swizzle"), "what is read beside a part has no place of its own"
+
+
 def test_a_term_shows_its_meaning_and_code_gets_anchors_by_line(laid_out):
     _, texts = laid_out
     assert '(../../docs/glossary.md#spill){title="A value' in texts["en/steps/07_thread_tile_8x8/index.md"]

@@ -118,8 +118,12 @@ def test_a_loop_that_there_is_not(name, why):
         loops.block(COURSE, name, loops.parse([]))
 
 
-def test_the_pages_keep_their_limits(capsys):
-    assert text.main([]) == 0, capsys.readouterr().err
+def test_the_pages_keep_their_limits_and_each_of_docs_is_counted(capsys):
+    code = text.main([])
+    told = capsys.readouterr()
+    assert code == 0, told.err
+    listed = {line.split()[0] for line in told.out.splitlines()}
+    assert {file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").glob("*.md")} <= listed
 
 
 def test_a_page_that_is_too_long_is_named(tmp_path, capsys):

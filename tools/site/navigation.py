@@ -4,7 +4,7 @@ from base import registry
 from base.languages import said
 from base.paths import ROOT
 
-# Pages of docs/ that are looked up; every other one is read once, in the order of their names.
+# Pages of docs/ that are looked up; every other one is read once: on the path, or in the order of their names.
 LOOKED_UP = ("ladder", "glossary", "practice", "profiling", "benchmarking", "python", "simulator-reference")
 FIRST = "start-here"
 # A part begins with the opener of this name in docs/parts/, and with this step.
@@ -16,12 +16,16 @@ PARTS = (
     ("5", "22", "Hopper", "Hopper"),
     ("6", "30", "Precision", "精度"),
 )
+# Long reads that the path has before or after a step, as README and the openers say.
+BEFORE = {"04": ("bank-conflicts",), "14": ("tensor-cores",), "23": ("hopper", "power")}
+AFTER = {"29": ("chooser", "stream-k")}
 
 
 def entries(spoken: str) -> list:
     """The navigation in a language, as MkDocs takes it: places of pages below the language's folder."""
     looked_up = [f"docs/{name}.md" for name in LOOKED_UP if (ROOT / "docs" / f"{name}.md").is_file()]
-    own = ("README", "CONTRIBUTING", FIRST, *LOOKED_UP)
+    on_path = [name for places in (BEFORE, AFTER) for names in places.values() for name in names]
+    own = ("README", "CONTRIBUTING", FIRST, *LOOKED_UP, *on_path)
     others = [
         f"docs/{file.name}" for file in sorted((ROOT / "docs").glob("*.md")) if file.name.split(".")[0] not in own
     ]
@@ -43,6 +47,12 @@ def _parts() -> list[tuple[str, str, list[str]]]:
     parts = []
     for (number, first, english, chinese), end in zip(PARTS, ends, strict=True):
         opener = [f"docs/parts/{file.name}" for file in (ROOT / "docs" / "parts").glob(f"{number}-*.md")]
-        chapters = [f"steps/{name}/index.md" for name in steps if first <= name[:2] < end]
+        chapters = [page for name in steps if first <= name[:2] < end for page in _with_reads(name)]
         parts.append((english, chinese, [page for page in opener if ".zh-CN." not in page] + chapters))
     return parts
+
+
+def _with_reads(step: str) -> list[str]:
+    """A step's chapter between the long reads that belong before and after it."""
+    before, after = ([f"docs/{name}.md" for name in reads.get(step[:2], ())] for reads in (BEFORE, AFTER))
+    return [*before, f"steps/{step}/index.md", *after]
