@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from records import ALONE_SIZE, BASELINES, BEST_LIBRARY, Record, Records
 
-from . import energy, layout, panels, style
+from . import energy, findings, layout, panels, style
 from .course import Course, Step
 from .layout import Panel, Texts
 from .style import Missing, say
@@ -25,8 +25,8 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
     gpu, groups = _measured(course, records)
     every = [energy.per_flop(record) for _, rows in groups for _, record in rows]
     texts = Texts(
-        say(language, f"From {style.number(max(every))} to {style.number(min(every))} pJ per FLOP · {records.gpu_name(gpu)}",
-            f"每 FLOP 从 {style.number(max(every))} pJ 降到 {style.number(min(every))} pJ · {records.gpu_name(gpu)}"),
+        f"{findings.joules([(step, energy.per_flop(record)) for step, record in groups[0][1]], language)} · "
+        f"{records.gpu_name(gpu)}",
         say(
             language,
             f"watts ÷ TFLOPS of each step's default at {ALONE_SIZE}³, run alone for longer than the second that power is averaged over",

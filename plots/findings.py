@@ -175,10 +175,14 @@ def left_out(step: Step, gains: Iterable[tuple[str, float, int]], language: str)
                f"{step.short}：省去{' ' if what[0].isascii() else ''}{what}{gap}，{size}³ 的时间少 {cost}")  # fmt: skip
 
 
-def beside(name: str, mean: float, count: int, library: str, language: str) -> str:
-    """A kernel's speed beside a library: the mean over the sizes of a sweep."""
-    return say(language, f"{name}: ×{mean:.3f} beside {library}, mean of {count} sizes",
-               f"{name}：与{style.spaced(library)}之比为 {mean:.3f}（{count} 种尺寸的平均）")  # fmt: skip
+def beside(name: str, ratios: Sequence[float], mean: float, library: str, language: str) -> str:
+    """At how many sizes of a sweep a kernel is at least as fast as a library, and its mean speed beside it."""
+    above = sum(ratio >= 1 for ratio in ratios)
+    return say(
+        language,
+        f"{name}: at or above {library} at {above} of {len(ratios)} sizes, mean ×{mean:.3f}",
+        f"{name}：{len(ratios)} 种尺寸里有 {above} 种不低于{style.spaced(library)}，平均 ×{mean:.3f}",
+    )
 
 
 def strides(step: Step, timed: Mapping[int, Mapping[int, Record]], language: str) -> str:
@@ -246,6 +250,17 @@ def all_ladders(speeds: Sequence[float], size: int, language: str) -> str:
     """The slowest and the fastest step of the course."""
     low, high = style.number(min(speeds)), style.number(max(speeds))
     return say(language, f"From {low} to {high} TFLOPS at {size}³", f"{size}³：从 {low} 到 {high} TFLOPS")
+
+
+def joules(ladder: Sequence[tuple[Step, float]], language: str) -> str:
+    """What a FLOP of a ladder's first and of its last step costs: the same work, and not the same energy."""
+    (first, most), (last, least) = ladder[0], ladder[-1]
+    high, low = style.number(most), style.number(least)
+    return say(
+        language,
+        f"The same FMAs cost {high} pJ per FLOP in step {first.number:02d}, {low} in step {last.number:02d}",
+        f"同样的 FMA，每 FLOP 的能量：步骤 {first.number:02d} 是 {high} pJ，步骤 {last.number:02d} 是 {low} pJ",
+    )
 
 
 def intensity(name: str, points: Sequence[tuple[float, float, Step]], language: str) -> str:

@@ -216,13 +216,13 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
     texts = Texts(
         say(
             language,
-            f"Three digits are more precise than SGEMM and {digits[1] / single:.1f} times as fast · {records.gpu_name(gpu)}",
-            f"三个数位比 SGEMM 更准，速度是它的 {digits[1] / single:.1f} 倍 · {records.gpu_name(gpu)}",
+            f"On normal data, three digits are more precise than SGEMM and {digits[1] / single:.1f} times as fast · {records.gpu_name(gpu)}",
+            f"正态数据上，三个数位比 SGEMM 更准，速度是它的 {digits[1] / single:.1f} 倍 · {records.gpu_name(gpu)}",
         ),
         say(
             language,
-            f"a dot: a variant of a step, {SIZE}³, normal data; bits relative to the result; the line: no other kernel is both faster and more precise",
-            f"一个点是某一步的一个变体，{SIZE}³，正态数据；位数相对于结果；折线上的 kernel，没有别的比它又快又准",
+            f"a dot: a variant of a step, {SIZE}³; bits relative to the result; the line: no other kernel is both faster and more precise",
+            f"一个点是某一步的一个变体，{SIZE}³；位数相对于结果；折线上的 kernel，没有别的比它又快又准",
         ),
         [("box", colour, say(language, *names)) for family, (names, colour) in _FAMILIES.items() if family in ours],
     )

@@ -60,7 +60,7 @@ def sgemm27(course: Course, records: Records, name: str, language: str) -> Figur
         if swept:
             last, rows = list(swept.items())[-1]
             mean, library = geometric_mean(rows.values()), BASELINES[CUBLAS](language)
-            title = findings.beside(last, mean, len(rows), library, language)
+            title = findings.beside(last, [r["ratio"] for r in rows.values()], mean, library, language)
             return _heat_maps(swept, SGEMM27, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of a step of the {name} ladder over the 27 sizes")
 
@@ -74,7 +74,7 @@ def hgemm125(course: Course, records: Records, step: Step, language: str) -> Fig
         if swept:
             last, rows = list(swept.items())[-1]
             mean, library = geometric_mean(rows.values()), BASELINES[last](language)
-            title = findings.beside(step.short, mean, len(rows), library, language)
+            title = findings.beside(step.short, [r["ratio"] for r in rows.values()], mean, library, language)
             named = {f"÷ {BASELINES[b](language)}": rows for b, rows in swept.items()}
             return _heat_maps(named, HGEMM125, title, records.gpu_name(gpu), language)
     raise Missing(f"no sweep of {step.name} over the 125 sizes")
@@ -82,14 +82,9 @@ def hgemm125(course: Course, records: Records, step: Step, language: str) -> Fig
 
 def _sorted_dots(step: Step, rows: Mapping[Size, Record], where: str, language: str) -> Figure:
     """The ratio to the best library call: a dot per size, from the least to the most, a group per K."""
-    above, library = sum(r["ratio"] >= 1 for r in rows.values()), BASELINES[BEST_LIBRARY](language)
-    mean = geometric_mean(rows.values())
+    ratios, library = [r["ratio"] for r in rows.values()], BASELINES[BEST_LIBRARY](language)
     texts = Texts(
-        say(
-            language,
-            f"{step.short}: at or above {library} at {above} of {len(rows)} sizes, mean ×{mean:.3f}",
-            f"{step.short}：{len(rows)} 种尺寸里有 {above} 种不低于{style.spaced(library)}，平均 ×{mean:.3f}",
-        ),
+        findings.beside(step.short, ratios, geometric_mean(rows.values()), library, language),
         say(
             language,
             f"{where}; a dot per M × N, both from {HGEMM125.m_n[0]} to {HGEMM125.m_n[-1]}, sorted within each K; whiskers: "

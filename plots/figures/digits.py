@@ -30,7 +30,7 @@ def products(language: str) -> Canvas:
     canvas, top = layout.of_step(
         STEP,
         language,
-        ("six of nine products of digits, in three sums", "九个数位乘积取六个，用三组累加器"),
+        ("the six products that weigh most need only three sums", "权重最大的六个乘积，只要三组累加器"),
         (
             "a cell: one product of 8-bit digits and its weight; one colour per sum; grey: left out",
             "一格：两个 8 位数位的乘积和它的权重；一种颜色是一组累加器；灰色：舍去",

@@ -22,7 +22,7 @@ def machine(language: str) -> Canvas:
     """From the top: an SM's four quarters, their memory, all SMs, the L2 cache and DRAM."""
     canvas, _ = layout.page(
         language,
-        ("132 SMs, each with four schedulers", "132 个 SM，每个 SM 有四个调度器"),
+        ("The four schedulers of an SM share one load/store unit", "一个 SM 的四个调度器共用一个 LSU"),
         ("NVIDIA H200; the further down, the larger and the slower", "NVIDIA H200；越往下，容量越大、速度越慢"),
     )
     canvas.height = 800

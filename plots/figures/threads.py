@@ -26,9 +26,9 @@ FINDINGS = {  # what the map of a step shows
     "03": ("a thread copies one float of each tile", "一个线程拷贝两个分块的各一个 float"),
     "04": ("a thread computes two rows of C, 16 apart", "一个线程计算 C 的两行，相距 16 行"),
     "05": ("a thread copies 16 bytes of each tile at once", "一个线程一次拷贝两个分块的各 16 字节"),
-    "06": ("16 FMAs from 8 floats per k", "每个 k 用 8 个 float 做 16 次 FMA"),
-    "07": ("64 FMAs from 16 floats per k", "每个 k 用 16 个 float 做 64 次 FMA"),
-    "08": ("8×8 results in four 4×4", "一个线程的 8×8 个结果分成四组 4×4"),
+    "06": ("each float serves four FMAs", "每个 float 供四次 FMA"),
+    "07": ("each float serves eight FMAs", "每个 float 供八次 FMA"),
+    "08": ("neighbours lie four columns apart", "相邻线程只隔四列"),
     "10": ("a thread's results lie in groups of four columns", "一个线程的结果按四列一组分布"),
     "11": ("a warp fills 64×64 of C", "一个 warp 的结果占满 64×64 的正方形"),
 }
