@@ -69,6 +69,11 @@ TEST(Driver, RunsAKernelOfAModule) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(cuModuleLoadData(&module, wrong.c_str()), CUDA_ERROR_INVALID_PTX);
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("PTX line 1"), std::string::npos);
+  std::string other = sim::testing::text();
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(cuModuleLoadData(&module, other.replace(other.find("sm_80"), 5, "sm_999").c_str()), CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("this PTX is for sm_999, which the simulated GPU, compute_"),
+            std::string::npos);
   const std::string ptx = sim::testing::text();
   ASSERT_EQ(cuModuleLoadData(&module, ptx.c_str()), CUDA_SUCCESS);
   EXPECT_EQ(cuModuleGetFunction(&function, module, "other"), CUDA_ERROR_NOT_FOUND);

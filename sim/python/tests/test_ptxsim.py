@@ -1,7 +1,10 @@
 """The Python package: kernels from PTX that Triton and Numba made, findings, counts, and what is refused."""
 
 import gzip
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +151,18 @@ def test_what_is_refused() -> None:
     trapped = reverse("trap;")[1, 64](out, 64, 1.0)
     assert trapped.findings[0].kind == "trap"
     assert reverse()[1, 64](out, 64, 1.0).findings == []
+
+
+@pytest.mark.parametrize("device, target, fits", [
+    ("a100", "sm_80", True), ("a100", "sm_86", False), ("a100", "sm_90a", False), ("h200", "sm_121", False),
+    ("h200", "sm_90a", True), ("rtx4090", "sm_80", True), ("b200", "sm_90a", False), ("b200", "sm_100f", True),
+])  # fmt: skip
+def test_ptx_for_another_gpu_is_refused(device: str, target: str, fits: bool) -> None:
+    """As in an executable: newer, or for one GPU alone. The device is chosen at the first use."""
+    text = REVERSE.replace("BARRIER", "bar.sync 0;").replace("sm_80", target)
+    program = f"import ptxsim\ntry:\n  ptxsim.Module({text!r})\nexcept ptxsim.PtxError as why:\n  print(why)"
+    said = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PTXSIM_DEVICE": device},
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert (said.stdout == "") == fits, said.stdout
+    assert fits or f"this PTX is for {target}, which the simulated GPU, compute_" in said.stdout
+    assert said.stderr == ""
