@@ -7,12 +7,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/asynchronous/tensor_map.h"
@@ -54,13 +52,8 @@ CUresult make_context(CUcontext* made) {
   return CUDA_SUCCESS;
 }
 
-thread_local std::string why_refused;
-std::atomic<bool> is_asked_why = false;
-
-/// The driver gives a code only; the reason goes to the standard error stream, once, unless the program asks for it.
 CUresult refused(CUresult code, const std::string& why) {
-  why_refused = why;
-  if (!is_asked_why) sim::say_once(why);
+  sim::say_why(why);
   return code;
 }
 
@@ -215,8 +208,7 @@ extern "C" {
 
 const char* gemmSimWhy(void) {
   static thread_local std::string given;
-  is_asked_why = true;
-  given = std::exchange(why_refused, "");
+  given = sim::take_why();
   return given.empty() ? nullptr : given.c_str();
 }
 

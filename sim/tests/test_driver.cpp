@@ -79,6 +79,10 @@ TEST(Driver, RunsAKernelOfAModule) {
   EXPECT_EQ(cuModuleGetFunction(&function, module, "other"), CUDA_ERROR_NOT_FOUND);
   ASSERT_EQ(cuModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
   CUdeviceptr counter, memory;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 300000),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("300000 bytes of dynamic and "), std::string::npos);
   size_t bytes = 0;
   EXPECT_EQ(cuModuleGetGlobal(&counter, &bytes, module, "counter"), CUDA_SUCCESS);
   EXPECT_EQ(bytes, 8u);

@@ -166,3 +166,44 @@ def test_ptx_for_another_gpu_is_refused(device: str, target: str, fits: bool) ->
     assert (said.stdout == "") == fits, said.stdout
     assert fits or f"this PTX is for {target}, which the simulated GPU, compute_" in said.stdout
     assert said.stderr == ""
+
+
+def test_what_is_wrong_is_said_in_the_exception(capfd) -> None:
+    """And nowhere else."""
+    out, text = np.zeros(64, np.int32), REVERSE.replace("BARRIER", "bar.sync 0;")
+    kernel = reverse()
+    with pytest.raises(ptxsim.LaunchError, match=r"^300000 bytes of dynamic and 256 of static .* has 232448$"):
+        kernel[1, 64, 300000](out, 64, 1.0)
+    with pytest.raises(ptxsim.LaunchError, match=r"^cudaMalloc of 3221225472 bytes: .* has 2048 MiB"):
+        kernel[1, 64](np.broadcast_to(np.uint8(0), 3 << 30), 64, 1.0)
+    with pytest.raises(TypeError, match="argument 1 is an array of Python's objects"):
+        kernel[1, 64](out.astype(object), 64, 1.0)
+    for number in (float("nan"), 64.0, np.float32(64)):
+        with pytest.raises(TypeError, match=rf"argument 2 is {number}; the parameter is a whole number \(\.u32\)"):
+            kernel[1, 64](out, number, 1.0)
+    for wrong, why in [
+        ("", r"there is no \.target"),
+        ("\u00fc", r"PTX line 1, column 1: expected a directive, found '\\xc3'"),
+        (text + text[text.index(".visible") :], "kernel 'reverse' is defined a second time"),
+    ]:
+        with pytest.raises(ptxsim.PtxError, match=why):
+            ptxsim.Module(wrong)
+    ptxsim.Module("// \u00fcber\n" + text)
+    for grid in (1.5, 0, (1, 2.0), (1, 1, 1, 1), 1 << 32, "1", None):
+        with pytest.raises(ValueError, match="the grid should be one to three whole numbers from 1 to"):
+            kernel[grid, 64]
+    for shared in (-1, 1.5, 1 << 32):
+        with pytest.raises(ValueError, match="the bytes of shared memory should be"):
+            kernel[1, 64, shared]
+    assert kernel[np.int64(1), np.array([64])](out, 64, 1.0).findings == []
+    assert capfd.readouterr().err == ""
+
+
+def test_a_whole_number_is_what_its_parameter_takes() -> None:
+    """As a float for .f32, as C++ would have it."""
+    text = REVERSE.replace("BARRIER", "bar.sync 0;\nld.param.u32 %r6, [scale];").replace(
+        "ld.shared.u32 %r6, [%r5];", ""
+    )
+    out = np.zeros(64, np.float32)
+    ptxsim.Module(text).kernel("reverse")[1, 64](out, 64, 2)
+    assert out.tolist() == [2.0] * 64
