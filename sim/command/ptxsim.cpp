@@ -14,6 +14,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,11 +122,12 @@ std::vector<char*> as_argv(std::vector<std::string>& words) {
   fail(not_found, "nvcc is not on PATH: install CUDA's compiler, or add its bin folder to PATH");
 }
 
-uint64_t number(const std::string& option, const std::string& text) {
+uint64_t number(const std::string& option, const std::string& text, uint64_t least) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
     fail(bad_use, option + " takes a whole number, not '" + text + "'");
+  if (value < least) fail(bad_use, option + " takes a whole number from " + std::to_string(least) + " up, not " + text);
   return value;
 }
 
@@ -145,6 +147,7 @@ Options parse(const std::vector<std::string>& words) {
                                                       {"--events-first", "PTXSIM_EVENTS_FIRST"},
                                                       {"--events-most", "PTXSIM_EVENTS_MOST"},
                                                       {"--max-seconds", "PTXSIM_MAX_SECONDS"}};
+  const std::set<std::string> may_be_zero = {"--seed", "--reports", "--events-cluster", "--events-first"};
   const std::map<std::string, const char*> texts = {{"--trace", "PTXSIM_TRACE"},
                                                     {"--trace-events", "PTXSIM_EVENTS"},
                                                     {"--follow", "PTXSIM_FOLLOW"},
@@ -183,10 +186,10 @@ Options parse(const std::vector<std::string>& words) {
     } else if (option == "--json") {
       options.json = fs::absolute(argument());
     } else if (option == "--seeds") {
-      options.seeds = number(option, argument());
+      options.seeds = number(option, argument(), 1);
     } else if (const auto known = numbers.find(option); known != numbers.end()) {
       const std::string text = argument();
-      number(option, text);
+      number(option, text, may_be_zero.contains(option) ? 0 : 1);
       setenv(known->second, text.c_str(), 1);
     } else if (const auto known = texts.find(option); known != texts.end()) {
       setenv(known->second, argument().c_str(), 1);

@@ -7,12 +7,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/asynchronous/tensor_map.h"
@@ -54,13 +52,8 @@ CUresult make_context(CUcontext* made) {
   return CUDA_SUCCESS;
 }
 
-thread_local std::string why_refused;
-std::atomic<bool> is_asked_why = false;
-
-/// The driver gives a code only; the reason goes to the standard error stream, once, unless the program asks for it.
 CUresult refused(CUresult code, const std::string& why) {
-  why_refused = why;
-  if (!is_asked_why) sim::say_once(why);
+  sim::say_why(why);
   return code;
 }
 
@@ -99,7 +92,9 @@ CUresult load(CUmodule* loaded, const void* image, const char* function) {
   } else {
     const std::string text = static_cast<const char*>(image);
     try {
-      sim::ptx::parse(text);  // all of it, as a driver's compiler would
+      const std::string target = sim::ptx::parse(text).target;  // all of it, as a driver's compiler would
+      const std::string why = sim::why_not_run(target, static_cast<uint32_t>(Simulator::instance().device.capability));
+      if (!why.empty()) throw sim::Refused(why);
     } catch (const sim::Refused& why) {
       return refused(CUDA_ERROR_INVALID_PTX, std::string(function) + ": " + why.what());
     }
@@ -213,8 +208,7 @@ extern "C" {
 
 const char* gemmSimWhy(void) {
   static thread_local std::string given;
-  is_asked_why = true;
-  given = std::exchange(why_refused, "");
+  given = sim::take_why();
   return given.empty() ? nullptr : given.c_str();
 }
 

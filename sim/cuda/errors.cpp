@@ -5,12 +5,15 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace sim {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<cudaError_t> sticky = cudaSuccess;
+thread_local std::string why;
+std::atomic<bool> is_asked_why = false;
 
 struct ErrorText {
   cudaError_t error;
@@ -68,6 +71,16 @@ void say_once(const std::string& text) {
   static std::set<std::string> said;
   const std::scoped_lock lock(mutex);
   if (said.insert(text).second) std::fprintf(stderr, "simulator: %s\n", text.c_str());
+}
+
+void say_why(const std::string& text) {
+  why = text;
+  if (!is_asked_why) say_once(text);
+}
+
+std::string take_why() {
+  is_asked_why = true;
+  return std::exchange(why, "");
 }
 
 cudaError_t not_supported(const char* function) {

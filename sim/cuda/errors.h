@@ -17,6 +17,11 @@ cudaError_t device_state();
 /// "simulator: " and the text on the standard error stream, the first time only.
 void say_once(const std::string& text);
 
+/// An error's code does not tell this: the reason is for gemmSimWhy, or is said once where the program never asks it.
+void say_why(const std::string& text);
+/// The reason of this thread's last refusal, which is then forgotten; from the first call on nobody else says them.
+std::string take_why();
+
 /// Says once that the program used something that the simulator does not offer.
 cudaError_t not_supported(const char* function);
 

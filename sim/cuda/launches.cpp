@@ -86,8 +86,11 @@ cudaError_t set_attribute(Kernel* kernel, cudaFuncAttribute attribute, int value
   const Program* const program = kernel->decoded();
   if (!program) return returned(cudaErrorNoKernelImageForDevice);
   if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    if (value < 0 || program->static_shared_bytes + static_cast<uint64_t>(value) >
-                         Simulator::instance().device.shared_bytes_per_block_optin) {
+    const uint64_t most = Simulator::instance().device.shared_bytes_per_block_optin;
+    if (value < 0 || program->static_shared_bytes + static_cast<uint64_t>(value) > most) {
+      say_why(std::to_string(value) + " bytes of dynamic and " + std::to_string(program->static_shared_bytes) +
+              " of static shared memory per block for " + readable(kernel->name) + ", where this GPU has " +
+              std::to_string(most));
       return returned(cudaErrorInvalidValue);
     }
     kernel->dynamic_shared_limit = static_cast<uint32_t>(value);

@@ -26,9 +26,9 @@ cudaError_t allocate(void** pointer, size_t bytes, const char* origin) {
   const uint64_t used = simulator.allocations.bytes();
   const uint64_t most = simulator.device.memory_bytes;
   if (bytes > most || used + bytes > most) {
-    sim::say_once(std::string(origin) + " of " + std::to_string(bytes) + " bytes: the simulated GPU has " +
-                  std::to_string(most >> 20) + " MiB, of which " + std::to_string(used >> 20) +
-                  " are in use; PTXSIM_MEMORY, or ptxsim --memory, sets how many");
+    sim::say_why(std::string(origin) + " of " + std::to_string(bytes) + " bytes: the simulated GPU has " +
+                 std::to_string(most >> 20) + " MiB, of which " + std::to_string(used >> 20) +
+                 " are in use; PTXSIM_MEMORY, or ptxsim --memory, sets how many");
     return sim::returned(cudaErrorMemoryAllocation);
   }
   void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);

@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <tuple>
@@ -95,7 +96,21 @@ T read(const std::byte* from) {
   return value;
 }
 
+/// What to do about PTX that the simulated GPU does not run.
+std::string does_not_run(uint32_t architecture) {
+  return ", which the simulated GPU, compute_" + std::to_string(architecture) + ", does not run: build it with nvcc " +
+         "-arch=sm_" + std::to_string(architecture) + ", or simulate another GPU (ptxsim --device)";
+}
+
 }  // namespace
+
+std::string why_not_run(const std::string& target, uint32_t architecture) {
+  constexpr std::string_view before = "sm_";
+  if (!target.starts_with(before)) return "there is no .target such as sm_90 in this PTX";
+  const uint32_t wanted = static_cast<uint32_t>(std::atoi(target.c_str() + before.size()));
+  if (runs_on(architecture, wanted, suffix_of(".target " + target))) return "";
+  return "this PTX is for " + target + does_not_run(architecture);
+}
 
 PtxTexts find_ptx(const void* fat_binary, uint32_t architecture) {
   const auto* at = static_cast<const std::byte*>(fat_binary);
@@ -139,10 +154,7 @@ PtxTexts find_ptx(const void* fat_binary, uint32_t architecture) {
   });
   for (const Found& each : found) texts.texts.push_back(each.text);
   if (!texts.texts.empty()) return texts;
-  if (lowest != ~0u)
-    throw Refused("the PTX in this binary is for compute_" + lowest_name + ", which the simulated GPU, compute_" +
-                  std::to_string(architecture) + ", does not run: build it with nvcc -arch=sm_" +
-                  std::to_string(architecture) + ", or simulate another GPU (ptxsim --device)");
+  if (lowest != ~0u) throw Refused("the PTX in this binary is for compute_" + lowest_name + does_not_run(architecture));
   throw Refused("this binary holds no PTX" + (machine_code.empty() ? "" : ", only machine code for " + machine_code) +
                 ": build it with nvcc -gencode arch=compute_80,code=compute_80");
 }

@@ -81,6 +81,7 @@ def expect_refusals(folder: Path, program: Path) -> None:
         ([stripped], 126, "-cudart shared"),
         (["--sed", 1, program], 2, "there is no option --sed"),
         (["--seed", "x", program], 2, "a whole number, not 'x'"),
+        *(([option, 0, program], 2, "from 1 up, not 0") for option in ("--seeds", "--memory", "--threads")),
         ([], 2, "which program?"),
         (["--follow", "0:0:4", program], 2, "--follow needs --trace-events"),
         (["--device", "rtx1", program], 2, "there is no device 'rtx1'"),

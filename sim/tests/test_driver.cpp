@@ -69,11 +69,20 @@ TEST(Driver, RunsAKernelOfAModule) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(cuModuleLoadData(&module, wrong.c_str()), CUDA_ERROR_INVALID_PTX);
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("PTX line 1"), std::string::npos);
+  std::string other = sim::testing::text();
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(cuModuleLoadData(&module, other.replace(other.find("sm_80"), 5, "sm_999").c_str()), CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("this PTX is for sm_999, which the simulated GPU, compute_"),
+            std::string::npos);
   const std::string ptx = sim::testing::text();
   ASSERT_EQ(cuModuleLoadData(&module, ptx.c_str()), CUDA_SUCCESS);
   EXPECT_EQ(cuModuleGetFunction(&function, module, "other"), CUDA_ERROR_NOT_FOUND);
   ASSERT_EQ(cuModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
   CUdeviceptr counter, memory;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 300000),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("300000 bytes of dynamic and "), std::string::npos);
   size_t bytes = 0;
   EXPECT_EQ(cuModuleGetGlobal(&counter, &bytes, module, "counter"), CUDA_SUCCESS);
   EXPECT_EQ(bytes, 8u);

@@ -174,7 +174,7 @@ TEST(Parse, RefusesDamagedDeclarations) {
         ".shared .b8 x[];", ".global .b32 x = {1, 2};", ".entry k() { .reg .b32 %r<4000000000>; ret; }",
         ".entry k() { { { }", ".entry k() { .reg .b32 x; mov.u32 x, 0f123; }", "nonsense", "\"open",
         ".entry k() { bra a; a: a: ret; }", ".global .b32", ".entry", ".file 99999999999 \"x\"", "@",
-        ".address_size 32", ".entry k() .unknown 3 { }"}) {
+        ".address_size 32", ".entry k() .unknown 3 { }", ".entry k() { ret; } .entry k() { ret; }"}) {
     EXPECT_NE(refusal(head + text), "") << text;
   }
   EXPECT_NE(refusal(head + ".entry k() {" + std::string(100000, '{')), "");

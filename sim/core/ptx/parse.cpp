@@ -283,6 +283,9 @@ class Parser {
     function_.parameter_count = function_.variables.size();
     while (!lexer_.peek().is('{') && !lexer_.peek().is(';')) launch_bounds();
     if (lexer_.accept(';')) return;  // a declaration only
+    if (std::find(module_.kernel_names.begin(), module_.kernel_names.end(), function_.name) !=
+        module_.kernel_names.end())
+      lexer_.fail("kernel '" + function_.name + "' is defined a second time");
     module_.kernel_names.push_back(function_.name);
     if (only_ && *only_ != function_.name) return lexer_.skip_block();
     body();

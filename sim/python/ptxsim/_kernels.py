@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from ._library import LaunchAttribute, LaunchConfig, library
 
 Size = int | Sequence[int]
 LAUNCH_FAILED = 719
+MOST = 2**31 - 1  # blocks, threads or bytes that a launch may ask for
 
 
 class PtxError(ValueError):
@@ -83,7 +85,7 @@ def using(settings: Settings) -> Iterator[None]:
 def _why(code: int) -> str:
     said = library().gemmSimWhy()
     if said:
-        return said.decode()
+        return said.decode(errors="backslashreplace")  # PTX is quoted as it was given
     name = ctypes.c_char_p()
     library().cuGetErrorString(code, ctypes.byref(name))
     return (name.value or b"unknown error").decode()
@@ -94,10 +96,14 @@ def _check(code: int, error: type[Exception] = LaunchError) -> None:
         raise error(_why(code))
 
 
+def _whole(number: Any, least: int) -> bool:
+    return isinstance(number, (int, np.integer)) and least <= number <= MOST
+
+
 def _three(size: Size, what: str) -> tuple[int, int, int]:
-    numbers = (size,) if isinstance(size, int) else tuple(size)
-    if not 1 <= len(numbers) <= 3 or not all(isinstance(each, (int, np.integer)) and each > 0 for each in numbers):
-        raise ValueError(f"{what} should be one to three whole numbers above 0, not {size!r}")
+    numbers = tuple(size) if isinstance(size, Iterable) else (size,)
+    if not 1 <= len(numbers) <= 3 or not all(_whole(each, 1) for each in numbers):
+        raise ValueError(f"{what} should be one to three whole numbers from 1 to {MOST}, not {size!r}")
     return (*map(int, numbers), *(1,) * (3 - len(numbers)))  # type: ignore[return-value]
 
 
@@ -107,6 +113,7 @@ class Module:
     def __init__(self, ptx: str | bytes) -> None:
         """Reads the text: PtxError where it is wrong, with the line."""
         text = ptx.encode() if isinstance(ptx, str) else bytes(ptx)
+        self._text = text.decode(errors="replace")
         self._handle = ctypes.c_void_p()
         _check(library().cuModuleLoadData(ctypes.byref(self._handle), ctypes.c_char_p(text)), PtxError)
 
@@ -115,15 +122,16 @@ class Module:
         handle = ctypes.c_void_p()
         if library().cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode()) != 0:
             raise KeyError(f"there is no kernel {name} in this PTX")
-        return Kernel(name, handle)
+        return Kernel(name, handle, _parameter_types(self._text, name))
 
 
 class Kernel:
     """A kernel, launched as kernel[grid, block](arguments…), or kernel[grid, block, shared_bytes](…)."""
 
-    def __init__(self, name: str, handle: ctypes.c_void_p) -> None:
+    def __init__(self, name: str, handle: ctypes.c_void_p, types: Sequence[str] = ()) -> None:
         """Made by Module.kernel."""
         self.name = name
+        self._types = types
         self._handle = handle
         self._sizes: list[int] | None = None
 
@@ -149,7 +157,10 @@ class Kernel:
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
             raise TypeError("a kernel is launched as kernel[grid, block](…) or kernel[grid, block, shared_bytes](…)")
         grid, block = shape[0], shape[1]
-        return _Launch(self, _three(grid, "the grid"), _three(block, "the block"), shape[2] if len(shape) == 3 else 0)
+        shared = shape[2] if len(shape) == 3 else 0
+        if not _whole(shared, 0):
+            raise ValueError(f"the bytes of shared memory should be a whole number from 0 to {MOST}, not {shared!r}")
+        return _Launch(self, _three(grid, "the grid"), _three(block, "the block"), int(shared))
 
 
 @dataclass(frozen=True)
@@ -160,15 +171,20 @@ class _Launch:
     shared: int
 
     def __call__(self, *arguments: Any, cluster: Size | None = None, cooperative: bool = False) -> Result:
-        """Launches it: NumPy arrays are copied in and out, numbers are what the parameter's size makes of them."""
+        """Launches it: NumPy arrays are copied in and out, numbers are what the type of the parameter makes of them."""
         sizes = self.kernel.parameter_sizes
         if len(arguments) != len(sizes):
             raise TypeError(f"{self.kernel.name} takes {len(sizes)} arguments, not {len(arguments)}")
-        memory = [_Memory(argument) if isinstance(argument, np.ndarray) else None for argument in arguments]
+        types = self.kernel._types if len(self.kernel._types) == len(sizes) else [""] * len(sizes)
+        memory: list[_Memory | None] = []
         try:
+            for number, argument in enumerate(arguments):
+                if isinstance(argument, np.ndarray) and argument.dtype.hasobject:
+                    raise TypeError(f"argument {number + 1} is an array of Python's objects, which no kernel can read")
+                memory.append(_Memory(argument) if isinstance(argument, np.ndarray) else None)
             packed = [
-                _packed(number, argument, size, held)
-                for number, (argument, size, held) in enumerate(zip(arguments, sizes, memory, strict=True))
+                _packed(number, argument, size, held, kind)
+                for number, (argument, size, held, kind) in enumerate(zip(arguments, sizes, memory, types, strict=True))
             ]
             result = self._run(packed, cluster, cooperative)
             for held in memory:
@@ -219,9 +235,9 @@ class _Memory:
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
-        self._copy = np.array(array, order="C")  # in one piece, whatever the array's strides
         self.address = ctypes.c_void_p()
-        _check(library().cuMemAlloc_v2(ctypes.byref(self.address), ctypes.c_size_t(max(1, self._copy.nbytes))))
+        _check(library().cuMemAlloc_v2(ctypes.byref(self.address), ctypes.c_size_t(max(1, array.nbytes))))
+        self._copy = np.array(array, order="C")  # in one piece, whatever the array's strides
         library().cuMemcpyHtoD_v2(self.address, self._pointer(), ctypes.c_size_t(self._copy.nbytes))
 
     def _pointer(self) -> ctypes.c_void_p:
@@ -239,8 +255,15 @@ class _Memory:
         library().cuMemFree_v2(self.address)
 
 
-def _packed(number: int, argument: Any, size: int, memory: _Memory | None) -> bytes:
-    """An argument's bytes in its parameter."""
+def _parameter_types(text: str, kernel: str) -> list[str]:
+    """The type of each parameter, such as u64, as the kernel's declaration in the PTX has it; none in a binary."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    declared = re.search(rf"\.entry\s+{re.escape(kernel)}\s*\(([^)]*)\)", text)
+    return re.findall(r"\.([usfb]\d+)\b[^,]*", declared[1]) if declared else []
+
+
+def _packed(number: int, argument: Any, size: int, memory: _Memory | None, kind: str) -> bytes:
+    """An argument's bytes in its parameter, whose type (u64) is empty where it is not known."""
 
     def wrong(why: str) -> TypeError:
         return TypeError(f"argument {number + 1} {why}; the parameter has {size} bytes")
@@ -249,6 +272,8 @@ def _packed(number: int, argument: Any, size: int, memory: _Memory | None) -> by
         if size != 8:
             raise wrong("is an array, of which the kernel would get an address of 8")
         return struct.pack("<Q", memory.address.value or 0)
+    if isinstance(argument, (float, np.float32)) and kind[:1] in ("u", "s"):
+        raise TypeError(f"argument {number + 1} is {argument}; the parameter is a whole number (.{kind})")
     if isinstance(argument, np.generic):
         if argument.nbytes != size:
             raise wrong(f"is a {argument.dtype} of {argument.nbytes} bytes")
@@ -257,6 +282,8 @@ def _packed(number: int, argument: Any, size: int, memory: _Memory | None) -> by
         if len(argument) != size:
             raise wrong(f"is a structure of {len(argument)} bytes")
         return bytes(argument)
+    if isinstance(argument, int) and kind[:1] == "f":
+        argument = float(argument)
     if isinstance(argument, (bool, int)) and size in (1, 2, 4, 8):
         if not -(1 << (8 * size - 1)) <= argument < 1 << 8 * size:
             raise wrong(f"is {argument}, which does not fit")

@@ -1,7 +1,10 @@
 """The Python package: kernels from PTX that Triton and Numba made, findings, counts, and what is refused."""
 
 import gzip
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +151,59 @@ def test_what_is_refused() -> None:
     trapped = reverse("trap;")[1, 64](out, 64, 1.0)
     assert trapped.findings[0].kind == "trap"
     assert reverse()[1, 64](out, 64, 1.0).findings == []
+
+
+@pytest.mark.parametrize("device, target, fits", [
+    ("a100", "sm_80", True), ("a100", "sm_86", False), ("a100", "sm_90a", False), ("h200", "sm_121", False),
+    ("h200", "sm_90a", True), ("rtx4090", "sm_80", True), ("b200", "sm_90a", False), ("b200", "sm_100f", True),
+])  # fmt: skip
+def test_ptx_for_another_gpu_is_refused(device: str, target: str, fits: bool) -> None:
+    """As in an executable: newer, or for one GPU alone. The device is chosen at the first use."""
+    text = REVERSE.replace("BARRIER", "bar.sync 0;").replace("sm_80", target)
+    program = f"import ptxsim\ntry:\n  ptxsim.Module({text!r})\nexcept ptxsim.PtxError as why:\n  print(why)"
+    said = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PTXSIM_DEVICE": device},
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert (said.stdout == "") == fits, said.stdout
+    assert fits or f"this PTX is for {target}, which the simulated GPU, compute_" in said.stdout
+    assert said.stderr == ""
+
+
+def test_what_is_wrong_is_said_in_the_exception(capfd) -> None:
+    """And nowhere else."""
+    out, text = np.zeros(64, np.int32), REVERSE.replace("BARRIER", "bar.sync 0;")
+    kernel = reverse()
+    with pytest.raises(ptxsim.LaunchError, match=r"^300000 bytes of dynamic and 256 of static .* has 232448$"):
+        kernel[1, 64, 300000](out, 64, 1.0)
+    with pytest.raises(ptxsim.LaunchError, match=r"^cudaMalloc of 3221225472 bytes: .* has 2048 MiB"):
+        kernel[1, 64](np.broadcast_to(np.uint8(0), 3 << 30), 64, 1.0)
+    with pytest.raises(TypeError, match="argument 1 is an array of Python's objects"):
+        kernel[1, 64](out.astype(object), 64, 1.0)
+    for number in (float("nan"), 64.0, np.float32(64)):
+        with pytest.raises(TypeError, match=rf"argument 2 is {number}; the parameter is a whole number \(\.u32\)"):
+            kernel[1, 64](out, number, 1.0)
+    for wrong, why in [
+        ("", r"there is no \.target"),
+        ("\u00fc", r"PTX line 1, column 1: expected a directive, found '\\xc3'"),
+        (text + text[text.index(".visible") :], "kernel 'reverse' is defined a second time"),
+    ]:
+        with pytest.raises(ptxsim.PtxError, match=why):
+            ptxsim.Module(wrong)
+    ptxsim.Module("// \u00fcber\n" + text)
+    for grid in (1.5, 0, (1, 2.0), (1, 1, 1, 1), 1 << 32, "1", None):
+        with pytest.raises(ValueError, match="the grid should be one to three whole numbers from 1 to"):
+            kernel[grid, 64]
+    for shared in (-1, 1.5, 1 << 32):
+        with pytest.raises(ValueError, match="the bytes of shared memory should be"):
+            kernel[1, 64, shared]
+    assert kernel[np.int64(1), np.array([64])](out, 64, 1.0).findings == []
+    assert capfd.readouterr().err == ""
+
+
+def test_a_whole_number_is_what_its_parameter_takes() -> None:
+    """As a float for .f32, as C++ would have it."""
+    text = REVERSE.replace("BARRIER", "bar.sync 0;\nld.param.u32 %r6, [scale];").replace(
+        "ld.shared.u32 %r6, [%r5];", ""
+    )
+    out = np.zeros(64, np.float32)
+    ptxsim.Module(text).kernel("reverse")[1, 64](out, 64, 2)
+    assert out.tolist() == [2.0] * 64
