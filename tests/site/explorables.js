@@ -152,6 +152,17 @@ async function main(site, options) {
         await page.until(`document.querySelector("${BREAK} svg.order")`, 60);
         expect(JSON.parse(await page.value(`document.querySelector("${BREAK}").dataset.unordered`)), unordered, "the clocks of both accesses");
       });
+      const warned = expected(`${step}.mistakes`).findIndex(({ reports, warnings }) => !reports.length && warnings.length);
+      if (warned < 0) continue;
+      await check(`break with a warning ${tree}${step}`, async () => {
+        await page.open(`${root}/${tree}steps/${step}/index.html#explore-break?mistake=${warned}&guess=warned`);
+        await page.until(`document.querySelector("#explore-break pre")`);
+        await page.click("#explore-break > button");
+        await page.until(`document.querySelector("#explore-break").dataset.outcome`, 120);
+        expect(await page.value(`document.querySelector("#explore-break").dataset.outcome`), "warned", "outcome");
+        const { kind, message } = expected(`${step}.mistakes`)[warned].warnings[0];
+        expect((await page.value(`document.querySelector("#explore-break .warning").textContent`)).endsWith(`${kind}: ${message}`), true, "the warning is shown");
+      });
     }
   }
 
