@@ -88,7 +88,7 @@ class Mutant:
 MUTANTS = (
     Mutant("03_smem_tiling", BARRIER, "«__syncthreads();» As[tile_row][tile_col] = a_copy;", "", RACE),
     *(Mutant(step, BARRIER, "= b_copy; «__syncthreads();»", "", RACE) for step in ("03_smem_tiling", "08_conflict_free")),
-    *(Mutant(step, BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE) for step in ("06_thread_tile_4x4", "15_wmma_tiled", "18_mma_naive")),
+    *(Mutant(step, BARRIER, "b += BK * g.ldb; «__syncthreads();»", "", RACE) for step in ("06_thread_tile_4x4", "07_thread_tile_8x8", "12_half_pack", "15_wmma_tiled", "18_mma_naive")),
     Mutant("09_double_buffer", BARRIER, "store_slice(0); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "store_slice(write); «__syncthreads();»", "", RACE),
     Mutant("09_double_buffer", BARRIER, "«__syncthreads();» store_slice();", "", RACE, "one_buffer_unroll8", source="also/one_buffer"),

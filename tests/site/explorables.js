@@ -152,6 +152,17 @@ async function main(site, options) {
         await page.until(`document.querySelector("${BREAK} svg.order")`, 60);
         expect(JSON.parse(await page.value(`document.querySelector("${BREAK}").dataset.unordered`)), unordered, "the clocks of both accesses");
       });
+      const warned = expected(`${step}.mistakes`).findIndex(({ reports, warnings }) => !reports.length && warnings.length);
+      if (warned < 0) continue;
+      await check(`break with a warning ${tree}${step}`, async () => {
+        await page.open(`${root}/${tree}steps/${step}/index.html#explore-break?mistake=${warned}&guess=warned`);
+        await page.until(`document.querySelector("#explore-break pre")`);
+        await page.click("#explore-break > button");
+        await page.until(`document.querySelector("#explore-break").dataset.outcome`, 120);
+        expect(await page.value(`document.querySelector("#explore-break").dataset.outcome`), "warned", "outcome");
+        const { kind, message } = expected(`${step}.mistakes`)[warned].warnings[0];
+        expect((await page.value(`document.querySelector("#explore-break .warning").textContent`)).endsWith(`${kind}: ${message}`), true, "the warning is shown");
+      });
     }
   }
 
@@ -205,16 +216,27 @@ async function main(site, options) {
     await page.until(`document.querySelector("#explore-banks").dataset.wavefronts`);
   });
 
-  await check("without WebAssembly", async () => {
-    const { identifier } = await page.call("Page.addScriptToEvaluateOnNewDocument", { source: "delete window.WebAssembly;" });
-    await page.open(`${root}/docs/bank-conflicts.html`);
-    await page.until(`document.querySelector("#explore-banks .bank-grid")`);
-    await page.click("#explore-banks input[inputmode=numeric]");
-    await page.type("4");
-    await page.press("Enter");
-    await page.until(`/WebAssembly/.test(document.querySelector("#explore-banks p[role=status]").textContent)`);
-    await page.call("Page.removeScriptToEvaluateOnNewDocument", { identifier });
-  });
+  // A browser without WebAssembly, and one that has it but cannot compile the module: here a section of no known kind.
+  for (const [name, source] of [
+    ["without WebAssembly", "delete window.WebAssembly;"],
+    ["with WebAssembly that does not compile", "const get = window.fetch; window.fetch = async (what, ...rest) => (/ptxsim\\.wasm$/.test(what) ? new Response(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 99, 0])) : get(what, ...rest));"],
+  ]) {
+    for (const [tree, sentence] of [["", "This browser has no WebAssembly"], ["zh/", "这个浏览器没有 WebAssembly"]]) {
+      await check(`${name} ${tree}`.trim(), async () => {
+        const { identifier } = await page.call("Page.addScriptToEvaluateOnNewDocument", { source });
+        try {
+          await page.open(`${root}/${tree}docs/bank-conflicts.html`);
+          await page.until(`document.querySelector("#explore-banks .bank-grid")`);
+          await page.click("#explore-banks input[inputmode=numeric]");
+          await page.type("4");
+          await page.press("Enter");
+          await page.until(`document.querySelector("#explore-banks p[role=status]").textContent.startsWith("${sentence}")`);
+        } finally {
+          await page.call("Page.removeScriptToEvaluateOnNewDocument", { identifier });
+        }
+      });
+    }
+  }
 
   browser.end();
   server.close();

@@ -22,8 +22,8 @@ function compared(summary, counted = summary) {
     ...{ symbol, grid, block, counts },
     lines: lines.map(({ file, line, counts: of }) => ({ file: path.basename(file), line, counts: of })),
   }));
-  const reports = summary.reports.map(({ kind, message }) => `${kind}: ${message}`);
-  return { kernels, reports };
+  const [reports, warnings] = [summary.reports, summary.warnings].map((found) => found.map(({ kind, message }) => `${kind}: ${message}`));
+  return { kernels, reports, warnings };
 }
 
 async function main(folder, files) {

@@ -179,7 +179,7 @@ def _summary(summary: dict) -> dict:
         {**each, "seconds": 0, "lines": [{**line, "file": _shown(line["file"])} for line in each["lines"]]}
         for each in summary["kernels"]
     ]
-    return {"kernels": kernels, "reports": summary["reports"]}
+    return {"kernels": kernels, "reports": summary["reports"], "warnings": summary["warnings"]}
 
 
 def runs_of(step: registry.Step, variant: str, folder: Path) -> list[dict]:

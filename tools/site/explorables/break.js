@@ -31,6 +31,7 @@ explorables.define("break", (place, from) => {
     ["report", say("the simulator reports it, C is right all the same", "模拟器报告错误，但 C 仍然正确")],
     ["both", say("it is reported, and C is wrong", "有报告，C 也错了")],
     ["wrong", say("C is wrong, and nothing is reported", "C 错了，却没有报告")],
+    ["warned", say("the simulator only warns of it, C is right", "模拟器只给出警告，C 仍然正确")],
     ["nothing", say("nothing happens", "什么也不会发生")],
   ];
   const KINDS = {
@@ -88,7 +89,7 @@ explorables.define("break", (place, from) => {
   async function runOnce(given, seed) {
     await simulator.call("open", { recorded: { modules: kernel.modules, ...given }, options: { seed } });
     const summary = await simulator.call("run");
-    return { reports: summary.reports, bytes: await simulator.call("bytes", { array: given.array }) };
+    return { reports: summary.reports, warnings: summary.warnings, bytes: await simulator.call("bytes", { array: given.array }) };
   }
 
   // --- which events order what ---
@@ -241,6 +242,7 @@ explorables.define("break", (place, from) => {
       const width = right.bytes.length / (one.m * one.n);
       let reported = false;
       let wrong = false;
+      let warned = false;
       for (const seed of SEEDS) {
         status.textContent = say(`Order ${seed + 1} of ${SEEDS.length} …`, `第 ${seed + 1} 种次序，共 ${SEEDS.length} 种……`);
         const got = await runOnce({ allocations: one.allocations, launches: one.launches, array: result(one.right).allocation }, seed);
@@ -252,6 +254,7 @@ explorables.define("break", (place, from) => {
         }
         reported ||= got.reports.length > 0;
         wrong ||= different > 0;
+        warned ||= got.warnings.length > 0;
         found.append(
           element(
             "details",
@@ -262,21 +265,23 @@ explorables.define("break", (place, from) => {
               say(
                 `order ${seed + 1}: elements of C that are wrong: ${different} of ${one.m * one.n}; reports: ${got.reports.length}`,
                 `次序 ${seed + 1}：C 中有 ${different} / ${one.m * one.n} 个元素出错；报告 ${got.reports.length} 条`,
-              ),
+              ) + (got.warnings.length ? say(`; warnings: ${got.warnings.length}`, `；警告 ${got.warnings.length} 条`) : ""),
             ),
             got.reports.map((report) => element("p", { class: "problem" }, `${report.kind}: ${report.message}`)),
+            got.warnings.map((report) => element("p", { class: "warning" }, say("warning, ", "警告，") + `${report.kind}: ${report.message}`)),
             got.reports.filter((report) => report.unordered).slice(0, 1).map((report) => graphOf(one, report, seed)),
           ),
         );
       }
       found.querySelector("details").open = true;
-      const outcome = reported ? (wrong ? "both" : "report") : wrong ? "wrong" : "nothing";
+      const outcome = reported ? (wrong ? "both" : "report") : wrong ? "wrong" : warned ? "warned" : "nothing";
       const words = Object.fromEntries(guesses())[outcome];
       status.textContent =
         say(`What happened: ${words}. `, `结果：${words}。`) +
         (outcome === chosen.guess ? say("You predicted it.", "你预测对了。") : say("You predicted something else.", "与你的预测不同。")) +
         (outcome === "report" ? say(" A test that compares C alone would have passed.", " 只比较 C 的测试会通过。") : "") +
-        (outcome === "wrong" ? say(" Every access is ordered and within bounds; only the numbers are wrong.", " 每次访问都有序、都不越界，只是数值错了。") : "");
+        (outcome === "warned" ? say(" A warning tells of what is doubtful, or does no harm here; on a GPU it may never show.", " 警告指的是有疑问、或在这里不造成危害的情况；在 GPU 上也许从来看不出来。") : "") +
+        (outcome === "wrong" && !warned ? say(" Every access is ordered and within bounds; only the numbers are wrong.", " 每次访问都有序、都不越界，只是数值错了。") : "");
       place.dataset.outcome = outcome;
     } catch (problem) {
       status.textContent = problem.message;

@@ -77,18 +77,20 @@ window.explorables = (() => {
     }));
   }
 
+  /** Why the simulator does not run in this browser. */
+  const unable = () =>
+    new Error(
+      say(
+        "This browser has no WebAssembly (with SIMD and exceptions) or no workers, so the simulator cannot run in it. The page's text needs neither.",
+        "这个浏览器没有 WebAssembly（含 SIMD 与异常处理）或 Worker，模拟器无法在其中运行。页面的文字不需要它们。",
+      ),
+    );
+
   let wasm = null;
   /** The bytes of the WebAssembly: a worker of a page that was opened as a file takes no compiled module. */
   function bytesOfModule() {
     return (wasm ||= (async () => {
-      if (typeof WebAssembly === "undefined" || typeof Worker === "undefined") {
-        throw new Error(
-          say(
-            "This browser has no WebAssembly or no workers, so the simulator cannot run in it. The page's text needs neither.",
-            "这个浏览器没有 WebAssembly 或 Worker，模拟器无法在其中运行。页面的文字不需要它们。",
-          ),
-        );
-      }
+      if (typeof WebAssembly === "undefined" || typeof Worker === "undefined") throw unable();
       await script("simulator.js");
       if (location.protocol !== "file:") {
         try {
@@ -124,8 +126,10 @@ window.explorables = (() => {
         data.error ? waiting.reject(new Error(data.error)) : waiting.resolve(data.answer);
       };
       made.worker.onerror = (event) => made.fail(event.message);
-      await made.call("load", { wasm: bytes });
-      return made;
+      const loaded = await made.call("load", { wasm: bytes });
+      if (!loaded.unable) return made;
+      made.end();
+      throw unable();
     }
 
     fail(message) {

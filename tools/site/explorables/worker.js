@@ -7,11 +7,16 @@ const breathe = () => new Promise((resolve) => setTimeout(resolve, 0)); // a mes
 
 const handlers = {
   async load({ wasm }) {
-    const made = await ptxsim({
-      instantiateWasm(imports, done) {
-        WebAssembly.instantiate(wasm, imports).then((all) => done(all.instance || all));
-        return {};
-      },
+    // Compiled first: what ptxsim() makes would wait for ever for a module that this browser cannot compile.
+    let compiled = null;
+    try {
+      compiled = await WebAssembly.compile(wasm);
+    } catch {
+      return { unable: true };
+    }
+    const made = await new Promise((resolve, reject) => {
+      const instantiateWasm = (imports, done) => (WebAssembly.instantiate(compiled, imports).then(done).catch(reject), {});
+      ptxsim({ instantiateWasm }).then(resolve, reject);
     });
     session = new Session(made);
     return {};
