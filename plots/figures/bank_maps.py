@@ -8,7 +8,6 @@ from plots.figures.geometry import (
     Kernel,
     SharedAccess,
     conflict_free,
-    smem_padding,
     thread_tile_4x4,
     thread_tile_8x8,
     vector_load,
@@ -26,10 +25,6 @@ BROADCAST = "#cfd6df"
 NEITHER = "lane"  # as an operand: an access that belongs to no matrix
 TONES = {"A": A, "B": B, NEITHER: THREAD}
 FINDINGS = {  # what the maps of a step show
-    "04": (
-        "one more column takes the store of A from 32 wavefronts to 1",
-        "多一列，写 A 就从 32 个 wavefront 减到 1 个",
-    ),
     "05": ("lanes in pairs read B in 2 wavefronts, not 4", "lane 成对时，读 B 用 2 个 wavefront，而不是 4 个"),
     "06": ("of four accesses only the store of A has a conflict", "四种访问里只有写 A 有冲突"),
     "07": (
@@ -43,7 +38,7 @@ FINDINGS = {  # what the maps of a step show
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
-    for kernel in (smem_padding(), vector_load(), thread_tile_4x4(), thread_tile_8x8(), conflict_free(), warp_tiling()):
+    for kernel in (vector_load(), thread_tile_4x4(), thread_tile_8x8(), conflict_free(), warp_tiling()):
         yield f"{kernel.name}-banks", lambda language, kernel=kernel: draw(kernel, language)
     yield "banks-basics", basics
     yield "banks-rule", rule

@@ -168,7 +168,7 @@ def padding(language: str) -> Canvas:
     )
     unit, rows = 8.5, 33
     y = top + 32
-    for x, one in zip((MARGIN, RIGHT - 32 * unit), smem_padding().shared[:2], strict=True):
+    for x, one in zip((MARGIN, RIGHT - 32 * unit), smem_padding().shared, strict=True):
         access = one.access
         words = [address // banks.WORD for address in access.addresses]
         pitch = words[1] - words[0]

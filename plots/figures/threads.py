@@ -21,7 +21,6 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 
 FINDINGS = {  # what the map of a step shows
-    "01": ("a warp reads one float from each of 32 rows of A", "一个 warp 从 A 的 32 行里各读一个 float"),
     "02": ("a warp reads 32 neighbouring floats of B", "一个 warp 读 B 的 32 个相邻 float"),
     "03": ("a thread copies one float of each tile", "一个线程拷贝两个分块的各一个 float"),
     "04": ("a thread computes two rows of C, 16 apart", "一个线程计算 C 的两行，相距 16 行"),
