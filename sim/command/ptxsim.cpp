@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int bad_use = 2, not_executable = 126, not_found = 127;
+constexpr int bad_use = 2, not_executable = 126, not_found = 127, by_interrupt = 130;
 
 constexpr const char* help = R"(usage: ptxsim [OPTION]... PROGRAM [ARGUMENT]...
        ptxsim nvcc [ARGUMENT]...
@@ -55,7 +55,8 @@ memory, and reports races, missing waits and wrong accesses with their lines.
 
 ptxsim nvcc adds -lineinfo, and PTX where only machine code was asked for.
 The exit code is the program's, or 1 where it is 0 and mistakes were found,
-2 where ptxsim was used wrongly, 126 or 127 where PROGRAM cannot be run.
+2 where ptxsim was used wrongly, 126 or 127 where PROGRAM cannot be run,
+130 after Ctrl-C.
 )";
 
 [[noreturn]] void fail(int code, const std::string& why) {
@@ -233,6 +234,33 @@ void refuse_what_cannot_run(const std::string& name, const std::string& file) {
   fail(not_executable, options.program[0] + " cannot be run: " + std::strerror(errno));
 }
 
+volatile std::sig_atomic_t interrupted = 0, sent_by_terminal = 0;
+
+/// Waits for a run of the program. A terminal sends Ctrl-C to it, too; of a signal that came to this process alone it
+/// is told when it does not end by itself.
+int wait_for(pid_t child) {
+  int status = 0;
+  for (int waits = 0; waitpid(child, &status, interrupted ? WNOHANG : 0) != child; ++waits) {
+    if (!interrupted) continue;
+    if (waits == 100 && !sent_by_terminal) kill(child, SIGINT);
+    usleep(10000);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// From now on Ctrl-C only ends the wait, so that what was found is told.
+void end_in_order() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before{}, now{};
+    now.sa_flags = SA_SIGINFO;
+    now.sa_sigaction = [](int, siginfo_t* how, void*) {
+      interrupted = 1;
+      if (how->si_code == SI_KERNEL) sent_by_terminal = 1;
+    };
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(signal, &now, nullptr);
+  }
+}
+
 /// Runs the program once for each seed, and says which of them found what.
 int run_seeds(Options& options, const std::string& file) {
   struct Seen {
@@ -246,7 +274,8 @@ int run_seeds(Options& options, const std::string& file) {
   const int made = mkstemp(scratch.data());
   if (made < 0) fail(bad_use, "no file can be made in " + fs::temp_directory_path().string());
   close(made);
-  for (uint64_t seed = 0; seed < *options.seeds; ++seed) {
+  end_in_order();
+  for (uint64_t seed = 0; seed < *options.seeds && !interrupted; ++seed) {
     fs::resize_file(scratch, 0);
     const pid_t child = fork();
     if (child == 0) {
@@ -255,10 +284,7 @@ int run_seeds(Options& options, const std::string& file) {
       once.json = scratch;
       become(once, file);
     }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    const int code = wait_for(child);
     codes.push_back(code);
     worst = std::max(worst, code);
     std::ifstream written(scratch);
@@ -274,10 +300,12 @@ int run_seeds(Options& options, const std::string& file) {
         entry.seeds.push_back(seed);
       }
     }
-    if (code == 128 + SIGINT || code == 130) break;
+    if (code == by_interrupt) interrupted = 1;
   }
   fs::remove(scratch);
-  std::fprintf(stderr, "ptxsim: %zu seeds, %zu findings\n", codes.size(), seen.size());
+  const std::string all = interrupted ? " of " + std::to_string(*options.seeds) : "";
+  std::fprintf(stderr, "ptxsim: %s%zu%s seeds, %zu findings\n", interrupted ? "interrupted; " : "", codes.size(),
+               all.c_str(), seen.size());
   nlohmann::json findings = nlohmann::json::array();
   for (auto& [text, entry] : seen) {
     std::fprintf(stderr, "  %s, with %zu of them, e.g. --seed %llu\n", text.c_str(), entry.seeds.size(),
@@ -290,7 +318,7 @@ int run_seeds(Options& options, const std::string& file) {
     last["exit_codes"] = codes;
     std::ofstream(options.json) << last.dump() << "\n";
   }
-  return worst;
+  return interrupted ? by_interrupt : worst;
 }
 
 }  // namespace

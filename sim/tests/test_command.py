@@ -26,12 +26,12 @@ int main(int count, char** words) {
   int* out;
   cudaMallocManaged(&out, 256);
   const char how = count > 1 ? words[1][0] : 'r';
-  sum<<<1, 64>>>(out, how != 'w' && how != 'a');
+  sum<<<1, 64>>>(out, how != 'w' && how != 'a' && how != 'b');
   cudaDeviceProp properties;
   cudaGetDeviceProperties(&properties, 0);
   std::printf("%s %d on %d.%d\n", cudaGetErrorString(cudaDeviceSynchronize()), out[0], properties.major, properties.minor);
   if (how == 'a') std::abort();
-  if (how == 'e') { std::fflush(stdout); out[0] = 1; endless<<<1, 1>>>(out); }
+  if (how == 'e' || how == 'b') { std::fflush(stdout); out[0] = 1; endless<<<1, 1>>>(out); }
   void* much = nullptr;
   if (how == 'm') std::printf("%d\n", cudaMalloc(&much, size_t(64) << 20));
 }
@@ -97,6 +97,29 @@ def expect_refusals(folder: Path, program: Path) -> None:
             wrong.append(f"{words}: not one line:\n{got[1]}")
 
 
+def expect_summary_of_seeds(folder: Path, program: Path) -> None:
+    """After Ctrl-C: of the runs until then, whether a terminal sends it to all or a process to the command alone."""
+    scratch, report = folder / "scratch", folder / "interrupted.json"
+    scratch.mkdir()
+    for name, send in (("all", os.killpg), ("the command", os.kill)):
+        report.unlink(missing_ok=True)
+        command = subprocess.Popen(
+            [PTXSIM, "--seeds", "5", "--json", report, program, "b"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env={**os.environ, "TMPDIR": str(scratch)}, start_new_session=True,
+        )  # fmt: skip
+        assert command.stdout is not None
+        command.stdout.readline()
+        time.sleep(0.3)
+        send(command.pid, signal.SIGINT)
+        said = command.communicate(timeout=60)[0]
+        expect(
+            f"Ctrl-C for {name}", (command.returncode, said), 130, "ptxsim: interrupted; 1 of 5 seeds, ", "race in sum"
+        )
+        seen = json.loads(report.read_text()) if report.exists() else {}
+        if seen.get("exit_codes") != [130] or not seen["reports"] or list(scratch.iterdir()):
+            wrong.append(f"Ctrl-C for {name}: {seen}, {list(scratch.iterdir())}")
+
+
 def main() -> int:
     """Compiles the programs, runs them, and says what was wrong."""
     os.environ["PTXSIM_THREADS"] = "1"
@@ -144,6 +167,7 @@ def main() -> int:
         endless.send_signal(signal.SIGINT)
         said = endless.communicate(timeout=60)[0]
         expect("Ctrl-C", (endless.returncode, said), 130, "interrupted")
+        expect_summary_of_seeds(folder, program)
         expect_refusals(folder, program)
 
         run(NVCC, folder / "sum.cu", "-o", folder / "plain")
