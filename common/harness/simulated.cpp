@@ -137,29 +137,36 @@ const std::vector<std::string>& source(const std::string& file) {
 }
 
 // What a line costs, in the order of the columns: instructions, global sectors per request,
-// shared wavefronts per request.
+// shared wavefronts per request. The last is left out where nothing uses shared memory.
 void print_lines(std::ostream& out, const nlohmann::json& lines) {
+  const auto shared_requests = [](const nlohmann::json& counts) {
+    std::uint64_t sum = 0;
+    for (const char* key : {"shared_load_requests", "shared_store_requests", "cp_async_requests"})
+      sum += counts.at(key).get<std::uint64_t>();
+    return sum;
+  };
+  const bool uses_shared = std::any_of(lines.begin(), lines.end(),
+                                       [&](const auto& line) { return shared_requests(line.at("counts")) != 0; });
   std::string file;
   for (const auto& line : lines) {
     if (line.at("file") != file) {
       file = line.at("file");
       out << "\n"
           << file << "\n"
-          << "  instructions  sectors/request  wavefronts/request   line\n";
+          << "  instructions  sectors/request" << (uses_shared ? "  wavefronts/request" : "") << "   line\n";
     }
     const auto& counts = line.at("counts");
     const auto of = [&](const char* key) { return counts.at(key).get<std::uint64_t>(); };
     const std::uint64_t global = of("global_load_requests") + of("global_store_requests") + of("cp_async_requests");
     const std::uint64_t sectors =
         of("global_load_sectors") + of("global_store_sectors") + of("cp_async_global_sectors");
-    const std::uint64_t shared = of("shared_load_requests") + of("shared_store_requests") + of("cp_async_requests");
     const std::uint64_t wavefronts =
         of("shared_load_wavefronts") + of("shared_store_wavefronts") + of("cp_async_shared_wavefronts");
     const std::size_t number = line.at("line").get<std::size_t>();
     const auto& text = source(file);
-    out << std::right << std::setw(14) << grouped(of("instructions")) << std::setw(17) << each(sectors, global, "")
-        << std::setw(20) << each(wavefronts, shared, "") << std::setw(7) << number << "  "
-        << (number >= 1 && number <= text.size() ? text[number - 1] : "") << "\n";
+    out << std::right << std::setw(14) << grouped(of("instructions")) << std::setw(17) << each(sectors, global, "");
+    if (uses_shared) out << std::setw(20) << each(wavefronts, shared_requests(counts), "");
+    out << std::setw(7) << number << "  " << (number >= 1 && number <= text.size() ? text[number - 1] : "") << "\n";
   }
 }
 

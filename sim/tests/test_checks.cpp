@@ -54,6 +54,43 @@ TEST(Checks, LanesOfOneWarpNeedASyncwarp) {
                   .reports.empty());
 }
 
+// One warp: what a lane overwrites, no other lane may have read since they met.
+TEST(Checks, LanesOverwriteOnlyWhatTheyAloneHaveRead) {
+  const LaunchShape one{.block = {32, 1, 1}};
+  const std::string fill = "st.shared.u32 [%r2], %r1;\nbar.warp.sync -1;\nxor.b32 %r4, %r2, 4;\n";
+  const std::string other = "ld.shared.u32 %r5, [%r4];\n", own = "ld.shared.u32 %r6, [%r2];\n";
+  const std::string store = "st.shared.u32 [%r2], %r5;\n", meet = "bar.warp.sync -1;\n";
+  expect_only(ran(fill + other + store, one), Finding::race, {4, 5});
+  expect_only(ran(fill + other + own + store, one), Finding::race, {5, 6});  // of two readers the last is named
+  expect_only(ran(fill + "ld.shared.u32 %r5, [tile];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 " + store, one), Finding::race,
+              {4, 6});
+  expect_only(ran(fill + other + "red.shared.add.u32 [%r2], 1;\n", one), Finding::race, {4, 5});
+  expect_only(ran(fill + "ld.shared.v2.u32 {%r5, %r6}, [tile];\n" + store, one), Finding::race, {4, 5});
+  // In a loop the load may come after the store.
+  expect_only(ran(fill + "mov.u32 %r6, 0;\nagain: setp.eq.u32 %p1, %r6, 1;\n@%p1 " + store + "@%p1 bra end;\n" + other +
+                      "mov.u32 %r6, 1;\nbra again;\nend:\n",
+                  one),
+              Finding::race, {6, 8});
+
+  clean(ran(fill + other + meet + store, one));
+  clean(ran(fill + other + "bar.sync 0;\n" + store, one));
+  clean(ran(fill + own + store + own + store, one));  // what it alone has read
+  clean(ran(fill + other + meet + own + store, one));
+  // The value has come by a shuffle, or all have voted: the reads are over.
+  clean(ran(fill + other + "shfl.sync.bfly.b32 %r5, %r5, 1, 31, -1;\n" + store, one));
+  clean(ran(fill + other + "vote.sync.any.pred %p1, %p1, -1;\n" + store, one));
+  // Bytes of one word, each of its own lane.
+  clean(
+      ran("add.u32 %r4, %r1, 0;\ncvt.u16.u32 %h1, %r1;\nst.shared.u8 [%r4], %h1;\nld.shared.u8 %h1, [%r4];\n"
+          "st.shared.u8 [%r4], %h1;\n",
+          one));
+  // Places apart from each other, one of which another warp has read in between.
+  clean(
+      ran("mul.lo.u32 %r4, %r1, 36;\nst.shared.u32 [%r4], %r1;\nld.shared.u32 %r5, [%r4];\nst.shared.u32 [%r4], "
+          "%r5;\n",
+          {.block = {64, 1, 1}, .dynamic_shared_bytes = 4096}));
+}
+
 // A barrier of one pair of warps orders nothing for the others.
 TEST(Checks, NamedBarriersOrderOnlyWhoTakesPart) {
   const LaunchShape three{.block = {96, 1, 1}};

@@ -79,6 +79,22 @@ def test_only_what_changed_is_told():
     ]
 
 
+def test_a_kernel_without_shared_memory_has_a_column_less():
+    report = """\
+01_naive naive, m 128 n 128 k 128, in the simulator: right
+  warp instructions (PTX)                    389,120  
+
+/a/kernel.cu
+  instructions  sectors/request   line
+         2,048                      20    if (row >= g.m || col >= g.n) return;
+       370,688           16.50      24    for (int k = 0; k < g.k; ++k) acc += a[k];
+"""  # noqa: W291 - as a step prints it
+    assert watch.parsed(report).lines == [
+        watch.Line("20", "2,048", "if (row >= g.m || col >= g.n) return;"),
+        watch.Line("24", "370,688 16.50", "for (int k = 0; k < g.k; ++k) acc += a[k];"),
+    ]
+
+
 def test_lines_are_matched_by_their_code():
     moved = (
         REPORT.replace("      44  ", "      45  ").replace("a_copy;", "a_copy + 0;").replace("      49  ", "      50  ")

@@ -177,6 +177,7 @@ MUTANTS = (
     Mutant("29_split_k", BARRIER, "tma_store_wait_read<0>(); } «cluster_sync();»", "", EXITED, "two"),
     Mutant("29_split_k", FENCE, "fence_for_async_reads();", "", PROXY, "stream_k", source="also/stream_k"),
     Mutant("29_split_k", GUARD, "g.n % 8 != 0 && col + ROW > g.n;", "false;", WRONG, "stream_k", RAGGED, "also/stream_k"),
+    Mutant("29_split_k", WAIT, "if (first_thread) flag_wait_and_lower(&left_flags[block][warpgroup]);", "", RACE, "stream_k", source="also/stream_k"),
     Mutant("29_split_k", INDEX, "slice > part.first ||", "slice > 0 ||", WRONG, "stream_k", source="also/stream_k"),
     Mutant("29_split_k", INDEX, "other <= last;", "other < last;", WRONG, "stream_k", source="also/stream_k"),
     Mutant("33_guarded", WAIT, "wgmma_commit(); «wgmma_wait<1>();»", "", UNWAITED, arguments=DEEP),

@@ -34,8 +34,8 @@ void LaneStamps::join(const LaneStamps& other) {
 bool Clocks::start(uint32_t blocks, uint32_t warps_per_block, GridFlags* grid, uint32_t cluster) {
   grid_ = grid;
   cluster_ = cluster;
-  const bool from_zero = start_ == 0 || now_ > 0x7fffffff;
-  if (from_zero) now_ = 1;
+  const bool from_zero = start_ == 0 || std::max(now_, readings_) > 0x7fffffff;
+  if (from_zero) now_ = 1, readings_ = 0;
   start_ = now_ + 1;
   now_ = start_ + 1;
   last_meeting_ = start_;
@@ -45,6 +45,7 @@ bool Clocks::start(uint32_t blocks, uint32_t warps_per_block, GridFlags* grid, u
   flags_.clear();
   of_.resize(agents_);
   for (WarpClock& clock : of_) {
+    clock.reading = readings_ += reading_step;
     clock.known.clear();
     clock.known.seen.assign(agents_, start_);
     clock.lanes_met = clock.clear = start_;
@@ -74,6 +75,7 @@ void Clocks::release(uint32_t warp, SyncClock& into, uint32_t lanes) {
 
 void Clocks::acquire(uint32_t warp, const SyncClock& from) {
   of_[warp].known.join(from);
+  begin_reading(warp);
   update_clear(warp);
 }
 
@@ -102,6 +104,7 @@ void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
     for (WarpClock& each : of_) {
       each.known.seen.assign(agents_, now_);
       each.lanes_met = each.clear = now_;
+      each.reading = readings_ += reading_step;
     }
     last_meeting_ = now_++;
     return;
@@ -119,6 +122,7 @@ void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
 
 void Clocks::warp_met(uint32_t warp) {
   of_[warp].lanes_met = now_;
+  begin_reading(warp);
   ++now_;
   update_clear(warp);
 }

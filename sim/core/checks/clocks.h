@@ -130,6 +130,11 @@ class Clocks {
   }
   /// The same between the lanes of the observer itself.
   uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
+  /// A number for what the lanes read until something next orders them, above all a collective instruction: until then
+  /// none of them may overwrite what another one reads. A multiple of `reading_step`, never 0.
+  uint32_t reading(uint32_t warp) const { return of_[warp].reading; }
+  void begin_reading(uint32_t warp) { of_[warp].reading = readings_ += reading_step; }
+  static constexpr uint32_t reading_step = 64;
   /// Whatever has a stamp up to this happened before the warp's next access, whichever warp of its block did it.
   uint32_t clear(uint32_t warp) const { return of_[warp].clear; }
   /// The same of all that is not a warp of its block.
@@ -169,6 +174,7 @@ class Clocks {
   struct WarpClock {
     SyncClock known;
     uint32_t lanes_met = 0;
+    uint32_t reading = 0;
     uint32_t clear = 0;
     Scope has_fenced = Scope::none;                  ///< the widest
     std::array<bool, scopes.size()> has_observed{};  ///< by scope
@@ -194,6 +200,7 @@ class Clocks {
 
   uint32_t warps_per_block_ = 1, agents_ = 0;
   uint32_t start_ = 0, now_ = 0, last_meeting_ = 0;
+  uint32_t readings_ = 0;
   bool only_stamps_ = true;  ///< nobody has executed a fence.proxy.async, or released without the rest of its warp
   std::vector<WarpClock> of_;
   std::unordered_map<uint64_t, Flag> flags_;  ///< by generic address

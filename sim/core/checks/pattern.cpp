@@ -110,6 +110,8 @@ void Pattern::learn(const Lanes& lanes) {
   phase_ = base;
   phase_mask_ = std::max(lanes.bytes, bank_bytes) - 1;
   low_ = 0, high_ = lanes.bytes;
+  lane_bytes_ = lanes.bytes;
+  readers_.clear();
   aligned_ = true;
   bool same = mask_ == all_lanes, side_by_side = same;
   for (uint32_t lane = 0; lane < warp_size; ++lane) {
@@ -166,6 +168,34 @@ void Pattern::add_run(int64_t offset, uint32_t bytes) {
     runs_.back().bytes = static_cast<uint32_t>(std::max(end, offset + bytes) - runs_.back().offset);
   else
     runs_.push_back({offset, bytes});
+}
+
+constinit const std::array<uint32_t, warp_size> Pattern::in_order = [] {
+  std::array<uint32_t, warp_size> lanes{};
+  for (uint32_t lane = 0; lane < warp_size; ++lane) lanes[lane] = lane;
+  return lanes;
+}();
+
+void Pattern::learn_readers(uint32_t granule_shift) const {
+  constexpr uint32_t nobody = ~0u;
+  granule_shift_ = granule_shift;
+  uint32_t granules = 0;
+  for (const Run& run : runs_) granules += run.bytes >> granule_shift;
+  readers_.assign(granules, nobody);
+  const uint32_t of_lane = lane_bytes_ >> granule_shift;
+  for_lanes(mask_, [&](uint32_t lane) {
+    const auto offset = static_cast<int64_t>(offset_[lane]);
+    uint32_t before = 0;  // granules of the runs in front
+    for (const Run& run : runs_) {
+      if (offset < run.offset + run.bytes) {
+        before += static_cast<uint32_t>((offset - run.offset) >> granule_shift);
+        break;
+      }
+      before += run.bytes >> granule_shift;
+    }
+    for (uint32_t granule = before; granule < before + of_lane; ++granule)
+      readers_[granule] = readers_[granule] == nobody ? lane : several;
+  });
 }
 
 uint8_t Pattern::sectors_of_runs(uint64_t base) const {

@@ -68,6 +68,15 @@ class Pattern {
 
   void learn_global(const Lanes& lanes);
   void learn_shared(const Lanes& lanes, bool store);
+  /// Of what a load has learned: the lane that reads each granule of the runs, one run after the other. `several` where
+  /// more than one does.
+  static constexpr uint32_t several = 63;
+  static const std::array<uint32_t, warp_size> in_order;  ///< all lanes
+  const uint32_t* readers(uint32_t granule_shift) const {
+    if (spread_ == Spread::side_by_side && lane_bytes_ == 1u << granule_shift) return in_order.data();
+    if (readers_.empty() || granule_shift_ != granule_shift) learn_readers(granule_shift);
+    return readers_.data();
+  }
 
   bool aligned() const { return aligned_; }
   int64_t low() const { return low_; }    ///< first byte, from the first active lane's address
@@ -91,6 +100,7 @@ class Pattern {
   void find_runs(uint32_t bytes);
   void add_run(int64_t offset, uint32_t bytes);
   uint8_t sectors_of_runs(uint64_t base) const;
+  void learn_readers(uint32_t granule_shift) const;
 
   uint32_t mask_ = 0;
   uint64_t phase_ = 0, phase_mask_ = 0;  ///< where in a lane's bytes, or in a bank, the first lane begins
@@ -101,6 +111,9 @@ class Pattern {
   std::array<uint8_t, 32> sectors_{};  ///< by the first lane's place in its sector; 0 where not counted yet
   Wavefronts wavefronts_;
   std::vector<Run> runs_;
+  uint32_t lane_bytes_ = 0;
+  mutable std::vector<uint32_t> readers_;  ///< empty where nobody has asked for them yet
+  mutable uint32_t granule_shift_ = 0;
 };
 
 }  // namespace sim

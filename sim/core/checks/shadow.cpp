@@ -15,7 +15,8 @@ void Shadow::Reads::start(size_t granules, bool anew) {
   if (anew && !stamp.empty()) resize(granules);
 }
 
-void Shadow::start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_agent, bool stamps_begin_anew) {
+void Shadow::start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_agent, bool stamps_begin_anew,
+                         bool overwrites_reads) {
   first_agent_ = first_agent;
   shift_ = static_cast<uint32_t>(std::countr_zero(granule_bytes));
   const size_t granules = (bytes + granule_bytes - 1) >> shift_;
@@ -23,6 +24,7 @@ void Shadow::start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_
   if (anew) {
     for (auto* each : {&write_stamp_, &write_site_, &read_site_}) each->assign(granules, 0);
     writer_.assign(granules, {});
+    if (overwrites_reads) reader_.assign(granules, 0);
     weak_.resize(granules);
   }
   weak_.start(granules, anew);
@@ -68,6 +70,15 @@ void Shadow::touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes
   }
 }
 
+namespace {
+
+/// What is known of a granule's readers once `mine`, a lane and its warp's reading, has come to those before.
+uint32_t with_reader(uint32_t before, uint32_t mine) {
+  return mine | ((before ^ mine) - 1 < Pattern::several ? Pattern::several : 0);
+}
+
+}  // namespace
+
 void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
                   const ReportTo& report) {
   Reads& reads = strong ? strong_ : weak_;
@@ -76,6 +87,9 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
   const bool own = is_own(warp) && clear >= start;
   const uint32_t bit = 1u << (warp - first_agent_) % warp_size;
   const uint32_t written_by = clear - start;
+  // A collective load orders the lanes.
+  const uint32_t reading = strong || lanes.rows || reader_.empty() ? 0 : clocks.reading(warp);
+  const uint32_t* lane_of = reading == 0 ? nullptr : pattern.readers(shift_);
   over_granules(
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
@@ -83,6 +97,8 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
         uint32_t* const read_stamp = reads.stamp.data();
         uint32_t* const read_site = read_site_.data();
         uint32_t* const readers = reads.readers.data();
+        const uint32_t* const lane = lane_of;
+        if (lane_of != nullptr) lane_of += last - first;
         uint32_t wrong = 0;  // a word: the compiler makes no vectors of a loop that ends in a bool
 #pragma GCC ivdep
         for (uint32_t g = first; g < last; ++g) {
@@ -96,9 +112,16 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
           read_stamp[g] = now;
           read_site[g] = site;
         }
+        if (lane == nullptr) return true;
+        uint32_t* const reader = reader_.data() + first;
+#pragma GCC ivdep
+        for (uint32_t g = 0; g < last - first; ++g) reader[g] = with_reader(reader[g], reading + lane[g]);
         return true;
       },
-      [&](uint32_t lane, uint32_t granule) { read_slowly(warp, lane, site, granule, strong, report); });
+      [&](uint32_t lane, uint32_t granule) {
+        read_slowly(warp, lane, site, granule, strong, report);
+        if (reading != 0) reader_[granule] = with_reader(reader_[granule], reading + lane);
+      });
 }
 
 /// Whether an access with this stamp happened before the next one of the lane.
@@ -150,6 +173,15 @@ void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t g
   read_site_[granule] = site;
 }
 
+/// A lane may overwrite what only it has read since something ordered the lanes of its warp.
+void Shadow::check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, const ReportTo& report) const {
+  if (reader_.empty()) return;
+  const uint32_t reader = reader_[granule] - clocks.reading(warp);
+  if (reader >= Clocks::reading_step || reader == lane) return;
+  report({Objection::What::write_of_read, address(granule), lane, warp, std::min(reader, warp_size),
+          read_site_[granule], weak_.stamp[granule]});
+}
+
 /// Whether all that was done to these granules has a stamp up to this.
 bool Shadow::all_before(uint32_t first, uint32_t last, uint32_t clear) const {
   const uint32_t* const write_stamp = write_stamp_.data();
@@ -183,7 +215,10 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
       [&](uint32_t first, uint32_t last) {
         return all_before(first, last, clear) && weak_.earlier.empty() && strong_.earlier.empty();
       },
-      [&](uint32_t lane, uint32_t granule) { write_slowly(warp, lane, granule, strong, report); });
+      [&](uint32_t lane, uint32_t granule) {
+        write_slowly(warp, lane, granule, strong, report);
+        check_own_reads(warp, lane, granule, report);
+      });
   const Who who{static_cast<uint16_t>(warp), 0, strong, false};
   if (pattern.spread() == Pattern::Spread::side_by_side && lanes.bytes == 1u << shift_) {
     const uint32_t first = granule_of(base);
@@ -210,6 +245,7 @@ void Shadow::update(uint32_t warp, uint32_t site, const Lanes& lanes, const Patt
     for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule) {
       check_read(warp, lane, granule, true, report);
       write_slowly(warp, lane, granule, true, report);
+      check_own_reads(warp, lane, granule, report);
       mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), true, false}, site);
     }
   });
@@ -249,6 +285,7 @@ void Shadow::write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span sp
   check_async_reads(warp, lane, span, report);
   for (uint32_t granule = granule_of(span.begin); granule <= granule_of(span.end() - 1); ++granule) {
     write_slowly(warp, lane, granule, true, report);
+    check_own_reads(warp, lane, granule, report);
     mark_written(granule, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), true, false}, site);
   }
 }
@@ -320,6 +357,8 @@ void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span
       alike = told_apart ? granule + 1 : end_of_same_past(granule, last);
       write_slowly(warp, lane, granule, false, report);
     }
+    for (uint32_t granule = first; granule <= last && !reader_.empty(); ++granule)
+      check_own_reads(warp, lane, granule, report);
   }
   mark_written(first, last, {static_cast<uint16_t>(warp), static_cast<uint8_t>(lane), false, true}, site, under_way);
 }

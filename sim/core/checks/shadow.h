@@ -55,8 +55,10 @@ class Shadow {
   explicit Shadow(Clocks& clocks) : clocks(clocks) {}
 
   /// Forgets the block before. `granule_bytes` is the smallest access of the kernel: what is told apart. The block's
-  /// warps are the agents from `first_agent` on. `stamps_begin_anew`: what Clocks::start returned.
-  void start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_agent, bool stamps_begin_anew);
+  /// warps are the agents from `first_agent` on. `stamps_begin_anew`: what Clocks::start returned. `overwrites_reads`:
+  /// a lane may write what other lanes of its warp have just read, so it is remembered which lanes read.
+  void start_block(uint32_t bytes, uint32_t granule_bytes, uint32_t first_agent, bool stamps_begin_anew,
+                   bool overwrites_reads);
 
   /// An access by a warp, of this block or of another of its cluster.
   void touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
@@ -146,6 +148,7 @@ class Shadow {
              const ReportTo& report);
   void update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
   void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const;
+  void check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, const ReportTo& report) const;
   void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong, const ReportTo& report);
   void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report);
   template <class Body>
@@ -173,6 +176,9 @@ class Shadow {
   // One element per granule. Apart, because the usual check looks at stamps only, many in one go.
   std::vector<uint32_t> write_stamp_, write_site_, read_site_;
   std::vector<Who> writer_;
+  /// Which lane read this last, weakly: the lane, or Pattern::several, added to its warp's Clocks::reading;
+  /// empty where nothing asks for it.
+  std::vector<uint32_t> reader_;
   Reads weak_, strong_;
   uint32_t reads_since_ = 0;                ///< the meeting of all agents after which the earlier ones were made
   std::vector<AsyncRead> reads_under_way_;  ///< by number; of those that are over the stamp is 0

@@ -41,6 +41,7 @@ void handle_members(Warp& warp, const Instruction& instruction) {
       if (!warp.gather(needed)) return;
     }
   }
+  warp.order_reads();
   for (u32 left = warp.exec; left != 0;) {
     const u32 together = mask[first_lane(left)];
     u32 alike = 0;

@@ -244,7 +244,8 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
              ", with no barrier between that thread's cp.async wait and this access: the wait is missing before the "
              "barrier, leaves too many groups under way, or no barrier follows it";
     }
-    return before + did + " at " + block.where(objection.other_site) + " by " + other() + ", with no " +
+    const char* const by = same_warp && objection.other_lane == warp_size ? " by several threads of " : " by ";
+    return before + did + " at " + block.where(objection.other_site) + by + other() + ", with no " +
            (same_warp ? "__syncwarp" : "barrier") + " between";
   };
   report(Finding::race, message);

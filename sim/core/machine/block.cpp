@@ -46,8 +46,10 @@ Block::Block(Cluster& cluster, uint32_t rank)
   const auto unaligned = reinterpret_cast<uintptr_t>(register_bytes_.data());
   std::byte* const first = register_bytes_.data() + (64 - unaligned % 64) % 64;
   warps_.reserve(launch.warps());
-  for (uint32_t i = 0; i < launch.warps(); ++i)
+  for (uint32_t i = 0; i < launch.warps(); ++i) {
     warps_.emplace_back(*this, i, first_agent + i, first + size_t{i} * program.register_bytes);
+    warps_.back().tells_readers = program.overwrites_reads && launch.options.watch;
+  }
   order_.resize(launch.warps());
   std::iota(order_.begin(), order_.end(), 0u);
   fill_constants();
@@ -134,7 +136,8 @@ void Block::start(Dim3 index, bool stamps_begin_anew) {
   fill_specials();
   std::fill(shared.begin(), shared.end(), std::byte{0xff});  // NaN as floats: an unwritten value shows
   if (launch.options.watch)
-    shadow.start_block(launch.shared_bytes(), program.granule_bytes, first_agent, stamps_begin_anew);
+    shadow.start_block(launch.shared_bytes(), program.granule_bytes, first_agent, stamps_begin_anew,
+                       program.overwrites_reads);
   barriers_ = {};
   transfers.start();
   mbarriers.start();

@@ -156,7 +156,7 @@ std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable) {
 
 uint64_t Launch::most_begun_clusters() const {
   if (cooperative) return clusters();
-  const uint64_t shadow_bytes = uint64_t{24} * shared_bytes() / program.granule_bytes;
+  const uint64_t shadow_bytes = uint64_t{program.overwrites_reads ? 28u : 24u} * shared_bytes() / program.granule_bytes;
   const uint64_t of_warp = program.register_bytes + uint64_t{warp_size} * program.local_bytes;
   const uint64_t of_block = warps() * of_warp + shared_bytes() + shadow_bytes + program.code.size() * sizeof(Tally);
   const uint64_t bytes = cluster.count() * of_block;

@@ -4,6 +4,7 @@
 
 #include "core/base/readable.h"
 #include "core/ptx/inline.h"
+#include "core/ptx/overwrites.h"
 
 namespace sim {
 namespace {
@@ -225,6 +226,7 @@ void Builder::decode_one(const ptx::Instruction& written) {
 Program decode(const ptx::Module& module, const ptx::Function& written, const AddressOf& address_of) {
   const ptx::Function kernel = ptx::expand_calls(module, written);
   Builder builder(module, kernel, address_of);
+  builder.program_.overwrites_reads = ptx::may_overwrite_reads(kernel);
   for (const ptx::Instruction& instruction : kernel.instructions) builder.decode_one(instruction);
 
   // A body that runs past its end returns.

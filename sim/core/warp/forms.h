@@ -49,7 +49,10 @@ template <auto members, auto function>
 void handle_together(Warp& warp, const Instruction& instruction) {
   if (warp.exec == 0) return;
   const auto& payload = instruction.as<typename PayloadOf<decltype(function)>::type>();
-  if (warp.exec == all_lanes || warp.gather(members(warp, payload))) function(warp, payload);
+  if (warp.exec != all_lanes && !warp.gather(members(warp, payload))) return;
+  warp.order_reads();
+  function(warp, payload);
+  warp.order_reads();  // which lane of a collective load reads what is not told
 }
 
 /// The members of an instruction that the whole warp executes.

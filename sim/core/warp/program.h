@@ -186,6 +186,7 @@ struct Program {
   uint32_t memos = 0;                 ///< memory instructions, for the memoised address patterns
   uint32_t granule_bytes = 4;         ///< smallest access to shared memory: what the race detector tells apart
   uint32_t global_granule_bytes = 4;  ///< the same of global memory
+  bool overwrites_reads = false;      ///< see ptx::may_overwrite_reads
   bool syncs_grid = false;            ///< it has a fence, a release or an acquire that reaches all blocks
   uint32_t narrow_fence = ~0u;        ///< the first one that does not
   uint32_t register_count = 0;        ///< 32-bit registers that PTX names (not what ptxas would allocate)

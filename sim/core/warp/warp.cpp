@@ -172,6 +172,8 @@ void Warp::exit() {
   block.end_warp(*this);
 }
 
+void Warp::tell_lanes_apart_anew() { block.shadow.clocks.begin_reading(agent); }
+
 bool Warp::gather(uint32_t needed) {
   const uint32_t at = here();
   std::erase_if(parked_, [&](const Group& group) {

@@ -74,6 +74,11 @@ class Warp {
   /// here, or can never be.
   bool gather(uint32_t needed);
 
+  /// The lanes are together: what they have read from shared memory so far, any of them may overwrite.
+  void order_reads() {
+    if (tells_readers) tell_lanes_apart_anew();
+  }
+
   Block& block;
   const uint32_t index;  ///< in the block
   const uint32_t agent;
@@ -89,7 +94,8 @@ class Warp {
   bool timed_out = false;                ///< its next try_wait returns, though the phase is not complete
   uint32_t came_to_cluster_barrier = 0;  ///< lanes that have not waited since
   uint64_t cluster_phase = 0;            ///< at which they came
-  Trace* trace = nullptr;  ///< where what this warp does is written down; null for all warps but one, if that
+  bool tells_readers = false;  ///< it is remembered which lanes read shared memory: see Program::overwrites_reads
+  Trace* trace = nullptr;      ///< where what this warp does is written down; null for all warps but one, if that
 
  private:
   /// Lanes that are elsewhere than `active`.
@@ -99,6 +105,7 @@ class Warp {
     bool waits;  ///< at an instruction that needs other lanes
   };
 
+  void tell_lanes_apart_anew();
   template <bool watches_registers>
   void run_instructions(uint64_t instructions);
   void regroup();

@@ -1,4 +1,4 @@
-// Step 27, also: stream-K. Every block gets the same number of slices, of whatever tiles.
+// Step 29, also: stream-K. Every block gets the same number of slices, of whatever tiles.
 //
 // The idea: whole tiles seldom fill the last wave. So the slices of all tiles are put in one row,
 // tile after tile, and each block takes an equal share of the row. A share may begin and end in the
