@@ -27,6 +27,8 @@ _TARGET = re.compile(r'\b(?:href|src)="?([^"\s>]+)')
 _ANCHOR = re.compile(r'\b(?:id|name)="?([^"\s>]+)')
 _LOADED = re.compile(r'<(?:img|script|link rel="?stylesheet"?)[^>]*? (?:href|src)="?([^"\s>]+)')
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+# Those of the reference pictures, by Debian's packages.
+_FONTS = {"fonts-noto-cjk": "Noto Sans CJK SC", "fonts-liberation": "Liberation Sans"}
 
 
 def run(setup: bool, how: str) -> None:
@@ -35,6 +37,8 @@ def run(setup: bool, how: str) -> None:
     `how`: "short" does a few of each; "pictures" makes the pictures that are taken the references.
     """
     chromium = _chromium(setup)
+    if how != "short":
+        _fonts(setup)
     axe = _axe(setup)
     if not simulator.prepare(setup):
         raise UserError("the pages cannot be tested without emscripten and node")
@@ -86,11 +90,20 @@ def _axe(setup: bool) -> Path:
 def _chromium(setup: bool) -> str:
     found = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     if found is None and setup:
-        packages.install(["chromium", "fonts-noto-cjk"])
+        packages.install(["chromium", *_FONTS])
         found = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     if found is None:
         raise UserError("there is no Chromium: install chromium, or leave out --no-setup")
     return found
+
+
+def _fonts(setup: bool) -> None:
+    """Sees to the fonts of the reference pictures: with others, texts have other lines."""
+    missing = [package for package, family in _FONTS.items() if not process.output(["fc-list", family])[1].strip()]
+    if missing and not setup:
+        raise UserError(f"pictures need the fonts of {', '.join(missing)}: install them, or leave out --no-setup")
+    if missing:
+        packages.install(missing)
 
 
 def in_node(short: bool) -> bool:
