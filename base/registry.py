@@ -86,7 +86,8 @@ class Step:
     published: tuple[str, ...] = ()  # kernels that its variants have to cover, as `covers` writes them
     pictures: tuple[str, ...] = ()  # drawn for it (plots/figures), and shown by its chapter
     # As its chapter works it out. load_store_per_instruction: wavefronts and look-ups per FMA, HMMA or, on Hopper, 4096
-    # FLOP. share_of_pipes: of those that multiply, where its FMAs can use but a part. The others: FMAs and shared loads of a thread per k, and the depth of a slice.
+    # FLOP. share_of_pipes: of those that multiply, where its FMAs can use but a part. The others: FMAs and shared loads of
+    # a thread per k, and the depth of a slice.
     by_hand: dict[str, float] = field(default_factory=dict, hash=False)
     # What the recorded set of a GPU holds of it. largest, of the square sizes; variants_at: sizes at which every variant
     # is timed; sweeps, each with the number of parts that it is measured in; chosen_from: variants that its default

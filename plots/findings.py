@@ -12,7 +12,7 @@ from .style import say
 
 Error = Mapping[int, float]
 RESOLVED = 0.005  # half a per cent: a smaller difference between two steps is not told, however narrow their spreads
-BETWEEN_DAYS = 0.03  # by so much timings of two days may differ, as chapter 10 says
+BETWEEN_DAYS = 0.03  # by so much timings of two days may differ, as docs/benchmarking says
 
 
 def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
@@ -88,7 +88,9 @@ def _in_turn(course: Course, records: Records, gpu: str, step: Step, size: int) 
 def _apart_in_turn(record: Record, other: Record) -> bool:
     """Whether the ratios in turn tell of a difference, and the speeds, with the spreads of these ratios, of the same one."""
     more = record["ratio"] / other["ratio"] - 1
-    by_speed = (record["tflops"] / other["tflops"] - 1) * more > 0 and panels.apart_by_speed(record, other)
+    by_speed = (record["tflops"] / other["tflops"] - 1) * more > 0 and panels.apart(
+        record, other, panels.spread_in_turn
+    )
     return by_speed and panels.shares_apart(record, other) and abs(more) > RESOLVED
 
 

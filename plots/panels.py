@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
@@ -183,9 +183,9 @@ def of_variant(records: Records, gpu: str, step: Step, variant: str) -> dict[int
     return {r["m"]: r for r in sorted(rows, key=lambda r: r.get("baseline") == CUBLAS)}
 
 
-def apart(one: Record, other: Record) -> bool:
+def apart(one: Record, other: Record, of: Callable[[Record], tuple[float, float]] = spread) -> bool:
     """Do the spreads of two timings not overlap?"""
-    (slow, fast), (others_slow, others_fast) = spread(one), spread(other)
+    (slow, fast), (others_slow, others_fast) = of(one), of(other)
     return slow > others_fast or others_slow > fast
 
 
@@ -199,12 +199,6 @@ def spread_in_turn(record: Record) -> tuple[float, float]:
     of the clock that both share."""
     by = record["tflops"] / record["ratio"]
     return record["ratio_p20"] * by, record["ratio_p80"] * by
-
-
-def apart_by_speed(one: Record, other: Record) -> bool:
-    """Do the speeds of two timings not overlap, each with the spread of its ratios in turn?"""
-    (slow, fast), (others_slow, others_fast) = spread_in_turn(one), spread_in_turn(other)
-    return slow > others_fast or others_slow > fast
 
 
 def timed_bar(ax: Axes, row: float, record: Record, colour: str, top: float, ink: str = "white") -> None:

@@ -46,3 +46,14 @@ def test_the_default_is_counted_as_the_tile_that_the_model_takes():
     assert len(sizes) >= 3
     for size in sizes:
         assert counts["bf16", *size]["tma"] == counts[by_size.chosen(*size).name.lower(), *size]["tma"], size
+
+
+def test_the_launcher_takes_in_the_simulator_what_its_costs_say():
+    recorded = read(DATA / "simulator" / f"{chooser.STEP}.jsonl")
+    counts = {(r["variant"], r["m"], r["n"], r["k"]): r["counts"] for r in recorded if r["beta"] == 0}
+    fitted = costs.fitted(TIMES)
+    sizes = {tuple(size) for variant, *size in counts if variant == "bf16"}
+    found = {size: costs.chosen(fitted, size) for size in sizes if size[1] % 8 == 0}
+    assert len(found) >= 2
+    for size, way in found.items():
+        assert counts["bf16", *size]["tma"] == counts[way, *size]["tma"], size
