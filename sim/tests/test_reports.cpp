@@ -34,6 +34,7 @@ TEST(Reports, ABarrierIsAskedForBeforeASyncwarp) {
           {.block = {64, 1, 1}}, out);
   ASSERT_FALSE(ran.reports.empty());
   EXPECT_NE(gathered(ran.reports)[0].first.message.find("with no barrier between"), std::string::npos) << ran.text();
+  EXPECT_NE(ran.reports.front().message.find("with no barrier between"), std::string::npos) << ran.text();
 }
 
 // A missing barrier: the value is read before it is written, which is the consequence.

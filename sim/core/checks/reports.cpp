@@ -130,8 +130,10 @@ std::vector<Report> Reports::some(bool warnings) const {
   for (const auto& [key, report] : reports_) {
     if (report.warning == warnings) some.push_back(report);
   }
-  std::stable_sort(some.begin(), some.end(),
-                   [](const Report& a, const Report& b) { return rank(a.kind) < rank(b.kind); });
+  std::stable_sort(some.begin(), some.end(), [](const Report& a, const Report& b) {
+    return std::pair(rank(a.kind), is_within_a_warp(a.unordered)) <
+           std::pair(rank(b.kind), is_within_a_warp(b.unordered));
+  });
   return some;
 }
 
