@@ -72,9 +72,9 @@ def of_125(course: Course, records: Records, language: str) -> Figure:
         ),
         say(
             language,
-            f"Time over that of the fastest of the ten kernels, timed in turn, {records.gpu_name(gpu)}; {len(sizes)} sizes, "
+            f"Time over that of the fastest of the ten kernels and of two for one C, timed in turn, {records.gpu_name(gpu)}; {len(sizes)} sizes, "
             "sorted for each line" + _estimates(len(estimated), language),
-            f"比十种 kernel 里最快的多用的时间，交替计时，{records.gpu_name(gpu)}；{len(sizes)} 种尺寸，每条线各自排序"
+            f"比十种 kernel 和两个 kernel 合算一个 C 里最快的多用的时间，交替计时，{records.gpu_name(gpu)}；{len(sizes)} 种尺寸，每条线各自排序"
             + _estimates(len(estimated), language),
         ),
     )
