@@ -114,8 +114,8 @@ void fill(const Matrices& matrices, Data kind, std::uint64_t seed) {
   }
 }
 
-Reference exact(const Matrices& matrices, const Shape& shape) {
-  return {{matrices.a, matrices.b, matrices.c, false, 1.0f, 0.0f, shape.k}, all_of(shape.m), all_of(shape.n)};
+Reference exact(const Matrices& matrices, const Shape& shape, bool b_transposed) {
+  return {{matrices.a, matrices.b, matrices.c, b_transposed, 1.0f, 0.0f, shape.k}, all_of(shape.m), all_of(shape.n)};
 }
 
 void round_to(const Matrices& matrices, const Matrices& rounded, bool b_transposed) {
