@@ -66,9 +66,9 @@ std::vector<Variant> chosen(const std::vector<std::string>& names) {
 // matrices has rounded before, by scales of his own, and what the rounding lost would hide what the sums lose.
 class Measurement {
  public:
-  Measurement(const std::string& step, const std::vector<Variant>& variants, int size,
+  Measurement(const std::string& step, const std::vector<Variant>& variants, int size, cudaStream_t stream,
               std::vector<ordered_json>& records)
-      : variants_(variants), step_(step), size_(size), shape_(of(floats_)), records_(records) {}
+      : variants_(variants), step_(step), size_(size), stream_(stream), shape_(of(floats_)), records_(records) {}
 
   void run(Data kind) {
     fill(matrices_, kind, 1);
@@ -84,7 +84,7 @@ class Measurement {
     for (const auto& [variant, baseline] : libraries(variants_.front().ab)) {
       measure("cublas", variant, kind, reference, [&](const Matrices& own, const Shape& shape) {
         const RotatingInputs inputs(own, variant, shape, 0, 1);
-        make_baseline(baseline, variant, "", inputs, nullptr)->launch(own.problem(shape), nullptr);
+        make_baseline(baseline, variant, "", inputs, stream_)->launch(own.problem(shape), stream_);
         CUDA_CHECK(cudaDeviceSynchronize());
       });
     }
@@ -119,6 +119,7 @@ class Measurement {
   std::vector<Variant> variants_;
   std::string step_;
   int size_;
+  cudaStream_t stream_;  // of the libraries
   Variant floats_ = library<float, float, float>("cublas");
   Shape shape_;
   Matrices matrices_{floats_, shape_};
@@ -135,9 +136,11 @@ int run(const std::string& step, const std::vector<int>& sizes, const std::vecto
     return EXIT_SKIPPED;
   }
   const std::vector<Variant> variants = chosen(names);
+  cudaStream_t stream = nullptr;  // not the default one, which no graph can be captured on
+  if (on_gpu) CUDA_CHECK(cudaStreamCreate(&stream));
   std::vector<ordered_json> records;
   for (const int size : sizes) {
-    Measurement measurement(step, variants, size, records);
+    Measurement measurement(step, variants, size, stream, records);
     for (const Data kind : EVERY_DATA) measurement.run(kind);
   }
   if (file.empty()) return 0;

@@ -79,7 +79,7 @@ struct Round {
 };
 
 void round_one(const Matrix& from, const Matrix& to, bool turned) {
-  dispatch_wide(to.type(), [&](auto tag) {
+  dispatch(to.type(), [&](auto tag) {
     using To = typename decltype(tag)::type;
     for_each(static_cast<std::size_t>(to.rows()) * to.cols(),
              Round<To>{static_cast<const float*>(from.data()), static_cast<To*>(to.data()), to.cols(), to.ld(), turned,
