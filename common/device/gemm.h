@@ -173,6 +173,11 @@ class Variant {
     most_k = most;
     return *this;
   }
+  /// Elements of A and B reach the tensor cores cut to their type, not rounded: each is wrong by twice as much.
+  Variant& cuts_operands() {
+    cuts = true;
+    return *this;
+  }
   /// Each element of A and B is split into so many digits of 8 bits, whose products are summed exactly: the result is
   /// as precise as its largest elements' digits allow, not as FP32.
   Variant& in_digits(int count) {
@@ -205,6 +210,7 @@ class Variant {
   int most_k = std::numeric_limits<int>::max();
   int digits = 0;  // 0: the elements are multiplied as they are
   bool powers_along_k = false;
+  bool cuts = false;
   std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
   int shared_bytes = 0;
   std::vector<std::string> published_names;

@@ -75,7 +75,7 @@ __host__ __device__ double Tolerance::bound(double want, double magnitude) const
 Tolerance tolerance_for(InputKind kind, const Variant& variant, float alpha, float beta, int k) {
   const DType sums = sums_of(variant);
   // Elements of 8 bits, and digits, are multiplied as they are; sums of integers are not rounded.
-  const double rounded_in = bytes_of(variant.ab) == 1 ? 0 : 2 * roundoff_of(variant.ab);
+  const double rounded_in = bytes_of(variant.ab) == 1 ? 0 : (variant.cuts ? 4 : 2) * roundoff_of(variant.ab);
   const double per_sum = variant.digits > 0 ? std::ldexp(std::sqrt(k), 8 - 8 * variant.digits)
                          : is_integer(sums) ? 0
                                             : least_rounding_of(sums);

@@ -212,6 +212,6 @@ std::vector<Variant> variants() {
       variant("tf32", 192, launch_by_size),
       variant("tf32_192x256", 192, launch<192>),
       variant("tf32_128x256", 128, launch<128>),
-      variant("cut", 192, launch<192, false>).note("A and B are not rounded"),
+      variant("cut", 192, launch<192, false>).cuts_operands().note("A and B are not rounded"),
   };
 }

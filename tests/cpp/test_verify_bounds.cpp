@@ -19,6 +19,9 @@ TEST(Tolerance, IsTheBoundOfTheDesign) {
   EXPECT_EQ(mixed.per_magnitude, 2 * 0x1p-11 + 8 * 0x1p-24);
   EXPECT_EQ(mixed.per_value, 0x1p-8);
   EXPECT_EQ(tolerance_for(InputKind::exact, mixed_types).bound(1, 1), 0);
+  Variant cut = right_variant<tf32_t, float, float>();
+  const Tolerance rounded = tolerance_for(InputKind::normal, cut);
+  EXPECT_EQ(tolerance_for(InputKind::normal, cut.cuts_operands()).per_magnitude, rounded.per_magnitude + 2 * 0x1p-11);
 }
 
 TEST(Tolerance, IsNeverLessThanWhatRoundingMovesTheSmallestNumbers) {
