@@ -62,7 +62,7 @@ def test_a_picture_is_whole_and_legible(name, language):
     picture = ElementTree.fromstring(svg)
     width = float(picture.get("viewBox").split()[2])
     sizes = [float(each.get("font-size")) for each in picture.iter() if each.get("font-size")]
-    assert sizes and min(sizes) * 380 / width >= 7, "a phone's page is 380 pixels wide, and under 7 pixels nobody reads"
+    assert sizes and min(sizes) * 380 / width >= 9, "a phone's page is 380 pixels wide, and under 9 pixels nobody reads"
 
 
 def elements(canvas):
