@@ -54,6 +54,7 @@ KEYS: dict[str, Any] = {
         "strides?": bool,
         "order?": bool,
         "scaled?": [[int]],
+        "scaled_variants?": STRINGS,
         "scaled_sweeps?": {"*": int},
         "few_rows?": {"sizes": [[int]], "variants": STRINGS},
     },
@@ -92,7 +93,8 @@ class Step:
     # What the recorded set of a GPU holds of it. largest, of the square sizes; variants_at: sizes at which every variant
     # is timed; sweeps, each with the number of parts that it is measured in; chosen_from: variants that its default
     # chooses among, timed in turn; strides: of the block swizzle. scaled, scaled_sweeps: sizes and sweeps with beta
-    # = 0.5, few_rows: sizes with few rows of C, and the variants that are timed there.
+    # = 0.5, at the sizes by scaled_variants where they are named, else by the default; few_rows: sizes with few rows of
+    # C, and the variants that are timed there.
     recorded: dict[str, Any] = field(default_factory=dict, hash=False)
     traces: tuple[dict[str, Any], ...] = field(default=(), hash=False)  # recorded for pictures: lab/traces.py
     words: tuple[dict[str, Any], ...] = field(

@@ -70,7 +70,8 @@ def tasks_of(step: Step) -> list[Task]:
         tasks.append(task("variants", f"--size={size}", variants_beside, variants=".*"))
         if any(".leaves_out(" in source.read_text(encoding="utf-8") for source in step.sources):
             tasks.append(task("bottlenecks", "--variant=bottlenecks", f"--size={size}", CUBLAS))
-    tasks += [task("scaled", *_edges(size), BETA, BOTH) for size in step.recorded.get("scaled", ())]
+    scaled = [f"--variant={','.join(names)}"] if (names := step.recorded.get("scaled_variants")) else []
+    tasks += [task("scaled", *_edges(size), *scaled, BETA, BOTH) for size in step.recorded.get("scaled", ())]
     for sweep, parts in step.recorded.get("scaled_sweeps", {}).items():
         tasks += [task("scaled", f"--sweep={sweep}", f"--part={i}/{parts}", BETA, BOTH) for i in range(1, parts + 1)]
     if few := step.recorded.get("few_rows"):

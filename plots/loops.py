@@ -11,6 +11,9 @@ The name is a step's number; `04.one_file` takes also/one_file.cu, and `03..04` 
 before them. `common/device/tiles.h` is that header, whose lines need a `from`. Without `from` and `to` it is the first loop at the outermost level of the kernel. Each line that begins with
 another sign is a mark and the code that it stands beside: the first line behind the mark before it that holds this code.
 What is looked for is code: comments may be reworded.
+
+Of two steps, `from` and `to` say where the lines are in both files. Where the older file's are elsewhere, `was-from` and `was-to`
+say where; behind a `was-from` alone it is that one statement.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from .course import Course
 
 _OUTERMOST = re.compile(r"^  for \(")
 _COMMENT = re.compile(r"\s*//.*$")
+_PLACES = {"from": "begin", "to": "end", "was-from": "was_begin", "was-to": "was_end"}
 _NAME = re.compile(r"(?:(?P<old>\d\d)\.\.)?(?P<step>\d\d)(?:\.(?P<also>\w+))?$")
 
 
@@ -33,10 +37,15 @@ class LoopError(Exception):
 
 @dataclass
 class Asked:
-    """What a marker asks for: where the loop begins and ends, by code, and the marks with the code they stand beside."""
+    """What a marker asks for: where the loop begins and ends, by code, and the marks with the code they stand beside.
+
+    `was_begin` and `was_end` are the place in the older of two files, where it is another one.
+    """
 
     begin: str = ""
     end: str = ""
+    was_begin: str = ""
+    was_end: str = ""
     marks: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -47,10 +56,8 @@ def parse(lines: list[str]) -> Asked:
         word, _, code = line.partition(" ")
         if not code:
             raise LoopError(f"'{line}' has no code: from CODE, to CODE, or a mark and CODE")
-        if word == "from":
-            asked.begin = code
-        elif word == "to":
-            asked.end = code
+        if word in _PLACES:
+            setattr(asked, _PLACES[word], code)
         else:
             asked.marks.append((word, code))
     return asked
@@ -67,16 +74,34 @@ def block(course: Course, name: str, asked: Asked) -> str:
     new = extract(_source(course, found["step"], found["also"]), asked.begin, asked.end)
     if not found["old"]:
         return "\n".join(["```cpp", *_to_the_left(marked(new, asked.marks)), "```"])
-    old = extract(_source(course, found["old"], None), asked.begin, asked.end)
-    old, new = _to_the_left(old), _to_the_left(new)
-    both = difflib.SequenceMatcher(None, [_code(line) for line in old], [_code(line) for line in new], autojunk=False)
-    new = marked(new, asked.marks)
+    was_end = asked.was_end or ("" if asked.was_begin else asked.end)
+    old = extract(_source(course, found["old"], None), asked.was_begin or asked.begin, was_end)
+    old, new, shown = _to_the_left(old), _to_the_left(new), marked(_to_the_left(new), asked.marks)
+    return "\n".join(["```diff", *min((_beside(old, new, shown, moved) for moved in (False, True)), key=len), "```"])
+
+
+def _beside(old: list[str], new: list[str], shown: list[str], moved: bool) -> list[str]:
+    """Two loops as one diff, the new one's lines as `shown`. With `moved`, code counts as the same that now stands further
+    right, under another loop."""
+    keys = [[_code(line).strip() if moved else _code(line).rstrip() for line in lines] for lines in (old, new)]
+    shorter = min(len(old), len(new))
+    tail = next((i for i in range(shorter) if _code(old[-1 - i]) != _code(new[-1 - i])), shorter)
+    both = difflib.SequenceMatcher(None, *(lines[: len(lines) - tail] for lines in keys), autojunk=False)
     lines: list[str] = []
-    for kind, a, b, c, d in both.get_opcodes():
-        if kind != "equal":
-            lines += [f"-{line}" for line in old[a:b]]
-        lines += [(" " if kind == "equal" else "+") + line for line in new[c:d]]
-    return "\n".join(["```diff", *(line.rstrip() for line in lines), "```"])
+    a = c = 0  # how much of both is in `lines`
+    for at_old, at_new, size in [*both.get_matching_blocks()[:-1], (len(old) - tail, len(new) - tail, tail)]:
+        has_moved = any(_indent(old[at_old + i]) != _indent(new[at_new + i]) for i in range(size))
+        by_accident = size < 3 if has_moved else new[at_new : at_new + size] == ["#pragma unroll"]
+        if by_accident and at_new < len(new) - tail:
+            continue
+        lines += [f"-{line}" for line in old[a:at_old]] + [f"+{line}" for line in shown[c:at_new]]
+        lines += [f" {line}" for line in shown[at_new : at_new + size]]
+        a, c = at_old + size, at_new + size
+    return [line.rstrip() for line in lines]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _to_the_left(lines: list[str]) -> list[str]:

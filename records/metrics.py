@@ -19,3 +19,10 @@ TENSOR_PIPE = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_e
 
 # What python -m lab.l2_traffic records of each launch
 L2_TRAFFIC = (TMA_RECEIVED, MULTICAST, COALESCER_SECTORS, COALESCER_RATIO, MERGED, SHARED, DRAM_READ)
+
+# What python -m lab.pipes records of each launch, ours and the library's
+TENSOR_ANY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+DRAM_WRITTEN = "dram__bytes_write.sum"
+PIPES = (CYCLES, TENSOR_ANY, RECEIVED_SECTORS, DRAM_READ, DRAM_WRITTEN)
+CALL_CYCLES = "all kernels of a call: sm__cycles_elapsed.max"
+LIBRARY = "beside cuBLAS"  # ends the name of a variant: what the library launched for the same product

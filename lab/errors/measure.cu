@@ -79,7 +79,7 @@ struct Round {
 };
 
 void round_one(const Matrix& from, const Matrix& to, bool turned) {
-  dispatch_wide(to.type(), [&](auto tag) {
+  dispatch(to.type(), [&](auto tag) {
     using To = typename decltype(tag)::type;
     for_each(static_cast<std::size_t>(to.rows()) * to.cols(),
              Round<To>{static_cast<const float*>(from.data()), static_cast<To*>(to.data()), to.cols(), to.ld(), turned,
@@ -114,8 +114,8 @@ void fill(const Matrices& matrices, Data kind, std::uint64_t seed) {
   }
 }
 
-Reference exact(const Matrices& matrices, const Shape& shape) {
-  return {{matrices.a, matrices.b, matrices.c, false, 1.0f, 0.0f, shape.k}, all_of(shape.m), all_of(shape.n)};
+Reference exact(const Matrices& matrices, const Shape& shape, bool b_transposed) {
+  return {{matrices.a, matrices.b, matrices.c, b_transposed, 1.0f, 0.0f, shape.k}, all_of(shape.m), all_of(shape.n)};
 }
 
 void round_to(const Matrices& matrices, const Matrices& rounded, bool b_transposed) {

@@ -19,8 +19,8 @@ void fill(const Matrices& matrices, Data kind, std::uint64_t seed);
 /// A and B of floats rounded to the types of other matrices, B turned where it is stored n × k there.
 void round_to(const Matrices& matrices, const Matrices& rounded, bool b_transposed);
 
-/// A times B in FP64, and |A| times |B|.
-Reference exact(const Matrices& matrices, const Shape& shape);
+/// A times B in FP64, and |A| times |B|; B as n × k where it is transposed.
+Reference exact(const Matrices& matrices, const Shape& shape, bool b_transposed = false);
 
 /// |c - exact| / (|A||B|) over all elements: root of the mean square, and the largest. relative: of the whole matrix,
 /// ||C - exact|| / ||exact||. Infinite where an element is beyond C's type.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -102,6 +103,46 @@ def test_marks_stand_beside_code_whatever_the_comments_say(tmp_path):
     assert loops.marked(lines, [("①", "store ( )")])[2] == "    store();  // ①"
     with pytest.raises(loops.LoopError, match="mark ②: no code 'load"):
         loops.marked(lines, [("①", "store()"), ("②", "load()")])
+
+
+def kernels(tmp_path, *bodies):
+    """A course with a kernel per body, 01 …"""
+    steps = []
+    for number, body in enumerate(bodies, 1):
+        folder = tmp_path / f"{number:02}_step"
+        folder.mkdir()
+        (folder / "kernel.cu").write_text(f"__global__ void f() {{\n{body}}}\n")
+        steps.append(SimpleNamespace(name=folder.name, folder=folder))
+    return SimpleNamespace(steps=steps)
+
+
+def beside(course, asked):
+    return loops.block(course, "01..02", loops.parse(asked)).split("\n")[1:-1]
+
+
+def test_an_older_loop_may_begin_elsewhere(tmp_path):
+    course = kernels(
+        tmp_path, "  for (int k;;) {\n    use();\n  }\n", "  int s = 0;\n  for (int t;;) {\n    use();\n  }\n"
+    )
+    new = ["+int s = 0;  // ①", "+for (int t;;) {", "   use();", " }"]
+    assert beside(course, ["from int s", "to for (int t", "was-from for (int k", "① int s"]) == [
+        "-for (int k;;) {",
+        *new,
+    ]
+    assert beside(course, ["from int s", "to for (int t", "was-from use", "was-to use", "① int s"])[0] != new[0]
+    with pytest.raises(loops.LoopError, match=r"01_step/kernel\.cu has no line with the code 'int s'"):
+        beside(course, ["from int s", "to for (int t"])
+
+
+def test_code_that_has_only_moved_to_the_right_is_the_same_unless_it_is_a_line_or_two(tmp_path):
+    three = "    a();\n    b();\n    c();\n"
+    loop = f"  for (;;) {{\n{three}  }}\n"
+    under = "".join(f"  {line}\n" for line in loop.splitlines())
+    course = kernels(tmp_path, loop, f"  for (int t;;) {{\n{under}  }}\n")
+    same = ["   for (;;) {", "     a();", "     b();", "     c();"]
+    assert beside(course, ["from for (int t", "was-from for (;"]) == ["+for (int t;;) {", *same, "+  }", " }"]
+    (tmp_path / "01_step" / "kernel.cu").write_text("__global__ void f() {\n  for (;;) {\n    a();\n    x();\n  }\n}\n")
+    assert "-  a();" in beside(course, ["from for (int t", "was-from for (;"])
 
 
 @pytest.mark.parametrize(
