@@ -133,7 +133,8 @@ def classify(opcode: str, operands: str = "") -> str:
     return next((kind for pattern, kind in table if re.fullmatch(pattern, word)), "other")
 
 
-ORDERED = ("tensor", "load_shared", "cp_async", "barrier")  # what the order of a loop is told of
+# What the order of a loop is told of.
+ORDERED = ("tensor", "fma", "load_global", "store_shared", "load_shared", "cp_async", "barrier")
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def _target(kernel: Kernel, operands: str) -> int | None:
 
 
 def order(kernel: Kernel, loop: Loop) -> list[tuple[str, int]]:
-    """A loop's products, fragment loads, copies and barriers in their order: each kind, and how many follow one another.
+    """A loop's products, loads, copies and barriers in their order: each kind, and how many follow one another.
 
     Loads into no register, which ptxas puts before copies, are left out: a predicate keeps them from running.
     """

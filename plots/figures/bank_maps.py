@@ -15,7 +15,7 @@ from plots.figures.geometry import (
 )
 from plots.figures.layout import Pair
 from plots.figures.palette import GRID, INK, MUTED, RED, THREAD, A, B, C
-from plots.figures.svg import Canvas, Draw
+from plots.figures.svg import SMALL, Canvas, Draw
 from plots.figures.text import Words, say, title
 
 BANK = 6.5  # a bank's width on the picture
@@ -171,7 +171,7 @@ def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: s
     tone = TONES[access.operand]
     served, what = access.access, access.what
     wide = PITCH - 20
-    y = layout.paragraph(canvas, y, language, (what.english, what.chinese), 13.5, x, wide, 1.25, tone.ink, bold=True)
+    y = layout.paragraph(canvas, y, language, (what.english, what.chinese), SMALL, x, wide, 1.25, tone.ink, bold=True)
     y = layout.paragraph(canvas, y, language, (access.formula, access.formula), layout.SMALL, x, wide, fill=MUTED)
     size = f"{served.size} bytes per lane", f"每 lane {served.size} 字节"
     if len(served.groups) > 1:
@@ -187,7 +187,7 @@ def _words(canvas: Canvas, x: float, y: float, access: SharedAccess, language: s
         f"{count} wavefront{'s' * (count != 1)}, {conflicts} conflict{'s' * (conflicts != 1)}",
         f"{count} 个 wavefront，{conflicts} 次冲突",
     )
-    canvas.text(x, y + 4, say(language, *result), 15, RED if conflicts else C.ink, bold=True)
+    canvas.text(x, y + 4, say(language, *result), SMALL, RED if conflicts else C.ink, bold=True)
     return y + 14
 
 

@@ -117,9 +117,9 @@ def tiles(language: str) -> Canvas:
         (C.strong, ("slices of K", "K 的各片")),
         (B.strong, ("once per tile", "每个分块一次")),
     )
-    y = layout.legend(canvas, y + 20, language, entries, 13.5)
+    y = layout.legend(canvas, y + 20, language, entries)
     unit_of = "unit: the time of a 128×256 tile for one slice", "单位：128×256 的分块算一片的时间"
-    canvas.height = layout.paragraph(canvas, y + 2, language, unit_of, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, unit_of, fill=MUTED)
     return canvas
 
 
@@ -150,8 +150,8 @@ def _waves(canvas: Canvas, x: float, y: float, choice: Choice, language: str) ->
             row, col = divmod(place, ACROSS)
             colour = A.strong if place < busy else BOX
             canvas.rect(at + col * CELL, y + row * CELL, CELL - 1, CELL - 1, colour, "" if place < busy else EDGE, 0.7)
-        words = f"wave {wave + 1}: {busy} busy", f"wave {wave + 1}：{busy} 个在忙"
-        canvas.text(at, y + 6 * CELL + 18, say(language, *words), 14, A.ink)
+        words = f"wave {wave + 1}: {busy} busy", f"wave {wave + 1}：{busy} 个"
+        canvas.text(at, y + 6 * CELL + 18, say(language, *words), layout.SMALL, A.ink)
 
 
 def _time(canvas: Canvas, x: float, y: float, choice: Choice, unit: float, language: str, is_best: bool) -> None:
@@ -165,6 +165,6 @@ def _time(canvas: Canvas, x: float, y: float, choice: Choice, unit: float, langu
     times = (
         f"{waves} · ({choice.slices(SIZE[2])} · {choice.per_slice:g} + {choice.per_tile:g}) = {choice.cost(*SIZE):.1f}"
     )
-    canvas.text(x, y - 9, times, 14, INK, bold=is_best)
+    canvas.text(x, y - 9, times, layout.SMALL, INK, bold=is_best)
     if is_best:
-        canvas.text(at + 10, y + 16, say(language, "← taken", "← 选它"), 14, INK, bold=True)
+        canvas.text(at + 10, y + 16, say(language, "← taken", "← 选它"), layout.SMALL, INK, bold=True)

@@ -49,18 +49,18 @@ def over_sizes(language: str) -> Canvas:
     panel = WIDE * len(COLUMNS)
     for index, k in enumerate(DEPTHS):
         x = left + index * (panel + GAP)
-        canvas.text(x + panel / 2, top - 26, f"K = {k}", 15, INK, "middle", bold=True)
+        canvas.text(x + panel / 2, top - 26, f"K = {k}", layout.SMALL, INK, "middle", bold=True)
         for column, n in enumerate(COLUMNS):
-            canvas.text(x + (column + 0.5) * WIDE, top - 6, _short(n), 12, MUTED, "middle")
+            canvas.text(x + (column + 0.5) * WIDE, top - 6, _short(n), layout.SMALL, MUTED, "middle")
             for row, m in enumerate(ROWS):
                 name = costs.chosen(fitted(), (m, n, k))
                 fill = next(colour for colour, names, _ in KINDS if name in names)
                 canvas.rect(x + column * WIDE, top + row * HIGH, WIDE, HIGH, fill, "#ffffff", 1.5)
     for row, m in enumerate(ROWS):
-        canvas.text(left - 7, top + (row + 0.5) * HIGH + 4, _short(m), 12, MUTED, "end")
-    canvas.text(left - 7, top - 6, "M \\ N", 12, MUTED, "end")
+        canvas.text(left - 7, top + (row + 0.5) * HIGH + 4, _short(m), layout.SMALL, MUTED, "end")
+    canvas.text(left - 7, top - 6, "M \\ N", layout.SMALL, MUTED, "end")
     y = top + len(ROWS) * HIGH + 28
-    y = layout.legend(canvas, y, language, ((colour, words) for colour, _, words in KINDS), 14)
+    y = layout.legend(canvas, y, language, ((colour, words) for colour, _, words in KINDS))
     canvas.height = y
     return canvas
 

@@ -67,7 +67,7 @@ def groups(language: str) -> Canvas:
         (C.pale, ("another group", "其他各组")),
         (B.middle, ("384 columns of B, one column of pairs", "B 的 384 列，一列分块对共用")),
     )
-    canvas.height = layout.legend(canvas, y + 104 + rows * HIGH, language, entries, 13.5)
+    canvas.height = layout.legend(canvas, y + 104 + rows * HIGH, language, entries)
     return canvas
 
 
@@ -76,9 +76,9 @@ def _panel(
 ) -> None:
     """The pairs in C, column after column, under the columns of B that they need."""
     cols = -(-len(found) // rows)
-    layout.paragraph(canvas, y, language, words, 14, x, cols * CELL, fill=INK, bold=True)
+    layout.paragraph(canvas, y, language, words, layout.SMALL, x, cols * CELL, fill=INK, bold=True)
     top = y + 42
-    canvas.text(x, top - 20, "B", 14, B.ink, bold=True)
+    canvas.text(x, top - 20, "B", layout.SMALL, B.ink, bold=True)
     for col in range(cols):
         canvas.rect(x + col * CELL + 1, top - 12, CELL - 2, 8, B.middle)
     for index, group in enumerate(found):
@@ -87,5 +87,11 @@ def _panel(
         canvas.rect(left, at, CELL, HIGH, C.strong if marked else C.pale if group else GRID, EDGE)
         name = str(group) if group else "–"
         canvas.text(
-            left + CELL / 2, at + 17, name, 13.5, "#ffffff" if marked else C.ink if group else MUTED, "middle", marked
+            left + CELL / 2,
+            at + 17,
+            name,
+            layout.SMALL,
+            "#ffffff" if marked else C.ink if group else MUTED,
+            "middle",
+            marked,
         )

@@ -81,7 +81,7 @@ def ring(language: str) -> Canvas:
     bands = []
     for block in range(of.cluster):
         name = say(language, f"block {block}", f"线程块 {block}")
-        canvas.text(layout.MARGIN, y + 22, name, 15, bold=True)
+        canvas.text(layout.MARGIN, y + 22, name, bold=True)
         y += HEADING
         specialised.empty_stages(canvas, y, of.stages)
         for number, each in enumerate(found):
@@ -105,7 +105,7 @@ def ring(language: str) -> Canvas:
             (f"empty: {of.arrivals} arrivals, from both blocks", f"empty：两个线程块共 {of.arrivals} 次到达"),
         ),
     )
-    canvas.height = layout.legend(canvas, y + 34, language, entries, 13.5)
+    canvas.height = layout.legend(canvas, y + 34, language, entries)
     return canvas
 
 

@@ -111,18 +111,20 @@ def _matrices(canvas: Canvas, y: float, of: Pair, language: str) -> float:
         canvas.rect(c_x + block * wide, c_y, wide, high, (C.pale, BOX)[block], C.strong, 1.5)
         middle = c_x + (block + 0.5) * wide
         name = say(language, f"block {block}", f"线程块 {block}")
-        canvas.text(middle, y + deep / 2 + 5, name, 14, INK, "middle", bold=True)
-        canvas.text(middle, c_y + high / 2, name, 15, C.ink, "middle", bold=True)
-        canvas.text(middle, c_y + high / 2 + 20, f"{of.bm}×{of.bn}", 14, C.ink, "middle")
-        canvas.text(x + deep / 2, c_y + (block + 0.5) * half + 5, str(block), 15, ("#ffffff", INK)[block], "middle")
-    canvas.text(x + deep / 2, c_y - 8, "A", 15, A.ink, "middle", bold=True)
-    canvas.text(c_x, y - 8, say(language, "B: each block its own", "B：各自加载"), 14, B.ink, bold=True)
+        canvas.text(middle, y + deep / 2 + 5, name, layout.SMALL, INK, "middle", bold=True)
+        canvas.text(middle, c_y + high / 2, name, layout.SMALL, C.ink, "middle", bold=True)
+        canvas.text(middle, c_y + high / 2 + 20, f"{of.bm}×{of.bn}", layout.SMALL, C.ink, "middle")
+        canvas.text(
+            x + deep / 2, c_y + (block + 0.5) * half + 5, str(block), layout.SMALL, ("#ffffff", INK)[block], "middle"
+        )
+    canvas.text(x + deep / 2, c_y - 8, "A", layout.SMALL, A.ink, "middle", bold=True)
+    canvas.text(c_x, y - 8, say(language, "B: each block its own", "B：各自加载"), layout.SMALL, B.ink, bold=True)
     words = (
         "A: both tiles need the same rows; each block loads half of them",
         "A：两个分块需要同样的行，每个线程块加载其中一半",
     )
     left = c_x + of.cluster * wide + 20
-    under = layout.paragraph(canvas, c_y + 24, language, words, 14, left, layout.RIGHT - left, fill=A.ink)
+    under = layout.paragraph(canvas, c_y + 24, language, words, layout.SMALL, left, layout.RIGHT - left, fill=A.ink)
     half_kb, b_kb = of.half_bytes // KB, of.b_bytes // KB
     sums = [
         say(language, "a block per slice:", "一个线程块，每片："),
@@ -137,20 +139,22 @@ def _matrices(canvas: Canvas, y: float, of: Pair, language: str) -> float:
             f"收到 {half_kb} + {half_kb} + {b_kb} = {_kb(of.received_bytes)}",
         ),
     ]
-    canvas.lines(left, under + 18, sums, 14)
+    canvas.lines(left, under + 18, sums)
     return c_y + high
 
 
 def _between(canvas: Canvas, x: float, y: float, of: Pair, language: str) -> None:
     """Between the blocks: the halves of A, each delivered to both sides."""
     middle = x + BETWEEN / 2
-    canvas.text(middle, y + 21, say(language, "A, multicast", "A，多播"), 14, A.ink, "middle", bold=True)
+    canvas.text(middle, y + 21, say(language, "A, multicast", "A，多播"), layout.SMALL, A.ink, "middle", bold=True)
     for half in range(of.cluster):
         top = y + 36 + half * 62
         canvas.rect(middle - 48, top, 96, 50, tones(A)[half], EDGE, radius=4)
         ink = ("#ffffff", INK)[half]
-        canvas.text(middle, top + 22, _kb(of.half_bytes), 14, ink, "middle", bold=True)
-        canvas.text(middle, top + 40, say(language, f"block {half} asks", f"线程块 {half} 读"), 13, ink, "middle")
+        canvas.text(middle, top + 22, _kb(of.half_bytes), layout.SMALL, ink, "middle", bold=True)
+        canvas.text(
+            middle, top + 40, say(language, f"block {half} asks", f"线程块 {half} 读"), layout.SMALL, ink, "middle"
+        )
         for way in (-1, 1):
             canvas.arrow(middle + way * 52, top + 25, middle + way * (BETWEEN / 2 + 13), top + 25, A.strong, 2)
     lines = [
@@ -158,7 +162,7 @@ def _between(canvas: Canvas, x: float, y: float, of: Pair, language: str) -> Non
         say(language, "each warp arrives", "每个 warp 都要"),
         say(language, "at both barriers", "到达两个屏障"),
     ]
-    canvas.lines(middle, y + 276, lines, 14, fill=DARK, anchor="middle")
+    canvas.lines(middle, y + 276, lines, fill=DARK, anchor="middle")
 
 
 def _block(canvas: Canvas, x: float, y: float, block: int, of: Pair, language: str) -> None:
@@ -171,14 +175,16 @@ def _block(canvas: Canvas, x: float, y: float, block: int, of: Pair, language: s
         canvas.rect(left, top, wide, 50, tones(A)[half], EDGE, radius=4)
         first = half * of.bm // of.cluster
         rows = f"A {first}–{first + of.bm // of.cluster - 1}"
-        canvas.text(left + wide / 2, top + 31, rows, 15, ("#ffffff", INK)[half], "middle", bold=True)
+        canvas.text(left + wide / 2, top + 31, rows, layout.SMALL, ("#ffffff", INK)[half], "middle", bold=True)
     top = y + 160
     canvas.rect(left, top, wide, 62, tones(B)[block], EDGE, radius=4)
-    canvas.text(left + wide / 2, top + 27, say(language, "its own B", "自己的 B"), 15, INK, "middle", bold=True)
-    canvas.text(left + wide / 2, top + 47, _kb(of.b_bytes), 14, INK, "middle")
+    canvas.text(
+        left + wide / 2, top + 27, say(language, "its own B", "自己的 B"), layout.SMALL, INK, "middle", bold=True
+    )
+    canvas.text(left + wide / 2, top + 47, _kb(of.b_bytes), layout.SMALL, INK, "middle")
     top = y + 258
     words = f'"empty": {of.arrivals} arrivals', f"empty：{of.arrivals} 次到达"
-    canvas.text(left, top, say(language, *words), 14, DARK)
+    canvas.text(left, top, say(language, *words), layout.SMALL, DARK)
     group = wide / (of.cluster * of.consumers)  # the arrivals of one consumer
     for arrival in range(of.arrivals):
         consumer, warp = divmod(arrival, WARPS)
@@ -188,4 +194,4 @@ def _block(canvas: Canvas, x: float, y: float, block: int, of: Pair, language: s
         say(language, "filled: its own consumers", "实心：自己的消费者"),
         say(language, "hollow: the other block's", "空心：另一个线程块的"),
     ]
-    canvas.lines(left, top + 50, lines, 13.5, fill=MUTED)
+    canvas.lines(left, top + 50, lines, fill=MUTED)

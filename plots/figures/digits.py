@@ -51,7 +51,7 @@ def products(language: str) -> Canvas:
             name = f"x{SUBSCRIPT[row]}y{SUBSCRIPT[column]}"
             ink = SUMS[place].ink if kept else MUTED
             canvas.text(at + side / 2, y + row * high + 26, name, 16, ink, "middle", bold=kept)
-            canvas.text(at + side / 2, y + row * high + 46, weight(place), 13, ink, "middle")
+            canvas.text(at + side / 2, y + row * high + 46, weight(place), layout.SMALL, ink, "middle")
     y += DIGITS * high + 30
     for place, tone in enumerate(SUMS):
         count = place + 1
@@ -60,11 +60,11 @@ def products(language: str) -> Canvas:
             f"第 {count} 组累加器：权重 {weight(place)}，每个 k 有 {count} 个乘积",
         )
         canvas.rect(MARGIN, y - 13, 16, 16, tone.middle, EDGE)
-        canvas.text(MARGIN + 26, y, say(language, *words), 14, tone.ink)
+        canvas.text(MARGIN + 26, y, say(language, *words), layout.SMALL, tone.ink)
         y += 24
     words = (
         "X = 65536 x₁ + 256 x₂ + x₃, and Y alike. All sums are exact: a product is at most 2¹⁴.",
         "X = 65536 x₁ + 256 x₂ + x₃，Y 也一样。每次累加都是精确的：一个乘积最大是 2¹⁴。",
     )
-    canvas.height = layout.paragraph(canvas, y + 6, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 6, language, words, fill=MUTED)
     return canvas

@@ -62,21 +62,27 @@ def sums(language: str) -> Canvas:
         x = MARGIN + (HIGHEST - power) * wide
         if power % 2 == 0:
             superscript = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] if d.isdigit() else "⁻" for d in str(power))
-            canvas.text(x + wide / 2, y - 10, f"2{superscript}", 13, MUTED, "middle")
+            canvas.text(x + wide / 2, y - 10, f"2{superscript}", layout.SMALL, MUTED, "middle")
     for words, digits, tone, last in rows:
-        canvas.text(MARGIN, y + 16, say(language, *words), 14, tone.ink, bold=True)
+        canvas.text(MARGIN, y + 16, say(language, *words), layout.SMALL, tone.ink, bold=True)
         for power, digit in digits.items():
             x = MARGIN + (HIGHEST - power) * wide
             gone = power < last
             fill = PALE_RED if gone else tone.middle if digit else "#ffffff"
             canvas.rect(x, y + 24, wide, high, fill, RED if gone else EDGE)
             canvas.text(
-                x + wide / 2, y + 45, "×" if gone else str(digit), 14, RED if gone else INK, "middle", mono=True
+                x + wide / 2,
+                y + 45,
+                "×" if gone else str(digit),
+                layout.SMALL,
+                RED if gone else INK,
+                "middle",
+                mono=True,
             )
         y += high + gap
     words = (
         "Every addition cuts again. Integers of 32 bits have nothing behind the point and lose nothing.",
         "每次相加都会再截一次。32 位整数没有小数部分，什么也不丢。",
     )
-    canvas.height = layout.paragraph(canvas, y + 8, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 8, language, words, fill=MUTED)
     return canvas

@@ -42,12 +42,14 @@ def choice(language: str) -> Canvas:
     )
     wide, high = 146.0, 52.0
     left, y = MARGIN + 144.0, top + 62
-    canvas.text(left + 1.5 * wide, y - 36, say(language, "columns of B", "B 的列"), 14, INK, "middle", bold=True)
-    canvas.text(MARGIN, y - 12, say(language, "rows of A", "A 的行"), 14, INK, bold=True)
+    canvas.text(
+        left + 1.5 * wide, y - 36, say(language, "columns of B", "B 的列"), layout.SMALL, INK, "middle", bold=True
+    )
+    canvas.text(MARGIN, y - 12, say(language, "rows of A", "A 的行"), layout.SMALL, INK, bold=True)
     for column, words in enumerate(COLUMNS):
-        canvas.text(left + (column + 0.5) * wide, y - 12, say(language, *words), 14, MUTED, "middle")
+        canvas.text(left + (column + 0.5) * wide, y - 12, say(language, *words), layout.SMALL, MUTED, "middle")
     for row, (words, chosen) in enumerate(ROWS):
-        canvas.text(left - 14, y + (row + 0.5) * high + 5, say(language, *words), 14, MUTED, "end")
+        canvas.text(left - 14, y + (row + 0.5) * high + 5, say(language, *words), layout.SMALL, MUTED, "end")
         for column, digits in enumerate(chosen):
             fill, ink, name = CHOICES[digits]
             canvas.rect(left + column * wide, y + row * high, wide, high, fill, EDGE)
@@ -57,5 +59,5 @@ def choice(language: str) -> Canvas:
         "A power of two on a row changes nothing. The bound is a sum of products: both sides count.",
         "一行乘上 2 的幂毫无影响。误差界是乘积之和，行和列都要算进去。",
     )
-    canvas.height = layout.paragraph(canvas, y + len(ROWS) * high + 30, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + len(ROWS) * high + 30, language, words, fill=MUTED)
     return canvas

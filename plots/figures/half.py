@@ -40,7 +40,14 @@ def _registers(
         strong = i in chosen
         canvas.rect(x + i * unit, y, unit, high, tone.strong if strong else tone.pale, EDGE)
         canvas.text(
-            x + (i + 0.5) * unit, y + 23, half, 14.5, "#ffffff" if strong else tone.ink, "middle", strong, mono=True
+            x + (i + 0.5) * unit,
+            y + 23,
+            half,
+            layout.SMALL,
+            "#ffffff" if strong else tone.ink,
+            "middle",
+            strong,
+            mono=True,
         )
     for i in range(0, len(halves), 2):
         canvas.rect(x + i * unit, y, 2 * unit, high, "none", tone.ink, 1.6)
@@ -63,11 +70,11 @@ def packs_and_pairs(language: str) -> Canvas:
         (top + 100, "Bs[k]", "b", B, [2 * PAIR, 2 * PAIR + 1]),
     ):
         words = f"{name}: one access of 16 bytes", f"{name}：一次 16 字节访问"
-        canvas.text(x, y - 9, say(language, *words), 14, tone.ink, bold=True)
+        canvas.text(x, y - 9, say(language, *words), layout.SMALL, tone.ink, bold=True)
         _registers(canvas, x, y, [f"{letter}{i}" for i in range(TILE)], tone, unit, chosen)
     y = top + 174.0
     words = f"one HFMA2: a[{ROW}] picked for both halves", f"一条 HFMA2：两半都取 a[{ROW}]"
-    canvas.text(x, y - 9, say(language, *words), 14, bold=True)
+    canvas.text(x, y - 9, say(language, *words), bold=True)
     columns = (2 * PAIR, 2 * PAIR + 1)
     for left, halves, tone, sign in (
         (x, [f"a{ROW}", f"a{ROW}"], A, "×"),
@@ -76,15 +83,17 @@ def packs_and_pairs(language: str) -> Canvas:
     ):
         _registers(canvas, left, y, halves, tone, unit, [0, 1])
         canvas.text(left + 132, y + 24, sign, 20, INK, "middle", bold=True)
-    canvas.text(x, y + 56, "HFMA2 R46, R27.H1_H1, R23, R46", 13.5, MUTED, mono=True)
+    canvas.text(x, y + 56, "HFMA2 R46, R27.H1_H1, R23, R46", layout.SMALL, MUTED, mono=True)
 
     wide, high, left, top = 46.0, 28.0, MARGIN + 28, y + 96
     for col in range(TILE):
         ink = B.ink if col // 2 == PAIR else MUTED
-        canvas.text(left + (col + 0.5) * wide, top - 8, f"b{col}", 13, ink, "middle", col // 2 == PAIR, mono=True)
+        canvas.text(
+            left + (col + 0.5) * wide, top - 8, f"b{col}", layout.SMALL, ink, "middle", col // 2 == PAIR, mono=True
+        )
     for row in range(TILE):
         ink = A.ink if row == ROW else MUTED
-        canvas.text(left - 8, top + (row + 0.5) * high + 4, f"a{row}", 13, ink, "end", row == ROW, mono=True)
+        canvas.text(left - 8, top + (row + 0.5) * high + 4, f"a{row}", layout.SMALL, ink, "end", row == ROW, mono=True)
     parts.grid(canvas, left, top, TILE, TILE, high, wide)
     parts.fill(canvas, left, top, [(r, c) for r in range(TILE) for c in range(TILE)], high, wide, C.pale)
     parts.fill(canvas, left, top, [(ROW, c) for c in columns], high, wide, C.strong)
@@ -93,14 +102,16 @@ def packs_and_pairs(language: str) -> Canvas:
             canvas.rect(left + col * wide, top + row * high, 2 * wide, high, "none", C.ink, 1.2)
     right = left + TILE * wide + 20
     sums = "64 sums in 32 registers", "64 个累加结果，32 个寄存器"
-    under = layout.paragraph(canvas, top + 60, language, sums, 15, right, layout.RIGHT - right, fill=C.ink, bold=True)
+    under = layout.paragraph(
+        canvas, top + 60, language, sums, layout.SMALL, right, layout.RIGHT - right, fill=C.ink, bold=True
+    )
     for words in (
         ("per k: 2 loads,", "每个 k：2 次读，"),
         ("32 HFMA2", "32 条 HFMA2"),
         ("(step 08: 4 loads,", "（步骤 08：4 次读，"),
         ("64 FFMA)", "64 条 FFMA）"),
     ):
-        under = layout.paragraph(canvas, under + 2, language, words, 14, right, layout.RIGHT - right)
+        under = layout.paragraph(canvas, under + 2, language, words, layout.SMALL, right, layout.RIGHT - right)
     canvas.height = top + TILE * high + 20
     return canvas
 
@@ -119,7 +130,7 @@ def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> N
                 x + CYCLES * unit / 2,
                 top + 19,
                 say(language, "idle: this pipe cannot pick a half", "闲置：这条 pipe 不会挑一半"),
-                13.5,
+                layout.SMALL,
                 RED,
                 "middle",
             )
@@ -127,7 +138,7 @@ def _pipes(canvas: Canvas, x: float, y: float, picked: bool, language: str) -> N
         top = y + pipe * (high + gap)
         wide = min(PIPE_CYCLES, CYCLES - cycle) * unit
         canvas.rect(x + cycle * unit, top, wide, high, tone.middle, tone.ink)
-        canvas.text(x + cycle * unit + wide / 2, top + 19, str(number), 13.5, tone.ink, "middle", bold=True)
+        canvas.text(x + cycle * unit + wide / 2, top + 19, str(number), layout.SMALL, tone.ink, "middle", bold=True)
 
 
 def two_pipes(language: str) -> Canvas:
@@ -147,24 +158,24 @@ def two_pipes(language: str) -> Canvas:
         heading = "stored once, a half is picked", "存一份，乘时挑一半"
         if not picked:
             heading = "stored twice, nothing to pick", "存两份，不必再挑"
-        canvas.text(MARGIN, y + 20, say(language, *heading), 15, tone.ink, bold=True)
+        canvas.text(MARGIN, y + 20, say(language, *heading), layout.SMALL, tone.ink, bold=True)
         halves = [f"a{i}" for i in range(4)] if picked else [f"a{i // 2}" for i in range(8)]
         _registers(canvas, MARGIN, y + 30, halves, A, unit, [0] if picked else [0, 1])
         code = "HFMA2 R45, R16.H0_H0, R13, R45" if picked else "HFMA2.MMA R46, R70, R76, R46"
-        canvas.text(layout.RIGHT, y + 52, code, 13.5, MUTED, "end", mono=True)
+        canvas.text(layout.RIGHT, y + 52, code, layout.SMALL, MUTED, "end", mono=True)
         words = (
             f"16×16 per thread: {8 if picked else 16} registers, {4 if picked else 6} loads per k",
             f"每线程 16×16：每个 k {8 if picked else 16} 个寄存器、{4 if picked else 6} 次读",
         )
-        canvas.text(MARGIN, y + 86, say(language, *words), 14)
+        canvas.text(MARGIN, y + 86, say(language, *words))
         _pipes(canvas, x, y + 102, picked, language)
         count = len(issued(picked))
         words = f"{count} HFMA2 in {CYCLES} cycles", f"{CYCLES} 个周期 {count} 条 HFMA2"
-        canvas.text(x, y + 188, say(language, *words), 14, tone.ink, bold=True)
+        canvas.text(x, y + 188, say(language, *words), layout.SMALL, tone.ink, bold=True)
         y += 208
     words = (
         "The peak of 133.8 TFLOPS counts both pipes; one of them ends at 66.9.",
         "133.8 TFLOPS 的峰值是两条 pipe 之和，只用一条最多 66.9。",
     )
-    canvas.height = layout.paragraph(canvas, y + 12, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 12, language, words, fill=MUTED)
     return canvas

@@ -64,7 +64,7 @@ def _here(part: Part, language: str) -> Canvas:
     top = y + 34
     first, last = min(part.here), max(part.here)
     middle = (_left(first) + _left(last) + SIDE) / 2
-    canvas.text(middle, top - 18, say(language, "you are here", "你在这里"), 14, C.ink, "middle", bold=True)
+    canvas.text(middle, top - 18, say(language, "you are here", "你在这里"), layout.SMALL, C.ink, "middle", bold=True)
     canvas.rect(_left(first), top - 10, _left(last) + SIDE - _left(first), 3, C.strong)
     bottom = top
     for index, (name, note) in enumerate(part.levels):
@@ -72,7 +72,7 @@ def _here(part: Part, language: str) -> Canvas:
         _square(canvas, _left(index), top, active, zoom=index + 1 < len(part.levels))
         centre, ink = _left(index) + SIDE / 2, INK if active else MUTED
         lines = layout.paragraph(
-            canvas, top + SIDE + 22, language, name, 13.5, centre, SIDE + 14, 1.25, ink, "middle", True
+            canvas, top + SIDE + 22, language, name, layout.SMALL, centre, SIDE + 14, 1.25, ink, "middle", True
         )
         under = layout.paragraph(canvas, lines + 2, language, note, layout.SMALL, centre, SIDE + 12, 1.3, ink, "middle")
         bottom = max(bottom, under)

@@ -68,7 +68,7 @@ def operands(language: str) -> Canvas:
     y = _b(canvas, _a(canvas, y + 22, language) + 34, language)
     names = (f"k = {16 * step} … {16 * step + 15}" for step in range(len(STEPS)))
     entries = [(colour, (name, name)) for colour, name in zip(STEPS, names, strict=True)]
-    canvas.height = layout.legend(canvas, y + 28, language, entries, 13.5)
+    canvas.height = layout.legend(canvas, y + 28, language, entries)
     return canvas
 
 
@@ -76,41 +76,52 @@ def _a(canvas: Canvas, y: float, language: str) -> float:
     """The 16 rows of A that warp 0 multiplies: the number is the chunk that TMA put there. Returns the last baseline."""
     x, top, high = MARGIN + 34, y + 32, 20.0
     wide = (layout.RIGHT - x) / CHUNKS
-    canvas.text(MARGIN, y, say(language, "A, K-major: a row of 64 k", "A，K-major：一行 64 个 k"), 15, A.ink, bold=True)
-    words = "number: the row's chunk that TMA put there", "数字：TMA 放在这里的是该行第几个 chunk"
-    canvas.text(x, y + 22, say(language, *words), 13.5, MUTED)
-    canvas.text(x - 8, top - 10, say(language, "row", "行"), 13, MUTED, "end")
+    canvas.text(
+        MARGIN,
+        y,
+        say(language, "A, K-major: a row of 64 k", "A，K-major：一行 64 个 k"),
+        layout.SMALL,
+        A.ink,
+        bold=True,
+    )
+    words = "in each place: which chunk of the row TMA put there", "每处的数字：TMA 放在这里的是该行第几个 chunk"
+    canvas.text(x, y + 22, say(language, *words), layout.SMALL, MUTED)
+    canvas.text(x - 8, top - 10, say(language, "row", "行"), layout.SMALL, MUTED, "end")
     parts.grid(canvas, x, top, ROWS_OF_A, CHUNKS, high, wide)
     for colour, read in zip(STEPS, read_of_a(), strict=True):
         parts.fill(canvas, x, top, read, high, wide, colour)
     for row in range(ROWS_OF_A):
         base = top + (row + 0.5) * high + 4.5
-        canvas.text(x - 8, base, str(row), 13, MUTED, "end")
+        canvas.text(x - 8, base, str(row), layout.SMALL, MUTED, "end")
         for place in range(CHUNKS):
-            canvas.text(x + (place + 0.5) * wide, base, str(chunk_at(row, place)), 13.5, INK, "middle")
+            canvas.text(x + (place + 0.5) * wide, base, str(chunk_at(row, place)), layout.SMALL, INK, "middle")
     parts.frame(canvas, x, top, ROWS_OF_A, CHUNKS, high, wide)
     below = top + ROWS_OF_A * high + 22
-    canvas.text(x, below, say(language, "each step: two chunks of every row", "每一步：每行的两个 chunk"), 14, INK)
+    canvas.text(
+        x, below, say(language, "each step: two chunks of every row", "每一步：每行的两个 chunk"), layout.SMALL, INK
+    )
     return below
 
 
 def _b(canvas: Canvas, y: float, language: str) -> float:
     """The four boxes of B, 64 columns each: a wgmma takes whole rows of all of them. Returns the last baseline."""
-    x, top, gap, high = MARGIN + 34, y + 28, 14.0, 3.6
-    canvas.text(MARGIN, y, say(language, "B, MN-major: a row per k", "B，MN-major：一行一个 k"), 15, B.ink, bold=True)
-    canvas.text(x - 8, top - 8, "k", 13, MUTED, "end")
+    x, top, gap, high = MARGIN + 34, y + 34, 14.0, 3.6
+    canvas.text(
+        MARGIN, y, say(language, "B, MN-major: a row per k", "B，MN-major：一行一个 k"), layout.SMALL, B.ink, bold=True
+    )
+    canvas.text(x - 8, top - 12, "k", layout.SMALL, MUTED, "end")
     boxes = list(zip(*read_of_b(), strict=True))
     wide = (layout.RIGHT - x + gap) / len(boxes) - gap
     rows = max(max(read) for read in boxes[0]) + 1
     for box, steps in enumerate(boxes):
         left = x + box * (wide + gap)
-        canvas.text(left + wide / 2, top - 8, f"n = {64 * box} …", 13, INK, "middle")
+        canvas.text(left + wide / 2, top - 12, f"n = {64 * box} …", layout.SMALL, INK, "middle")
         for colour, read in zip(STEPS, steps, strict=True):
             parts.fill(canvas, left, top, [(row, 0) for row in read], high, wide, colour)
         parts.frame(canvas, left, top, rows, 1, high, wide)
     for k in range(0, rows + 1, 16):
-        canvas.text(x - 8, top + k * high + 5, str(k), 13, MUTED, "end")
+        canvas.text(x - 8, top + k * high + 5, str(k), layout.SMALL, MUTED, "end")
     below = top + rows * high + 22
     words = "each step: 16 rows of every box, 2048 bytes", "每一步：每个 box 的 16 行，2048 字节"
-    canvas.text(x, below, say(language, *words), 14, INK)
+    canvas.text(x, below, say(language, *words), layout.SMALL, INK)
     return below

@@ -23,7 +23,7 @@ def _node(
     canvas.rect(x, y, width, height, colour, EDGE, radius=6)
     lines = text.split("\n")
     first = y + height / 2 + 5 - (len(lines) - 1) * 9
-    canvas.lines(x + width / 2, first, lines, 14, 18 / 14, fill=ink, anchor="middle", bold=True)
+    canvas.lines(x + width / 2, first, lines, layout.SMALL, 18 / 14, fill=ink, anchor="middle", bold=True)
 
 
 def double_buffer(language: str) -> Canvas:
@@ -49,17 +49,17 @@ def double_buffer(language: str) -> Canvas:
         canvas.arrow(143, y + 84, 173, y + 84, INK, 2)
         canvas.arrow(279, y + 90, 315, filled + 20, INK, 2)
         canvas.arrow(471, from_here + 21, 505, from_here + 21, INK, 2)
-        canvas.text(543, filled + 26, say(language, "at the same time", "同时进行"), 13, MUTED, "middle")
+        canvas.text(543, filled + 26, say(language, "at the same time", "同时进行"), layout.SMALL, MUTED, "middle")
     canvas.line(MARGIN, top + 161, RIGHT, top + 161, DARK, 3)
     middle = MARGIN + INNER / 2
     canvas.rect(middle - 112, top + 148, 224, 26, "#ffffff", DARK, radius=13)
     words = say(language, "one barrier, roles change", "一次屏障，角色互换")
-    canvas.text(middle, top + 166, words, 14, DARK, "middle", bold=True)
+    canvas.text(middle, top + 166, words, layout.SMALL, DARK, "middle", bold=True)
     words = (
         "one buffer needs two barriers: before it is filled and before it is read",
         "单缓冲需要两次屏障：写入之前与读取之前各一次",
     )
-    canvas.height = layout.paragraph(canvas, top + 340, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, top + 340, language, words, fill=MUTED)
     return canvas
 
 
@@ -82,8 +82,8 @@ def cp_async(language: str) -> Canvas:
             _node(canvas, 270, y + 34, 104, 60, say(language, "registers", "寄存器"), THREAD.strong)
             canvas.arrow(148, middle, 266, middle, INK, 2.4)
             canvas.arrow(378, middle, RIGHT - 124, middle, INK, 2.4)
-            canvas.text(205, middle - 11, "ld.global", 14, INK, "middle", mono=True)
-            canvas.text(434, middle - 11, "st.shared", 14, INK, "middle", mono=True)
+            canvas.text(205, middle - 11, "ld.global", layout.SMALL, INK, "middle", mono=True)
+            canvas.text(434, middle - 11, "st.shared", layout.SMALL, INK, "middle", mono=True)
         before = (
             "2 instructions; 16 registers per thread hold data in flight",
             "2 条指令；每线程 16 个寄存器存放在途的数据",
@@ -93,6 +93,6 @@ def cp_async(language: str) -> Canvas:
             "1 条指令；省下的寄存器用来放每线程 8×16 个结果",
         )
         words = say(language, *(after if now else before))
-        canvas.text(MARGIN + INNER / 2, y + 119, words, 14, C.ink if now else RED, "middle")
+        canvas.text(MARGIN + INNER / 2, y + 119, words, layout.SMALL, C.ink if now else RED, "middle")
     canvas.height = top + 304
     return canvas

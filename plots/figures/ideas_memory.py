@@ -6,7 +6,7 @@ from plots.figures import banks, layout, motion, parts
 from plots.figures.geometry import WARP, Cell, Kernel, sectors, smem_padding, traced
 from plots.figures.layout import INNER, MARGIN, RIGHT, Pair
 from plots.figures.palette import BOX, EDGE, INK, MUTED, PANEL, RED, THREAD, A, B, C, Tone
-from plots.figures.svg import Canvas, Draw
+from plots.figures.svg import SMALL, Canvas, Draw
 from plots.figures.text import say
 
 
@@ -24,33 +24,33 @@ def naive(language: str) -> Canvas:
     canvas, top = layout.of_step(
         "01_naive", language, ("one thread computes one element of C", "一个线程计算 C 的一个元素")
     )
-    x, y, rows, unit = MARGIN, top + 30, 16, 16.0
-    cols, c_cols = 19, 9
+    x, y, rows, unit = MARGIN, top + 30, 13, 20.0
+    cols, c_cols = 15, 7
     parts.grid(canvas, x, y, rows, cols, unit, unit)
     parts.fill(canvas, x, y, [(r, c) for r in range(rows) for c in range(5)], unit, unit, A.pale)
     parts.fill(canvas, x, y, [(r, 5) for r in range(rows)], unit, unit, A.strong)
     parts.frame(canvas, x, y, rows, cols, unit, unit)
     read = say(language, "A, read at one k", "A，某个 k 时的读取")
-    canvas.text(x + cols * unit / 2, y - 9, read, 14, A.ink, "middle", bold=True)
+    canvas.text(x + cols * unit / 2, y - 9, read, SMALL, A.ink, "middle", bold=True)
     c_x = RIGHT - c_cols * unit
     parts.grid(canvas, c_x, y, rows, c_cols, unit, unit)
     parts.fill(canvas, c_x, y, [(r, 2) for r in range(rows)], unit, unit, C.strong)
     parts.frame(canvas, c_x, y, rows, c_cols, unit, unit)
-    canvas.text(c_x + c_cols * unit / 2, y - 9, "C", 14, C.ink, "middle", bold=True)
+    canvas.text(c_x + c_cols * unit / 2, y - 9, "C", SMALL, C.ink, "middle", bold=True)
     between = (x + cols * unit + c_x) / 2
     for row in (0, 1, 2, 3, rows - 1):
         middle = y + (row + 0.5) * unit
         canvas.arrow(x + 6 * unit + 4, middle, c_x + 2 * unit - 3, middle, THREAD.strong, 1.1)
         lane = f"lane {row if row < rows - 1 else WARP - 1}"
-        canvas.text(between, middle - 3, lane, layout.SMALL, THREAD.ink, "middle")
-    canvas.text(between, y + 9 * unit, "⋮", 18, THREAD.ink, "middle")
+        canvas.text(between, middle - 4, lane, layout.SMALL, THREAD.ink, "middle")
+    canvas.text(between, y + 8 * unit, "⋮", 18, THREAD.ink, "middle")
     apart = (
         "neighbouring threads, neighbouring rows: 4·lda bytes apart in memory",
         "相邻线程读相邻的行，在内存中相隔 4·lda 字节",
     )
-    y = layout.paragraph(canvas, y + rows * unit + 22, language, apart, 13, fill=MUTED)
+    y = layout.paragraph(canvas, y + rows * unit + 22, language, apart, fill=MUTED)
     heading = "A warp's read of A", "一个 warp 对 A 的读取"
-    y = layout.paragraph(canvas, y + 14, language, heading, 15, fill=A.ink, bold=True)
+    y = layout.paragraph(canvas, y + 14, language, heading, fill=A.ink, bold=True)
     kernel = traced("01_naive")
     found = sectors(kernel.reads_a[0], kernel.leading)
     bottom = parts.sector_strip(canvas, x, y - 6, [found[k] for k in sorted(found)], A, per_row=8, cell=8.4)
@@ -59,11 +59,8 @@ def naive(language: str) -> Canvas:
         x + 70,
         bottom + 22,
         say(language, "32 sectors of 32 bytes move: 1024 bytes", "搬运 32 个 32 字节的扇区：1024 字节"),
-        14,
     )
-    canvas.text(
-        x + 70, bottom + 42, say(language, "4 bytes of each are used: 128 bytes", "每个只用 4 字节：128 字节"), 14
-    )
+    canvas.text(x + 70, bottom + 42, say(language, "4 bytes of each are used: 128 bytes", "每个只用 4 字节：128 字节"))
     canvas.height = bottom + 62
     return canvas
 
@@ -74,7 +71,7 @@ def _mini(canvas: Canvas, x: float, y: float, side: float, cells: list[Cell], to
     parts.grid(canvas, x, y, 32, 32, unit, unit, 4)
     parts.fill(canvas, x, y, cells, unit, unit, tone.strong)
     parts.frame(canvas, x, y, 32, 32, unit, unit)
-    canvas.text(x + side / 2, y + side + 18, name, 13, tone.ink, "middle", bold=True)
+    canvas.text(x + side / 2, y + side + 18, name, SMALL, tone.ink, "middle", bold=True)
 
 
 def _turn_card(canvas: Canvas, y: float, kernel: Kernel, heading: Pair, language: str) -> None:
@@ -88,10 +85,10 @@ def _turn_card(canvas: Canvas, y: float, kernel: Kernel, heading: Pair, language
         count = len(found)
         total += count
         words = f"{name}: {count} sector{'s' if count > 1 else ''}", f"{name}：{count} 个扇区"
-        canvas.text(left, at, say(language, *words), 13.5, tone.ink, bold=True)
+        canvas.text(left, at, say(language, *words), SMALL, tone.ink, bold=True)
         at = parts.sector_strip(canvas, left, at + 9, [found[k] for k in sorted(found)], tone, 8, 5.2) + 22
     wide = canvas.text(left, y + 190, str(total), 28, RED if total > 10 else C.ink, bold=True)
-    canvas.text(left + 12 + wide, y + 189, say(language, "sectors per warp and k", "个扇区（每 warp 每 k）"), 14)
+    canvas.text(left + 12 + wide, y + 189, say(language, "sectors per warp and k", "个扇区（每 warp 每 k）"))
 
 
 def coalesced(language: str) -> Canvas:
@@ -126,33 +123,33 @@ def smem_tiling(language: str) -> Canvas:
     canvas.rect(b_x, b_y + shown * unit, 60, unit - 2, B.strong, EDGE, moves="slice-b")
     motion.walk(canvas, (("slice-a", "X", unit), ("slice-b", "Y", unit)), slices, shown)
     canvas.rect(b_x, a_y, 60, 60, C.strong, EDGE)
-    canvas.text(b_x + 30, a_y + 35, "32×32", 14, "#ffffff", "middle", bold=True)
-    canvas.text(a_x, a_y - 9, "A", 15, A.ink, bold=True)
-    canvas.text(b_x + 68, b_y + 14, "B", 15, B.ink, bold=True)
-    canvas.text(b_x + 68, a_y + 35, "C", 15, C.ink, bold=True)
+    canvas.text(b_x + 30, a_y + 35, "32×32", SMALL, "#ffffff", "middle", bold=True)
+    canvas.text(a_x, a_y - 9, "A", SMALL, A.ink, bold=True)
+    canvas.text(b_x + 68, b_y + 14, "B", SMALL, B.ink, bold=True)
+    canvas.text(b_x + 68, a_y + 35, "C", SMALL, C.ink, bold=True)
     words = "K is cut into slices of 32; each block reads each slice once", "K 切成每片 32，每个线程块每片只读一次"
-    layout.paragraph(canvas, b_y + 88, language, words, 14, x=b_x + 110, width=210)
+    layout.paragraph(canvas, b_y + 88, language, words, x=b_x + 110, width=210)
     y += 238
     middle = MARGIN + INNER / 2
     copy_way, read_way = y, y + 60 + 136
     for way, often, what in ((copy_way, "×1", ("copied", "拷贝")), (read_way, "×32", ("read", "读取"))):
         canvas.arrow(middle, way + 6, middle, way + 54, INK, 2.4)
         canvas.text(middle - 14, way + 36, often, 19, C.ink, "end", bold=True)
-        canvas.text(middle + 14, way + 35, say(language, *what), 14, MUTED)
+        canvas.text(middle + 14, way + 35, say(language, *what), SMALL, MUTED)
     y = copy_way + 60
     parts.card(canvas, MARGIN, y, INNER, 136, say(language, "shared memory of a block", "线程块的共享内存"))
     for x, tone, name in ((middle - 130, A, "As"), (middle + 30, B, "Bs")):
         canvas.rect(x, y + 28, 100, 100, tone.middle, tone.strong, 1.2)
-        canvas.text(x + 50, y + 76, name, 15, tone.ink, "middle", bold=True)
-        canvas.text(x + 50, y + 96, "32×32", 14, tone.ink, "middle")
-    canvas.text(RIGHT - 16, y + 84, "2 × 4 KB", 14, MUTED, "end")
+        canvas.text(x + 50, y + 76, name, SMALL, tone.ink, "middle", bold=True)
+        canvas.text(x + 50, y + 96, "32×32", SMALL, tone.ink, "middle")
+    canvas.text(RIGHT - 16, y + 84, "2 × 4 KB", SMALL, MUTED, "end")
     y = read_way + 60
     parts.card(canvas, MARGIN, y, INNER, 118, say(language, "1024 threads, a dot for 8", "1024 个线程，一点代表 8 个"))
     for row in range(4):
         for col in range(WARP):
             canvas.circle(MARGIN + 20 + col * 17.8, y + 40 + row * 17.8, 5.6, THREAD.middle)
     fma = say(language, "each: 32 FMAs per slice", "每个线程每片 32 次乘加")
-    canvas.text(RIGHT - 12, y + 21, fma, 14, INK, "end")
+    canvas.text(RIGHT - 12, y + 21, fma, SMALL, INK, "end")
     reads = [(middle - 80, read_way + 2, 160, 56, PANEL), (RIGHT - 220, y + 3, 216, 24, BOX)]
     motion.alternate(canvas, [(middle - 80, copy_way + 2, 160, 56, PANEL)], reads, slices)
     canvas.height = y + 136
@@ -175,8 +172,8 @@ def padding(language: str) -> Canvas:
         conflict = access.conflicts > 0
         colour = RED if conflict else C.ink
         name = say(language, f"pitch {pitch} floats", f"行距 {pitch} 个 float")
-        canvas.text(x, y - 10, name, 15, colour, bold=True)
-        canvas.text(x + 32 * unit, y - 10, "bank →", 13, MUTED, "end")
+        canvas.text(x, y - 10, name, SMALL, colour, bold=True)
+        canvas.text(x + 32 * unit, y - 10, "bank →", SMALL, MUTED, "end")
         parts.grid(canvas, x, y, rows, 32, unit, unit)
         pads = [divmod(k * pitch + 32, 32) for k in range(32)] if pitch == 33 else []
         floats = [divmod(k * pitch + c, 32) for k in range(32) for c in range(32)]
@@ -190,11 +187,11 @@ def padding(language: str) -> Canvas:
         passes = say(
             language, "wavefronts per store" if conflict else "wavefront per store", "个 wavefront（每次写入）"
         )
-        canvas.text(x + wide, under - 17, passes, 14)
+        canvas.text(x + wide, under - 17, passes)
         english, chinese = (
             ("all in bank 0", "全部落在 bank 0") if conflict else ("one in each bank", "每个 bank 各一个")
         )
-        canvas.text(x + wide, under + 1, say(language, english, chinese), 14, colour)
+        canvas.text(x + wide, under + 1, say(language, english, chinese), SMALL, colour)
     entries = (
         (
             RED,
@@ -221,14 +218,14 @@ def vector_load(language: str) -> Canvas:
         if wide:
             canvas.rect(left, y + 94, 4 * cell, 28, "none", B.ink, 1.5)
             canvas.arrow(left + 2 * cell, y + 50, left + 2 * cell, y + 90, THREAD.strong, 4)
-            canvas.text(left + 2 * cell + 14, y + 66, "ld.v4", 14, THREAD.ink, mono=True)
+            canvas.text(left + 2 * cell + 14, y + 66, "ld.v4", SMALL, THREAD.ink, mono=True)
         else:
             for i in range(4):
                 canvas.arrow(left + (i + 0.45) * cell, y + 50, left + (i + 0.45) * cell, y + 90, THREAD.strong, 1.8)
         right = left + 4 * cell + 16
         canvas.text(right, y + 76, "1" if wide else "4", 32, C.ink if wide else RED, bold=True)
-        canvas.text(right, y + 98, say(language, "instruction" if wide else "instructions", "条指令"), 14)
-        canvas.text(right, y + 118, say(language, "for 16 bytes", "搬 16 字节"), 14, MUTED)
+        canvas.text(right, y + 98, say(language, "instruction" if wide else "instructions", "条指令"))
+        canvas.text(right, y + 118, say(language, "for 16 bytes", "搬 16 字节"), SMALL, MUTED)
     y += 154
     heading = "and four results: a float of A times a float4 of B", "四个结果：A 的一个 float 乘 B 的一个 float4"
     parts.card(canvas, MARGIN, y, INNER, 134, say(language, *heading))
@@ -237,11 +234,11 @@ def vector_load(language: str) -> Canvas:
     canvas.text(98, y + 72, "×", 18, INK, "middle")
     for i, name in enumerate("xyzw"):
         canvas.rect(114 + i * 44, y + 44, 44, 44, B.strong, "#ffffff")
-        canvas.text(136 + i * 44, y + 71, f"b.{name}", 14, "#ffffff", "middle", bold=True)
+        canvas.text(136 + i * 44, y + 71, f"b.{name}", SMALL, "#ffffff", "middle", bold=True)
         canvas.rect(348 + i * 63, y + 44, 63, 44, C.strong, "#ffffff")
-        canvas.text(379.5 + i * 63, y + 71, f"acc[{i}]", 14, "#ffffff", "middle", bold=True)
+        canvas.text(379.5 + i * 63, y + 71, f"acc[{i}]", SMALL, "#ffffff", "middle", bold=True)
     canvas.arrow(298, y + 66, 340, y + 66, INK, 2.2)
     loads = "2 loads for 4 FMAs (step 04: 3 loads for 2)", "2 次读，4 次 FMA（步骤 04：3 次读，2 次 FMA）"
-    layout.paragraph(canvas, y + 116, language, loads, 14, x=40, width=INNER - 32)
+    layout.paragraph(canvas, y + 116, language, loads, x=40, width=INNER - 32)
     canvas.height = y + 152
     return canvas

@@ -6,7 +6,7 @@ from plots.figures import banks, layout, parts, traces
 from plots.figures.geometry import WARP, Kernel, traced, warp_tiling
 from plots.figures.layout import INNER, MARGIN, RIGHT, Pair
 from plots.figures.palette import INK, MUTED, RED, A, B, C
-from plots.figures.svg import Canvas, Draw
+from plots.figures.svg import SMALL, Canvas, Draw
 from plots.figures.text import say
 
 
@@ -31,7 +31,7 @@ def outer(canvas: Canvas, x: float, y: float, rows: int, cols: int, unit: float)
 
 def _figure(canvas: Canvas, x: float, y: float, value: str, words: str, colour: str = INK) -> None:
     width = canvas.text(x, y, value, 24, colour, bold=True)
-    canvas.text(x + width * 1.14 + 9, y - 1, words, 14)
+    canvas.text(x + width * 1.14 + 9, y - 1, words)
 
 
 def thread_tile_4x4(language: str) -> Canvas:
@@ -49,7 +49,7 @@ def thread_tile_4x4(language: str) -> Canvas:
     y += 164
     parts.card(canvas, MARGIN, y, INNER, 242, say(language, "step 06: 4×4 per thread", "步骤 06：每线程 4×4"))
     outer(canvas, 100, y + 78, 4, 4, unit)
-    canvas.text(100 + 2 * unit, y + 232, "acc[4][4]", 13.5, C.ink, "middle", mono=True)
+    canvas.text(100 + 2 * unit, y + 232, "acc[4][4]", SMALL, C.ink, "middle", mono=True)
     _figure(canvas, left, y + 98, "2", say(language, "loads per k (two float4)", "次读（每 k：两个 float4）"))
     _figure(canvas, left, y + 138, "16", "FMA")
     _figure(canvas, left, y + 178, "8", say(language, "FMAs per load", "次 FMA（每次读）"), C.ink)
@@ -95,7 +95,7 @@ def _bank_row(
     for lane in lanes:
         bank = starts[lane] % 32
         canvas.rect(x + bank * unit + 0.7, y + 2, 4 * unit - 1.4, 26, colour, radius=3)
-        canvas.text(x + (bank + 2) * unit, y + 20, f"lane {lane}", 13, "#ffffff", "middle", bold=True)
+        canvas.text(x + (bank + 2) * unit, y + 20, f"lane {lane}", SMALL, "#ffffff", "middle", bold=True)
 
 
 def conflict_free(language: str) -> Canvas:
@@ -114,25 +114,25 @@ def conflict_free(language: str) -> Canvas:
         "step 07: eight neighbouring floats per thread; the first float4 of 8 lanes",
         "步骤 07：每线程相邻 8 个数；8 个 lane 的第一个 float4",
     )
-    y = layout.paragraph(canvas, y + 22, language, words, 14, bold=True)
+    y = layout.paragraph(canvas, y + 22, language, words, bold=True)
     for lanes, colour, ink, note in (
         (range(4), B.strong, INK, ("pass 1", "第 1 趟")),
         (range(4, 8), RED, RED, ("pass 2: half of the banks idle in either pass", "第 2 趟：每趟都有一半 bank 空闲")),
     ):
-        canvas.text(x, y + 4, say(language, *note), 13.5, ink)
+        canvas.text(x, y + 4, say(language, *note), SMALL, ink)
         _bank_row(canvas, x, y + 11, stride8, lanes, unit, colour)
         y += 62
     words = (
         "step 08: four floats here, four half a tile away",
         "步骤 08：四个数在此，另四个在半个 block tile 之外",
     )
-    y = layout.paragraph(canvas, y + 12, language, words, 14, bold=True)
-    canvas.text(x, y + 4, say(language, "pass 1: all 32 banks", "第 1 趟：用满 32 个 bank"), 13.5, C.ink)
+    y = layout.paragraph(canvas, y + 12, language, words, bold=True)
+    canvas.text(x, y + 4, say(language, "pass 1: all 32 banks", "第 1 趟：用满 32 个 bank"), SMALL, C.ink)
     _bank_row(canvas, x, y + 11, stride4, range(8), unit, B.strong)
     y += 56
     for bank in range(0, 32, 4):
         canvas.text(x + (bank + 0.5) * unit, y, str(bank), layout.SMALL, MUTED, "middle")
-    canvas.text(RIGHT, y, "bank", 13, MUTED, "end")
+    canvas.text(RIGHT, y, "bank", SMALL, MUTED, "end")
     y += 22
     side = 112.0
     cell = side / 32
@@ -149,10 +149,10 @@ def conflict_free(language: str) -> Canvas:
         rows = [4 + i // 4 * (16 if split else 4) + i % 4 for i in range(8)]
         parts.fill(canvas, left, y, [(r, c) for r in rows for c in rows], cell, cell, C.strong)
         parts.frame(canvas, left, y, 32, 32, cell, cell)
-        under = layout.paragraph(canvas, y + 30, language, name, 13.5, left + side + 14, 166)
-        layout.paragraph(canvas, under + 6, language, what, 13.5, left + side + 14, 166)
+        under = layout.paragraph(canvas, y + 30, language, name, SMALL, left + side + 14, 166)
+        layout.paragraph(canvas, under + 6, language, what, SMALL, left + side + 14, 166)
     words = "the thread tiles are drawn smaller than they are", "thread tile 画得比实际小"
-    canvas.height = layout.paragraph(canvas, y + side + 22, language, words, layout.SMALL, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + side + 22, language, words, fill=MUTED)
     return canvas
 
 
@@ -174,7 +174,7 @@ def warp_squares(language: str) -> Canvas:
         "one block tile; faint: warp 0, strong: one thread; blue and orange: what the warp reads",
         "一个 block tile；淡色为 warp 0，突出的是一个线程；蓝色与橙色为这个 warp 读取的部分",
     )
-    canvas.height = layout.paragraph(canvas, top + 376, language, words, 13, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, top + 376, language, words, fill=MUTED)
     return canvas
 
 
@@ -196,7 +196,7 @@ def _warp_card(canvas: Canvas, x: float, y: float, width: float, kernel: Kernel,
     reads, fmas = len(rows) + len(cols), len(cells)
     at = top + kernel.bm * unit + 24
     left = x + 16
-    canvas.text(left, at, say(language, "per warp and k:", "一个 warp，每个 k："), 13.5, MUTED)
+    canvas.text(left, at, say(language, "per warp and k:", "一个 warp，每个 k："), SMALL, MUTED)
     _figure(canvas, left, at + 30, f"{len(rows)} + {len(cols)}", say(language, "floats", "个 float"))
     _figure(canvas, left, at + 62, f"{fmas}", "FMA")
     square = kernel.name.startswith("11")
@@ -205,4 +205,4 @@ def _warp_card(canvas: Canvas, x: float, y: float, width: float, kernel: Kernel,
     thread = kernel.computes[0]
     tall, wide = (len({cell[i] for cell in thread}) for i in (0, 1))
     words = f"{tall}×{wide} per thread: {tall * wide} accumulators", f"每线程 {tall}×{wide}：{tall * wide} 个累加器"
-    canvas.text(left, at + 126, say(language, *words), 13.5)
+    canvas.text(left, at + 126, say(language, *words))

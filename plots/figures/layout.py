@@ -9,6 +9,7 @@ from functools import partial
 
 from plots.figures import text as in_words
 from plots.figures.palette import EDGE, INK, MUTED
+from plots.figures.svg import SMALL as SMALL
 from plots.figures.svg import Canvas, text_width
 from plots.figures.text import say, title
 
@@ -18,7 +19,6 @@ WIDTH = 640.0  # of every picture
 MARGIN = 24.0
 INNER = WIDTH - 2 * MARGIN
 RIGHT = WIDTH - MARGIN
-SMALL = 12.0  # the smallest text: 7.1 pixels where the picture is shown 380 pixels wide
 
 
 def page(language: str, heading: Pair, note: Pair = ("", "")) -> tuple[Canvas, float]:
@@ -26,7 +26,7 @@ def page(language: str, heading: Pair, note: Pair = ("", "")) -> tuple[Canvas, f
     canvas = Canvas(WIDTH, 0, say(language, *heading))
     y = paragraph(canvas, 34, language, heading, 18, bold=True, step=1.3)
     if any(note):
-        y = paragraph(canvas, y - 2, language, note, 13.5, fill=MUTED, step=1.35)
+        y = paragraph(canvas, y - 2, language, note, fill=MUTED, step=1.35)
     return canvas, y - 6
 
 
@@ -40,7 +40,7 @@ def paragraph(
     y: float,
     language: str,
     words: Pair,
-    size: float = 13,
+    size: float = SMALL,
     x: float = MARGIN,
     width: float = INNER,
     step: float = 1.4,
@@ -56,9 +56,9 @@ def paragraph(
 
 
 def paragraphs(canvas: Canvas, y: float, language: str, texts: Iterable[Pair], gap: float) -> float:
-    """Paragraphs of size 14 with a gap between them, the first line's baseline at y."""
+    """Paragraphs with a gap between them, the first line's baseline at y."""
     for words in texts:
-        y = paragraph(canvas, y, language, words, 14) + gap
+        y = paragraph(canvas, y, language, words) + gap
     return y - gap
 
 
@@ -72,7 +72,7 @@ def legend(
     y: float,
     language: str,
     entries: Iterable[tuple[str, Pair]],
-    size: float = 13,
+    size: float = SMALL,
     x: float = MARGIN,
     right: float = RIGHT,
 ) -> float:

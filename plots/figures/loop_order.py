@@ -57,26 +57,26 @@ def order(language: str) -> Canvas:
     for step in (BEFORE, NOW):
         kinds = issued(step)
         y += 14
-        canvas.text(layout.MARGIN, y, title(step), 15, INK, bold=True)
+        canvas.text(layout.MARGIN, y, title(step), layout.SMALL, INK, bold=True)
         first, copies = waits(step), kinds[1 : waits(step) + 1].count("cp_async")
         words = (
             f"before the first product: {copies} copies, {first - copies} loads",
             f"第一次乘法之前：{copies} 次拷贝，{first - copies} 次读取",
         )
-        canvas.text(layout.RIGHT, y, say(language, *words), 13.5, MUTED, "end")
+        canvas.text(layout.RIGHT, y, say(language, *words), layout.SMALL, MUTED, "end")
         _strip(canvas, y + 12, 40, kinds[: HEAD + 1], 2.0)
         _strip(canvas, y + 62, 22, kinds, 0.0)
         canvas.line(layout.MARGIN, y + 54, layout.MARGIN, y + 60, MUTED, 1)
         wide = layout.INNER * (HEAD + 1) / len(kinds)
         canvas.line(layout.MARGIN + wide, y + 60, layout.RIGHT, y + 54, MUTED, 1)
-        y += 62 + 22 + 16
+        y += 62 + 22 + 21
         products = kinds.count("tensor")
         words = (
             f"above the head of the slice, below all of it: {products} products",
             f"上：开头；下：整片，{products} 条乘法",
         )
-        canvas.text(layout.MARGIN, y, say(language, *words), 13, MUTED)
-        y += 14
+        canvas.text(layout.MARGIN, y, say(language, *words), layout.SMALL, MUTED)
+        y += 16
     texts = (
         (
             "The products that follow step 20's barrier have their operands in registers already. Those of step 19 wait "

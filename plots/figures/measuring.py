@@ -42,11 +42,11 @@ def outer_product(language: str) -> Canvas:
         loads, fmas = loads_per_k(rows, cols), rows * cols
         kind = "" if rows % 4 else " float4"
         plural = say(language, f"{loads}{kind} loads", f"{loads} 次{kind} 读".replace("次 读", "次读"))
-        canvas.lines(left, top + 4, [plural, f"{fmas} FMA"], 14)
+        canvas.lines(left, top + 4, [plural, f"{fmas} FMA"])
         share = fmas / (fmas + loads)
         canvas.text(left, top + 58, f"{share:.0%}", 24, C.ink, bold=True)
         among = ("FMAs among\nthe two", "FMA 占\n两者之和")
-        canvas.lines(left, top + 78, say(language, *among).split("\n"), 13, 1.3, fill=MUTED)
+        canvas.lines(left, top + 78, say(language, *among).split("\n"), layout.SMALL, 1.3, fill=MUTED)
         if index % 2:
             y += 70 + max(SHAPES[index][0], 7) * unit
     entries = (
@@ -68,30 +68,30 @@ def benchmark_in_turn(language: str) -> Canvas:
             "kernel 与 cuBLAS 轮流运行，使两者处于相同的频率与温度",
         ),
     )
-    y, x, wide = y + 10, layout.MARGIN, 79.0
-    canvas.rect(x, y, 70, 46, "#d5dce5", EDGE, radius=5)
-    canvas.text(x + 35, y + 28, say(language, "warm-up", "预热"), 13, INK, "middle")
-    x += 80
+    y, x, wide = y + 10, layout.MARGIN, 78.0
+    canvas.rect(x, y, 76, 46, "#d5dce5", EDGE, radius=5)
+    canvas.text(x + 38, y + 28, say(language, "warm-up", "预热"), layout.SMALL, INK, "middle")
+    x += 86
     for number in range(1, 4):
         for at, colour, text in ((x, C.strong, "kernel"), (x + wide + 3, B.strong, "cuBLAS")):
             canvas.rect(at, y, wide, 46, colour, EDGE, radius=5)
-            canvas.text(at + wide / 2, y + 28, text, 14, "#ffffff", "middle", bold=True)
+            canvas.text(at + wide / 2, y + 28, text, layout.SMALL, "#ffffff", "middle", bold=True)
         canvas.path(f"M{x:g} {y + 54:g}v8h{2 * wide + 3:g}v-8", MUTED)
         words = say(language, f"round {number}: ratio {number}", f"第 {number} 轮：比值 {number}")
-        canvas.text(x + wide + 1.5, y + 82, words, 13.5, INK, "middle")
-        x += 2 * wide + 14
+        canvas.text(x + wide + 1.5, y + 82, words, layout.SMALL, INK, "middle")
+        x += 2 * wide + 13
     ratio = (
         "ratio = median over rounds, with the 20th and 80th percentile beside it",
         "比值 = 各轮的中位数，并给出第 20、80 百分位",
     )
-    y = layout.paragraph(canvas, y + 116, language, ratio, 14)
+    y = layout.paragraph(canvas, y + 116, language, ratio)
     words = ("Within one bar: many launches on rotating inputs", "一个色块之内：在轮换的输入上多次启动")
-    y = layout.paragraph(canvas, y + 24, language, words, 15, bold=True)
+    y = layout.paragraph(canvas, y + 24, language, words, bold=True)
     for index in range(9):
         x = layout.MARGIN + 66 * index
         canvas.rect(x, y - 4, 62, 36, C.middle, EDGE, radius=4)
         words = say(language, f"set {index % 4}", f"第 {index % 4} 组")
-        canvas.text(x + 31, y + 19, words, 14, C.ink, "middle", bold=True)
+        canvas.text(x + 31, y + 19, words, layout.SMALL, C.ink, "middle", bold=True)
     y += 54
     texts = (
         ("… until 0.1 s (tensor cores 0.5 s)", "……直到 0.1 s（Tensor Core 0.5 s）"),

@@ -75,15 +75,15 @@ def fragments(language: str) -> Canvas:
         (b_x, 16, 8, ("B  16×8, row-major", "B  16×8，按行存放"), "b", "ldmatrix.x2.trans", B, (B.pale, "#f9dfbc")),
         (c_x, 16, 8, ("sums  16×8", "累加器  16×8"), "c", "mma.sync.m16n8k16", C, (C.pale, C.pale)),
     ):  # fmt: skip
-        canvas.text(x, top - 32, say(language, *name), 14, tone.ink, bold=True)
+        canvas.text(x, top - 32, say(language, *name), layout.SMALL, tone.ink, bold=True)
         canvas.text(x, top - 12, code, layout.SMALL, MUTED, mono=True)
         _operand(canvas, x, top, rows, cols, tone, operand, cut)
     canvas.rect(MARGIN, top + 14, 8 * 14, 14, "none", A.ink, 1.6)
     canvas.rect(b_x, top + 2 * 14, 8 * 14, 14, "none", B.ink, 1.6)
     y = top + 16 * 14 + 30
     for left in (MARGIN, b_x + 24):
-        canvas.text(left + 48, y, say(language, "low half", "低半"), 13, MUTED)
-        canvas.text(left + 140, y, say(language, "high half", "高半"), 13, MUTED)
+        canvas.text(left + 48, y, say(language, "low half", "低半"), layout.SMALL, MUTED)
+        canvas.text(left + 140, y, say(language, "high half", "高半"), layout.SMALL, MUTED)
     for left, first, tone, name, letter in (
         (MARGIN, 0, A, "a", "A"),
         (b_x + 24, 0, B, "b", "B"),
@@ -91,11 +91,11 @@ def fragments(language: str) -> Canvas:
     ):
         for register, cells in enumerate(held("c" if name == "d" else name, LANE)):
             line = y + 8 + (first + register) * 28
-            canvas.text(left, line + 16, f"{name}[{register}]", 13, tone.ink, mono=True)
+            canvas.text(left, line + 16, f"{name}[{register}]", layout.SMALL, tone.ink, mono=True)
             for half, (row, col) in enumerate(cells):
                 canvas.rect(left + 48 + half * 92, line, 92, 22, tone.pale, tone.strong)
                 element = f"{letter}[{row}][{col}]"
-                canvas.text(left + 94 + half * 92, line + 16, element, 13, INK, "middle", mono=True)
+                canvas.text(left + 94 + half * 92, line + 16, element, layout.SMALL, INK, "middle", mono=True)
     y += 8 + 4 * 28 + 26
     texts = (
         (
@@ -159,15 +159,15 @@ def matrix_banks(language: str) -> Canvas:
         rows = [access.addresses[lane] for lane in access.groups[0].lanes]
         pitch, passes = rows[1] - rows[0], access.groups[0].wavefronts
         x, top = MARGIN + index % 2 * 306, y + 22 + index // 2 * 250
-        canvas.text(x, top, f"{name}: {elements}", 15, tone.ink, bold=True)
+        canvas.text(x, top, f"{name}: {elements}", layout.SMALL, tone.ink, bold=True)
         words = f"pitch {pitch} bytes = 16·{pitch // 16}", f"行距 {pitch} 字节 = 16·{pitch // 16}"
-        canvas.text(x, top + 20, say(language, *words), 13.5, MUTED)
+        canvas.text(x, top + 20, say(language, *words), layout.SMALL, MUTED)
         wide, under = 26.0, top + 32 + len(rows) * HIGH + 15
         columns(canvas, x, top + 32, [[address] for address in rows], [tone.strong] * len(rows), wide)
         for column in range(GROUPS):
             canvas.text(x + (column + 0.5) * wide, under, str(column), layout.SMALL, MUTED, "middle")
         canvas.text(x, top + 212, str(passes), 28, RED if passes > 1 else C.ink, bold=True)
         words = "wavefront per matrix" if passes == 1 else "wavefronts per matrix"
-        canvas.text(x + 28, top + 210, say(language, words, "个 wavefront（每矩阵）"), 14)
+        canvas.text(x + 28, top + 210, say(language, words, "个 wavefront（每矩阵）"))
     canvas.height = y + 500
     return canvas

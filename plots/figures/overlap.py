@@ -9,11 +9,11 @@ from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words, say, title
 
 BM, BN, BK, PIECES = 128, 256, 64, 4
-LEFT, RIGHT, TRACK = 122.0, layout.RIGHT, 38.0
+LEFT, RIGHT, TRACK = 112.0, layout.RIGHT, 46.0
 
 # Lengths in arbitrary units: until the first slice lands, a tile's products, the lead of the copies over them, a store
 # from registers, the start of a block; a piece of C written to shared memory, and read and stored by the engine.
-FILL, PRODUCTS, LEAD, STORE, START = 6.0, 26.0, 4.0, 8.0, 2.0
+FILL, PRODUCTS, LEAD, STORE, START = 6.0, 26.0, 4.0, 9.0, 2.0
 STAGED, STORED = 1.1, 2.4
 
 
@@ -138,8 +138,8 @@ def timeline(language: str) -> Canvas:
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
     bands = []
     for line in lines:
-        canvas.text(layout.MARGIN, y + 24, title(line.step), 14.5, bold=True)
-        canvas.text(layout.MARGIN, y + 43, line.says(language), 13.5, MUTED)
+        canvas.text(layout.MARGIN, y + 24, title(line.step), bold=True)
+        canvas.text(layout.MARGIN, y + 43, line.says(language), layout.SMALL, MUTED)
         y += 54
         _tracks(canvas, line, y, scale, language)
         bands.append((y - 3, y + len(line.tracks) * TRACK + 4))
@@ -156,7 +156,7 @@ def timeline(language: str) -> Canvas:
         "schematic: lengths are not to scale; a tile at 4096³ has 64 slices, so the gaps are far shorter than drawn",
         "示意图：长度不按比例；4096³ 时一个分块有 64 片，实际的空隙比图中短得多",
     )
-    canvas.height = layout.paragraph(canvas, y + 2, language, words, 13, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, words, fill=MUTED)
     return canvas
 
 
@@ -165,8 +165,8 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         y = top + index * TRACK
         canvas.rect(LEFT, y + 3, line.length * scale, TRACK - 6, "#f1f4f8", radius=3)
         names = track(language).split("\n")
-        first = y + TRACK / 2 + 4.5 - 7.5 * (len(names) - 1)
-        canvas.lines(LEFT - 8, first, names, layout.SMALL, 1.25, fill=INK, anchor="end")
+        first = y + TRACK / 2 + 5 - 9 * (len(names) - 1)
+        canvas.lines(LEFT - 8, first, names, layout.SMALL, 1.2, fill=INK, anchor="end")
     for start, stop in line.idle:
         canvas.rect(LEFT + start * scale, top + TRACK + 3, (stop - start) * scale, TRACK - 6, PALE_RED)
     for bar in line.bars:
@@ -174,11 +174,11 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         x, width = LEFT + bar.start * scale, (bar.end - bar.start) * scale
         canvas.rect(x + 0.5, y + 4, width - 1, TRACK - 8, bar.tone.middle, bar.tone.strong, radius=2)
         if bar.words(language):
-            size = 14 if width > 60 else layout.SMALL
-            canvas.text(x + width / 2, y + TRACK / 2 + 5, bar.words(language), size, bar.tone.ink, "middle", bold=True)
+            middle, base = x + width / 2, y + TRACK / 2 + 5
+            canvas.text(middle, base, bar.words(language), layout.SMALL, bar.tone.ink, "middle", bold=True)
     for at in line.block_ends:
         x = LEFT + at * scale
         canvas.line(x, top - 3, x, top + len(line.tracks) * TRACK + 3, DARK, 2.5)
     if len(line.block_ends) == 1:
         x = LEFT + line.length * scale
-        canvas.text(x + 6, top + 1.5 * TRACK + 4, say(language, "saved", "省下"), 13, RED, bold=True)
+        canvas.text(x + 6, top + 1.5 * TRACK + 4, say(language, "saved", "省下"), layout.SMALL, RED, bold=True)

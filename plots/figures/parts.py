@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from plots.figures.geometry import SECTOR_FLOATS, Cell
 from plots.figures.palette import BOX, EDGE, GRID, INK, PALE_RED, Tone
-from plots.figures.svg import Canvas
+from plots.figures.svg import SMALL, Canvas
 
 
 def grid(canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float, every: int = 1) -> None:
@@ -95,4 +95,4 @@ def card(
     """A container: a rounded plate with its name at the top left."""
     canvas.rect(x, y, width, height, fill_colour, EDGE, radius=7)
     if title:
-        canvas.text(x + 12, y + 21, title, 13.5, colour, bold=True)
+        canvas.text(x + 12, y + 21, title, SMALL, colour, bold=True)

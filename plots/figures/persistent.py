@@ -71,7 +71,7 @@ def persistent_blocks(language: str) -> Canvas:
         (False, ("one block per tile", "每个分块一个线程块")),
         (True, ("a persistent block: the pipeline is filled once", "persistent 线程块：流水线只预填一次")),
     ):
-        canvas.text(layout.MARGIN, y + 22, say(language, *words), 15, C.ink if stays else RED, bold=True)
+        canvas.text(layout.MARGIN, y + 22, say(language, *words), layout.SMALL, C.ink if stays else RED, bold=True)
         _tracks(canvas, tile_times(stays), y + 32, scale, language)
         bands.append((y + 33, y + 32 + 3 * TRACK))
         y += 32 + 3 * TRACK + 10
@@ -81,13 +81,13 @@ def persistent_blocks(language: str) -> Canvas:
         (C.middle, ("second tile", "第二个分块")),
         (PALE_RED, ("the tensor cores wait", "Tensor Core 在等")),
     )
-    y = layout.legend(canvas, y + 18, language, entries, 13.5)
+    y = layout.legend(canvas, y + 18, language, entries)
     words = (
         "Numbers: slices of the tile. Schematic: filling and storing are drawn 1.5 slices long each; together, about "
         "what a tile costs beyond its own slices.",
         "数字：该分块的第几片。示意图：流水线预填与写回各画作 1.5 片，合起来大致是一个分块在自己的切片之外的开销。",
     )
-    canvas.height = layout.paragraph(canvas, y + 2, language, words, 13, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, words, fill=MUTED)
     return canvas
 
 
@@ -97,7 +97,7 @@ def _tracks(canvas: Canvas, spans: list[_Span], top: float, scale: float, langua
     for lane, name in enumerate(names):
         y = top + lane * TRACK
         canvas.rect(LEFT, y + 2, end * scale, TRACK - 4, "#f1f4f8", radius=3)
-        canvas.text(LEFT - 8, y + TRACK / 2 + 4.5, say(language, *name), 13, INK, "end")
+        canvas.text(LEFT - 8, y + TRACK / 2 + 4.5, say(language, *name), layout.SMALL, INK, "end")
     for span in spans:
         x, wide = LEFT + span.start * scale, (span.end - span.start) * scale
         if span.lane == 3:
@@ -107,4 +107,4 @@ def _tracks(canvas: Canvas, spans: list[_Span], top: float, scale: float, langua
         canvas.rect(x + 0.5, y + 3, wide - 1, TRACK - 6, tone.middle if span.tile else tone.strong, radius=3)
         if span.text:
             ink = tone.ink if span.tile else "#ffffff"
-            canvas.text(x + wide / 2, y + TRACK / 2 + 4.5, span.text, 13, ink, "middle", bold=True)
+            canvas.text(x + wide / 2, y + TRACK / 2 + 4.5, span.text, layout.SMALL, ink, "middle", bold=True)

@@ -56,18 +56,18 @@ def transposition(language: str) -> Canvas:
     steps = rounds()
     headings = (("as computed", "算出来时"), ("after round 1", "第 1 轮之后"), ("after round 2", "第 2 轮之后"))
     partners = (
-        ("round 1: 0 with 1, 2 with 3", "第 1 轮：0 与 1，2 与 3"),
-        ("round 2: 0 with 2, 1 with 3", "第 2 轮：0 与 2，1 与 3"),
+        ("swap 0 with 1, 2 with 3", "互换 0 与 1，2 与 3"),
+        ("swap 0 with 2, 1 with 3", "互换 0 与 2，1 与 3"),
     )
     gap = (layout.INNER - 30 - 3 * LANES * CELL) / 2
     y += 62
     for number, ((pairs, swaps), heading) in enumerate(zip(steps, headings, strict=True)):
         x = MARGIN + 30 + number * (LANES * CELL + gap)
-        canvas.text(x, y - 30, say(language, *heading), 14.5, bold=True)
+        canvas.text(x, y - 30, say(language, *heading), bold=True)
         if number == 0:
-            canvas.text(MARGIN - 4, y - 8, "lane", 13, MUTED)
+            canvas.text(MARGIN - 8, y - 8, "lane", layout.SMALL, MUTED)
         for lane in range(LANES):
-            canvas.text(x + (lane + 0.5) * CELL, y - 8, str(lane), 13, MUTED, "middle")
+            canvas.text(x + (lane + 0.5) * CELL, y - 8, str(lane), layout.SMALL, MUTED, "middle")
         for register in range(LANES):
             for lane in range(LANES):
                 colour = COLOURS[pairs[register][lane] // LANES]
@@ -75,30 +75,30 @@ def transposition(language: str) -> Canvas:
         _swaps(canvas, x, y, swaps)
         for register in range(LANES):
             if number == 0:
-                canvas.text(MARGIN, y + (register + 0.5) * HIGH + 5, f"v{register}", 13, MUTED)
+                canvas.text(MARGIN, y + (register + 0.5) * HIGH + 5, f"v{register}", layout.SMALL, MUTED)
             for lane in range(LANES):
                 left, top = x + (lane + 0.5) * CELL, y + (register + 0.5) * HIGH + 5
-                canvas.text(left, top, str(pairs[register][lane]), 15, INK, "middle", bold=lane == 0)
+                canvas.text(left, top, str(pairs[register][lane]), layout.SMALL, INK, "middle", bold=lane == 0)
         parts.frame(canvas, x, y, LANES, LANES, HIGH, CELL)
         parts.outline(canvas, x, y, [(r, 0) for r in range(LANES)], HIGH, CELL, INK, 2.2)
         if swaps:
-            canvas.text(x, y + LANES * HIGH + 22, say(language, *partners[number]), 13, MUTED)
+            canvas.text(x, y + LANES * HIGH + 22, say(language, *partners[number]), layout.SMALL, MUTED)
             canvas.arrow(x + LANES * CELL + 10, y + 2 * HIGH, x + LANES * CELL + gap - 10, y + 2 * HIGH, MUTED)
     y += LANES * HIGH + 62
     for words, stores in (
         (("lane 0 without it: four stores of 4 bytes", "不转置：lane 0 写四次，每次 4 字节"), steps[0][0]),
         (("lane 0 after it: one store of 16 bytes", "转置后：lane 0 写一次，16 字节"), steps[-1][0]),
     ):
-        canvas.text(MARGIN, y, say(language, *words), 14, bold=True)
+        canvas.text(MARGIN, y, say(language, *words), bold=True)
         wide = layout.INNER / LANES**2
         mine = [(0, stores[r][0]) for r in range(LANES)]
         for pair in range(LANES**2):
             parts.fill(canvas, MARGIN, y + 10, [(0, pair)], HIGH, wide, COLOURS[pair // LANES])
-            canvas.text(MARGIN + (pair + 0.5) * wide, y + 10 + HIGH / 2 + 5, str(pair), 14, INK, "middle")
+            canvas.text(MARGIN + (pair + 0.5) * wide, y + 10 + HIGH / 2 + 5, str(pair), layout.SMALL, INK, "middle")
         parts.frame(canvas, MARGIN, y + 10, 1, LANES**2, HIGH, wide)
         parts.outline(canvas, MARGIN, y + 10, mine, HIGH, wide, INK, 2.2)
         y += 10 + HIGH + 32
-    canvas.text(RIGHT, y - 12, say(language, "a row of C, 32 columns", "C 的一行，32 列"), 13, MUTED, "end")
+    canvas.text(RIGHT, y - 12, say(language, "a row of C, 32 columns", "C 的一行，32 列"), layout.SMALL, MUTED, "end")
     canvas.height = y + 4
     return canvas
 

@@ -9,7 +9,7 @@ from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words
 
 WRITTEN = 1  # the writer's moment of the write
-GAP, COLUMN_GAP, BOX_HIGH, BAR_HIGH, STEP = 24.0, 12.0, 50.0, 26.0, 30.0
+GAP, COLUMN_GAP, BOX_HIGH, BAR_HIGH, STEP = 20.0, 8.0, 54.0, 28.0, 30.0
 PANEL_WIDE = (layout.INNER - GAP) / 2
 COLUMN = (PANEL_WIDE - COLUMN_GAP) / 2
 
@@ -89,7 +89,7 @@ def proxy(language: str) -> Canvas:
 
 def _of_proxy(fence: bool) -> Story:
     fenced = WRITTEN if fence else 0
-    bars = [Bar(Words(f"over and fenced: {WRITTEN}", f"结束且 fence：{WRITTEN}"), alone=True)] if fence else []
+    bars = [Bar(Words(f"over, fenced: {WRITTEN}", f"结束且 fence：{WRITTEN}"), alone=True)] if fence else []
     bars.append(Bar(Words(f"hands on: over {WRITTEN}, fenced {fenced}", f"交接：结束 {WRITTEN}，fence {fenced}")))
     return Story(
         Words("with fence.proxy.async", "有 fence.proxy.async") if fence else Words("barrier alone", "只有屏障"),
@@ -122,7 +122,7 @@ def _panel(canvas: Canvas, x: float, top: float, story: Story, language: str) ->
     right = x + COLUMN + COLUMN_GAP
     middles = x + COLUMN / 2, right + COLUMN / 2
     for name, middle in zip(story.columns, middles, strict=True):
-        canvas.text(middle, top + 16, name(language), 14, MUTED, "middle", bold=True)
+        canvas.text(middle, top + 16, name(language), layout.SMALL, MUTED, "middle", bold=True)
     y = top + 28
     _access(canvas, x, y, story.write, language)
     read = y + BOX_HIGH + story.places * (STEP + BAR_HIGH) + STEP
@@ -135,7 +135,7 @@ def _panel(canvas: Canvas, x: float, top: float, story: Story, language: str) ->
         canvas.arrow(middles[0], last, middles[0], at - 1, INK, 2.2)
         canvas.rect(x, at, COLUMN if bar.alone else PANEL_WIDE, BAR_HIGH, DARK, radius=3)
         middle = middles[0] if bar.alone else x + PANEL_WIDE / 2
-        canvas.text(middle, at + 18, bar.words(language), 13.5, "#ffffff", "middle", bold=True)
+        canvas.text(middle, at + 19, bar.words(language), layout.SMALL, "#ffffff", "middle", bold=True)
         at += BAR_HIGH
         last = at
     if story.bars:
@@ -144,7 +144,9 @@ def _panel(canvas: Canvas, x: float, top: float, story: Story, language: str) ->
         canvas.line(middles[0], last, middles[0], read, EDGE, 2)
     canvas.rect(x, read, COLUMN, BOX_HIGH, "none", MUTED, 1.3, 4, "5 3")
     for line, words in enumerate(story.note):
-        canvas.text(x + COLUMN / 2, read + 20 + 20 * line, words(language), 13.5, INK if line else MUTED, "middle")
+        canvas.text(
+            x + COLUMN / 2, read + 22 + 20 * line, words(language), layout.SMALL, INK if line else MUTED, "middle"
+        )
     _access(canvas, right, read, story.read, language)
     y = read + BOX_HIGH + 28
     canvas.text(x + PANEL_WIDE / 2, y, story.verdict(language), 16, RED if story.wrong else INK, "middle", bold=True)
@@ -154,4 +156,4 @@ def _panel(canvas: Canvas, x: float, top: float, story: Story, language: str) ->
 def _access(canvas: Canvas, x: float, y: float, words: tuple[Words, Words], language: str) -> None:
     canvas.rect(x, y, COLUMN, BOX_HIGH, BOX, DARK, 1.5, 4)
     for line, text in enumerate(words):
-        canvas.text(x + COLUMN / 2, y + 20 + 20 * line, text(language), 13.5, INK, "middle", bold=not line)
+        canvas.text(x + COLUMN / 2, y + 22 + 20 * line, text(language), layout.SMALL, INK, "middle", bold=not line)

@@ -42,12 +42,12 @@ def ring(language: str) -> Canvas:
     bottom = top + count * ROW
     canvas.rect(first + SHOWN * TURN, top - 24, TURN, bottom - top + 80, "#f1f4f8", radius=4)
     for stage in range(count):
-        canvas.text(LEFT - 10, top + (stage + 0.5) * ROW + 4.5, f"stage {stage}", 14, INK, "end")
+        canvas.text(LEFT - 10, top + (stage + 0.5) * ROW + 4.5, f"stage {stage}", layout.SMALL, INK, "end")
         canvas.rect(LEFT, top + stage * ROW + 4, right - LEFT, ROW - 8, "none", "#d3dae3", 1, radius=3)
     for turn in range(TURNS):
         x = first + turn * TURN
         name = say(language, f"slice {turn}", f"切片 {turn}")
-        canvas.text(x + TURN / 2, top - 9, name, 14, C.ink, "middle", turn == SHOWN)
+        canvas.text(x + TURN / 2, top - 9, name, layout.SMALL, C.ink, "middle", turn == SHOWN)
         canvas.line(x, top - 4, x, bottom + 4, DARK, 2.5)
     for number, (stage, turn) in enumerate(copies):
         start = max(turn, -BEFORE / TURN) * TURN + first + 5
@@ -57,11 +57,11 @@ def ring(language: str) -> Canvas:
         y = top + stage * ROW
         canvas.rect(start, y + 10, end - start, ROW - 20, A.middle, A.strong, radius=3)
         where = (start + end) / 2 if turn >= 0 else end - 14
-        canvas.text(where, y + ROW / 2 + 4.5, str(number), 14, A.ink, "middle", bold=True)
+        canvas.text(where, y + ROW / 2 + 4.5, str(number), layout.SMALL, A.ink, "middle", bold=True)
     for turn in range(TURNS):
         x, y = first + turn * TURN, top + read[turn] * ROW
         canvas.rect(x + 4, y + 5, TURN - 8, ROW - 10, C.strong, C.ink, radius=3)
-        canvas.text(x + TURN / 2, y + ROW / 2 + 4.5, str(turn), 14, "#ffffff", "middle", bold=True)
+        canvas.text(x + TURN / 2, y + ROW / 2 + 4.5, str(turn), layout.SMALL, "#ffffff", "middle", bold=True)
     written = {turn: stage for stage, turn in copies}
     for line, (name, stages, tone) in enumerate(
         (
@@ -70,9 +70,9 @@ def ring(language: str) -> Canvas:
         )
     ):
         y = bottom + 23 + line * 22
-        canvas.text(LEFT - 10, y, name, 14, tone.ink, "end", bold=True)
+        canvas.text(LEFT - 10, y, name, layout.SMALL, tone.ink, "end", bold=True)
         for turn in range(TURNS):
-            canvas.text(first + (turn + 0.5) * TURN, y, f"stage {stages[turn]}", 14, tone.ink, "middle")
+            canvas.text(first + (turn + 0.5) * TURN, y, f"stage {stages[turn]}", layout.SMALL, tone.ink, "middle")
     motion.sweep(canvas, LEFT, right, [(top - 24, bottom + 54)])
     y = _turn(canvas, bottom + 72, count, read, written, language)
     entries = (
@@ -121,9 +121,9 @@ def _turn(canvas: Canvas, y: float, count: int, read: list[int], written: dict[i
         ),
     )
     for ink, heading, words in cards:
-        lines = layout.wrap(say(language, *words), 13.5, layout.INNER - 24)
+        lines = layout.wrap(say(language, *words), layout.SMALL, layout.INNER - 24)
         high = 38 + 19.0 * len(lines)
         parts.card(canvas, layout.MARGIN, y, layout.INNER, high, say(language, *heading), ink)
-        canvas.lines(layout.MARGIN + 12, y + 42, lines, 13.5, 1.4)
+        canvas.lines(layout.MARGIN + 12, y + 42, lines, layout.SMALL, 1.4)
         y += high + 10
     return y

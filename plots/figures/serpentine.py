@@ -49,7 +49,7 @@ def serpentine(language: str) -> Canvas:
         order = walk(rows, cols, back)
         plain = say(language, "row by row (no_serpentine)", "逐行（变体 no_serpentine）")
         name = say(language, "the serpentine", "蛇形") if back else plain
-        canvas.text(x - UNIT - 6, top + 20, name, 15, C.ink if back else RED, bold=True)
+        canvas.text(x - UNIT - 6, top + 20, name, layout.SMALL, C.ink if back else RED, bold=True)
         _walk(canvas, x, y, order, rows, cols)
         a, b, neither = kept(order)
         under = y + rows * UNIT + 24
@@ -60,7 +60,7 @@ def serpentine(language: str) -> Canvas:
                 (say(language, f"{neither} keep nothing", f"{neither} 步什么都没留住"), RED if neither else C.ink),
             )
         ):
-            canvas.text(x, under + 20 * line, words, 14, ink, bold=True)
+            canvas.text(x, under + 20 * line, words, layout.SMALL, ink, bold=True)
     canvas.height = _turn(canvas, y + rows * UNIT + 106, cols, language)
     return canvas
 
@@ -73,8 +73,8 @@ def _walk(canvas: Canvas, x: float, top: float, order: list[Cell], rows: int, co
     for col in range(cols):
         canvas.rect(x + col * UNIT, top - UNIT - 6, UNIT - 1, UNIT - 1, B.middle)
         canvas.text(x + (col + 0.5) * UNIT - 0.5, top - 6 - UNIT / 2 + 4, str(col), layout.SMALL, B.ink, "middle")
-    canvas.text(x - UNIT - 12, top + UNIT * rows / 2 + 4, "a", 15, A.ink, "end", bold=True)
-    canvas.text(x + UNIT * cols + 8, top - UNIT / 2 - 2, "b", 15, B.ink, bold=True)
+    canvas.text(x - UNIT - 12, top + UNIT * rows / 2 + 4, "a", layout.SMALL, A.ink, "end", bold=True)
+    canvas.text(x + UNIT * cols + 8, top - UNIT / 2 - 2, "b", layout.SMALL, B.ink, bold=True)
     parts.grid(canvas, x, top, rows, cols, UNIT, UNIT)
     parts.fill(canvas, x, top, order, UNIT, UNIT, C.pale)
     places = [(x + (col + 0.5) * UNIT, top + (row + 0.5) * UNIT) for row, col in order]
@@ -92,30 +92,32 @@ def _walk(canvas: Canvas, x: float, top: float, order: list[Cell], rows: int, co
 def _turn(canvas: Canvas, y: float, cols: int, language: str) -> float:
     """Four FMAs around the first turn, with the operand that each keeps; returns the y under them."""
     x = layout.MARGIN
-    canvas.text(x, y, say(language, "the first turn", "第一次折返"), 15, C.ink, bold=True)
+    canvas.text(x, y, say(language, "the first turn", "第一次折返"), layout.SMALL, C.ink, bold=True)
     last = cols - 1
     around = [(0, last - 1), (0, last), (1, last), (1, last - 1)]
     for line, (row, col) in enumerate(around):
         top = y + 16 + line * 50
-        canvas.text(x, top + 17, f"acc[{row}][{col}] +=", 13, INK, mono=True)
+        canvas.text(x, top + 17, f"acc[{row}][{col}] +=", layout.SMALL, INK, mono=True)
         before = around[line - 1] if line else None
         for left, name, tone, same in (
             (x + 124, f"a[{row}]", A, before is not None and before[0] == row),
             (x + 202, f"b[{col}]", B, before is not None and before[1] == col),
         ):
             canvas.rect(left, top, 58, 24, tone.strong if same else tone.pale, tone.strong)
-            canvas.text(left + 29, top + 17, name, 13.5, "#ffffff" if same else tone.ink, "middle", same, mono=True)
+            canvas.text(
+                left + 29, top + 17, name, layout.SMALL, "#ffffff" if same else tone.ink, "middle", same, mono=True
+            )
             if same:
                 canvas.arrow(left + 29, top - 25, left + 29, top - 3, tone.strong, 2)
-        canvas.text(x + 192, top + 17, "·", 15, INK, "middle", bold=True)
+        canvas.text(x + 192, top + 17, "·", layout.SMALL, INK, "middle", bold=True)
     right = x + 292
     dark = "strong: kept in the reuse cache", "突出：留在 reuse cache 里"
-    under = layout.paragraph(canvas, y + 32, language, dark, 14, right, layout.RIGHT - right, bold=True)
+    under = layout.paragraph(canvas, y + 32, language, dark, layout.SMALL, right, layout.RIGHT - right, bold=True)
     why = (
         "An FMA reads three registers. The register file has two banks and gives one register of each per cycle. "
         "With one operand kept, the other two take one cycle if they lie in different banks.",
         "一条 FMA 读三个寄存器，而寄存器堆有两个 bank，每周期各给出一个。"
         "留住一个操作数之后，另外两个只要在不同的 bank 里，一个周期就读得完。",
     )
-    layout.paragraph(canvas, under + 8, language, why, 13.5, right, layout.RIGHT - right, 1.5, MUTED)
+    layout.paragraph(canvas, under + 8, language, why, layout.SMALL, right, layout.RIGHT - right, 1.5, MUTED)
     return y + 16 + 4 * 50

@@ -87,14 +87,14 @@ def ring(language: str) -> Canvas:
         (f"line:{DARK}", ("full: it has landed", "full：已到达")),
         (f"dash:{B.strong}", ("empty: both have read it", "empty：两个消费者都已读完")),
     )
-    y = layout.legend(canvas, bottom + 38, language, entries, 13.5)
+    y = layout.legend(canvas, bottom + 38, language, entries)
     words = (
         f"Dotted: both consumers release slice {TOLD} behind the products of slice {TOLD + 1}, when wgmma_wait<1> returns. "
         f"Those of slice {TOLD} are done then, and those of slice {TOLD + 1} run on.",
         f"点线：两个消费者都是发出第 {TOLD + 1} 片的乘法之后，等 wgmma_wait<1> 返回，才释放第 {TOLD} 片。"
         f"这时第 {TOLD} 片已经算完，第 {TOLD + 1} 片还在算。",
     )
-    canvas.height = layout.paragraph(canvas, y + 4, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 4, language, words, fill=MUTED)
     return canvas
 
 
@@ -102,14 +102,14 @@ def empty_stages(canvas: Canvas, y: float, count: int) -> None:
     """A row for each stage of a ring, with its name."""
     for stage in range(count):
         top = y + stage * ROW
-        canvas.text(LEFT - 10, top + 40, f"stage {stage}", 14, INK, "end")
+        canvas.text(LEFT - 10, top + 40, f"stage {stage}", layout.SMALL, INK, "end")
         canvas.rect(LEFT, top + 17, RIGHT - LEFT, 38, "#ffffff", EDGE, 1, radius=3)
 
 
 def time_axis(canvas: Canvas, y: float, language: str) -> None:
     """The arrow of time under the stages."""
     canvas.arrow(LEFT, y, RIGHT, y, MUTED, 1.2)
-    canvas.text(LEFT - 10, y + 4, say(language, "time", "时间"), 13, MUTED, "end")
+    canvas.text(LEFT - 10, y + 4, say(language, "time", "时间"), layout.SMALL, MUTED, "end")
 
 
 def consumers(canvas: Canvas, y: float, number: int, spans: Iterable[tuple[float, float]]) -> None:
@@ -118,7 +118,7 @@ def consumers(canvas: Canvas, y: float, number: int, spans: Iterable[tuple[float
         top = y + 19.5 + consumer * 17
         canvas.rect(start + 2, top, end - start - 4, 16, (C.strong, C.middle)[consumer], radius=3)
         ink = ("#ffffff", C.ink)[consumer]
-        canvas.text((start + end) / 2, top + 12.5, str(number), 13, ink, "middle", bold=True)
+        canvas.text((start + end) / 2, top + 12.5, str(number), layout.SMALL, ink, "middle", bold=True)
 
 
 def phases(canvas: Canvas, y: float, full: float, empty: float, parity: int) -> None:
@@ -139,7 +139,7 @@ def _slice(canvas: Canvas, number: int, each: Slice, parity: int, y: float) -> N
     """One slice in its stage: its copy, both consumers' products, the two barriers' phases."""
     asked, landed = _at(each.asked), _at(each.landed)
     canvas.rect(asked + 2, y + 21, landed - asked - 3, 30, A.middle, A.strong, radius=3)
-    canvas.text((asked + landed) / 2, y + 41, str(number), 14, A.ink, "middle", bold=True)
+    canvas.text((asked + landed) / 2, y + 41, str(number), layout.SMALL, A.ink, "middle", bold=True)
     consumers(canvas, y, number, [(_at(start), _at(end)) for start, end in each.products])
     phases(canvas, y, landed, _at(each.empty), parity)
 
@@ -169,7 +169,7 @@ def registers(language: str) -> Canvas:
         (say(language, "after setmaxnreg", "setmaxnreg 之后"), [each for _, _, each in roles]),
     )
     for label, shares in rows:
-        canvas.text(left, y + 22, label, 14.5, INK, bold=True)
+        canvas.text(left, y + 22, label, layout.SMALL, INK, bold=True)
         x, y = left, y + 32
         canvas.rect(left, y, width, 50, "#ffffff", GRID)
         for (role, tone, _), share in zip(roles, shares, strict=True):
@@ -177,11 +177,11 @@ def registers(language: str) -> Canvas:
             canvas.rect(x + 1, y, taken - 2, 50, tone.middle, tone.strong, radius=3)
             total = f"{share} · {WARPGROUP} = {share * WARPGROUP:,}"
             if taken < 120:  # room for the number alone: the role stands under it
-                canvas.text(x + taken / 2, y + 30, str(share), 14, tone.ink, "middle", bold=True)
-                canvas.text(x, y + 68, f"{role} {total}", 13.5, tone.ink)
+                canvas.text(x + taken / 2, y + 30, str(share), layout.SMALL, tone.ink, "middle", bold=True)
+                canvas.text(x, y + 68, f"{role} {total}", layout.SMALL, tone.ink)
             else:
-                canvas.text(x + taken / 2, y + 22, role, 14, tone.ink, "middle", bold=True)
-                canvas.text(x + taken / 2, y + 41, total, 13.5, tone.ink, "middle")
+                canvas.text(x + taken / 2, y + 22, role, layout.SMALL, tone.ink, "middle", bold=True)
+                canvas.text(x + taken / 2, y + 41, total, layout.SMALL, tone.ink, "middle")
             x += taken
         y += 58
     total = 3 * LAUNCHED * WARPGROUP
@@ -189,5 +189,5 @@ def registers(language: str) -> Canvas:
         f"both rows add up to {total:,}; a consumer thread keeps {BN // 2} sums in its registers",
         f"两行之和都是 {total:,}；消费者每线程的 {BN // 2} 个累加结果放在消费者的寄存器里",
     )
-    canvas.height = layout.paragraph(canvas, y + 36, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 36, language, words, fill=MUTED)
     return canvas

@@ -56,11 +56,11 @@ def _halves_of_k(canvas: Canvas, x: float, y: float, across: float, of: Tile, la
         canvas.text(c_x + across / 2, y + (block + 0.5) * high + 5, str(block), 16, INK, "middle", True)
     canvas.rect(c_x, c_y, across, SIDE, C.pale, C.strong, 1.5)
     for line, words in enumerate(("C:", f"{of.bm}×{of.bn}")):
-        canvas.text(c_x + across / 2, c_y + SIDE / 2 - 4 + 20 * line, words, 14, C.ink, "middle", bold=True)
-    canvas.text(x, c_y - 9, f"A: {of.bm}×K", 14, A.ink, bold=True)
-    canvas.text(c_x + across / 2, y - 9, f"B: K×{of.bn}", 14, B.ink, "middle", bold=True)
+        canvas.text(c_x + across / 2, c_y + SIDE / 2 - 4 + 20 * line, words, layout.SMALL, C.ink, "middle", bold=True)
+    canvas.text(x, c_y - 9, f"A: {of.bm}×K", layout.SMALL, A.ink, bold=True)
+    canvas.text(c_x + across / 2, y - 9, f"B: K×{of.bn}", layout.SMALL, B.ink, "middle", bold=True)
     words = "each block multiplies its half of K", "每个线程块乘自己的一半 K"
-    layout.paragraph(canvas, c_y + SIDE + 24, language, words, 14, x, DEEP + 12 + across + 24)
+    layout.paragraph(canvas, c_y + SIDE + 24, language, words, layout.SMALL, x, DEEP + 12 + across + 24)
 
 
 def _exchange(canvas: Canvas, x: float, y: float, of: Tile, kilobytes: int, language: str) -> float:
@@ -71,30 +71,36 @@ def _exchange(canvas: Canvas, x: float, y: float, of: Tile, kilobytes: int, lang
         (x + layout.RIGHT) / 2,
         y - 56,
         say(language, "then: a half of every sum in each", "然后：每个累加结果两边各有一半"),
-        14,
+        layout.SMALL,
         INK,
         "middle",
         bold=True,
     )
     for block, left in enumerate(lefts):
         middle = left + SUMS / 2
-        canvas.text(middle, y - 9, say(language, f"block {block}", f"线程块 {block}"), 14, C.ink, "middle", bold=True)
+        canvas.text(
+            middle, y - 9, say(language, f"block {block}", f"线程块 {block}"), layout.SMALL, C.ink, "middle", bold=True
+        )
         for part in range(of.split):
             own = part == block
             canvas.rect(left, y + part * half, SUMS, half, C.middle if own else C.pale, C.ink, 1.2)
             words = ("adds", "相加") if own else ("hands over", "交给对方")
             at = y + (part + 0.5) * half
-            canvas.text(middle, at + (-2 if own else 5), say(language, *words), 14, INK, "middle", bold=own)
+            canvas.text(middle, at + (-2 if own else 5), say(language, *words), layout.SMALL, INK, "middle", bold=own)
             if own:
-                canvas.text(middle, at + 17, say(language, "and stores", "并写回"), 14, INK, "middle", bold=True)
+                canvas.text(
+                    middle, at + 17, say(language, "and stores", "并写回"), layout.SMALL, INK, "middle", bold=True
+                )
     start, end = lefts[0] + SUMS, lefts[1]
     for part in range(of.split):
         at = y + (part + 0.5) * half
         tail, head = (end - 5, start + 5) if part == 0 else (start + 5, end - 5)
         canvas.arrow(tail, at, head, at, C.strong, 2.4)
         rows = f"{part * PIECE}–{part * PIECE + PIECE - 1}"
-        canvas.text((start + end) / 2, at - 9, f"{kilobytes} KB", 14, C.ink, "middle", bold=True)
-        canvas.text((start + end) / 2, at + 19, say(language, f"rows {rows}", f"第 {rows} 行"), 13, MUTED, "middle")
+        canvas.text((start + end) / 2, at - 9, f"{kilobytes} KB", layout.SMALL, C.ink, "middle", bold=True)
+        canvas.text(
+            (start + end) / 2, at + 19, say(language, f"rows {rows}", f"第 {rows} 行"), layout.SMALL, MUTED, "middle"
+        )
     words = "through distributed shared memory", "经由分布式共享内存"
-    canvas.text((x + layout.RIGHT) / 2, y + SIDE + 24, say(language, *words), 14, MUTED, "middle")
+    canvas.text((x + layout.RIGHT) / 2, y + SIDE + 24, say(language, *words), layout.SMALL, MUTED, "middle")
     return y + SIDE + 52

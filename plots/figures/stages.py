@@ -22,7 +22,7 @@ def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
     """The stages over slices of time: when each is filled, when it is read."""
     slots, wide, high = 8, 60.0, 28.0
     for stage in range(STAGES):
-        canvas.text(x, y + stage * 40 + 19, f"stage {stage}", 14, MUTED)
+        canvas.text(x, y + stage * 40 + 19, f"stage {stage}", layout.SMALL, MUTED)
     left, bottom = x + 62, y + STAGES * 40
     for number in range(1, slots):
         canvas.line(left + number * wide - 0.5, y - 6, left + number * wide - 0.5, bottom, "#8793a3", 1, "3 3")
@@ -31,10 +31,12 @@ def _ring(canvas: Canvas, x: float, y: float, language: str) -> None:
         end = min(number, slots)
         if end > start:
             canvas.rect(left + start * wide, top + 5, (end - start) * wide - 1, high - 10, A.middle, A.strong)
-            canvas.text(left + (start + end) / 2 * wide, top + 18.5, str(number), 13, A.ink, "middle")
+            canvas.text(left + (start + end) / 2 * wide, top + 18.5, str(number), layout.SMALL, A.ink, "middle")
         if number < slots:
             canvas.rect(left + number * wide, top, wide - 1, high, C.strong, C.ink)
-            canvas.text(left + (number + 0.5) * wide, top + 19, str(number), 14, "#ffffff", "middle", bold=True)
+            canvas.text(
+                left + (number + 0.5) * wide, top + 19, str(number), layout.SMALL, "#ffffff", "middle", bold=True
+            )
     entries = (
         (A.middle, ("slice on its way", "切片在途")),
         (C.strong, ("read and multiplied", "读取并计算")),
@@ -58,20 +60,20 @@ def stages(language: str) -> Canvas:
     parts.card(canvas, MARGIN, y, INNER, 214, say(language, "further ahead: a ring", "提前得更多：环形缓冲"))
     _ring(canvas, MARGIN + 16, y + 42, language)
     copied = f"a copy has the time of {STAGES - 1} slices", f"每次拷贝有 {STAGES - 1} 片的时间"
-    canvas.text(MARGIN + 78, y + 204, say(language, *copied), 14, MUTED)
+    canvas.text(MARGIN + 78, y + 204, say(language, *copied), layout.SMALL, MUTED)
     y += 226
     parts.card(canvas, MARGIN, y, INNER, 172, say(language, "for longer: a larger tile", "算得更久：加大分块"))
     for left, side, deep in ((MARGIN + 16, 128, 16), (MARGIN + 260, TILE, 64)):
         wide = side / 2.2
         top = y + 40 + (TILE - side) / 2.2
         canvas.rect(left, top, wide, wide, C.middle, C.strong)
-        canvas.text(left + wide / 2, top + wide / 2 + 5, f"{side}²", 14, C.ink, "middle", bold=True)
+        canvas.text(left + wide / 2, top + wide / 2 + 5, f"{side}²", layout.SMALL, C.ink, "middle", bold=True)
         lines = (
             (f"slices of {deep} k", f"切片深 {deep}"),
             (f"{side // 2} FLOP per byte", f"每字节 {side // 2} FLOP"),
         )
         for line, words in enumerate(lines):
-            canvas.text(left + wide + 14, y + 122 + line * 22, say(language, *words), 14, INK)
+            canvas.text(left + wide + 14, y + 122 + line * 22, say(language, *words), layout.SMALL, INK)
     canvas.height = y + 190
     return canvas
 
@@ -95,7 +97,7 @@ def copies(language: str) -> Canvas:
         (MARGIN + 308, as_dealt, ("rows four apart", "相隔四行")),
     ):
         addresses, colour = served.addresses, RED if served.conflicts else C.ink
-        canvas.text(x, y + 22, say(language, *name), 15, colour, bold=True)
+        canvas.text(x, y + 22, say(language, *name), layout.SMALL, colour, bold=True)
         for quarter in range(4):
             rows = [addresses[quarter * 8 + at : quarter * 8 + at + 4] for at in (0, 4)]
             top = y + 36 + quarter * 48
@@ -104,10 +106,10 @@ def copies(language: str) -> Canvas:
                 of_lanes = say(language, f"row {row}", f"第 {row} 行")
                 canvas.text(x + 50, top + line * HIGH + 13, of_lanes, layout.SMALL, A.ink, "end")
         canvas.text(x + 58, y + 256, str(served.wavefronts), 28, colour, bold=True)
-        canvas.text(x + 88, y + 254, say(language, "wavefronts per copy", "个 wavefront（每次拷贝）"), 14)
+        canvas.text(x + 88, y + 254, say(language, "wavefronts per copy", "个 wavefront（每次拷贝）"))
     words = (
         "across: the eight 16-byte columns of the banks; red: taken by another lane, one more pass",
         "横向：bank 合成的八列，每列 16 字节；红色：已被另一个 lane 占用，多一趟",
     )
-    canvas.height = layout.paragraph(canvas, y + 286, language, words, 13.5, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 286, language, words, fill=MUTED)
     return canvas

@@ -88,12 +88,12 @@ def shares(language: str) -> Canvas:
     scale = (RIGHT - LEFT) / max(ends)
     names = Words("block", "线程块"), Words("share", "份额")
     for (words, way), name, end in zip(ways, names, ends, strict=True):
-        canvas.text(layout.MARGIN, y + 24, words(language), 15, bold=True)
+        canvas.text(layout.MARGIN, y + 24, words(language), bold=True)
         top = y + 32
         for block in range(BLOCKS):
             at = top + block * TRACK
             canvas.rect(LEFT, at + 3, end * scale, TRACK - 6, PALE_RED if way is ways[0][1] else BOX)
-            canvas.text(LEFT - 8, at + TRACK / 2 + 4.5, f"{name(language)} {block}", 13.5, INK, "end")
+            canvas.text(LEFT - 8, at + TRACK / 2 + 4.5, f"{name(language)} {block}", layout.SMALL, INK, "end")
         for part in way:
             _slices(canvas, part, top, scale)
         y = top + BLOCKS * TRACK + 6
@@ -101,18 +101,18 @@ def shares(language: str) -> Canvas:
         _hand_over(canvas, part, ways[1][1], top, scale)
     x = LEFT + ends[1] * scale
     canvas.line(x, top - 3, x, top + BLOCKS * TRACK + 3, DARK, 2)
-    canvas.text(x + 10, top + 2 * TRACK + 4, say(language, "saved", "省下的"), 14.5, RED, bold=True)
+    canvas.text(x + 10, top + 2 * TRACK + 4, say(language, "saved", "省下的"), layout.SMALL, RED, bold=True)
     entries = (
         (PALE_RED, ("no work", "没有工作")),
         (B.strong, ("leaves its sums, raises the flag", "把累加结果留在全局内存，置位标志")),
         (A.strong, ("adds another block's sums", "加上另一个线程块的累加结果")),
     )
-    y = layout.legend(canvas, y + 22, language, entries, 13.5)
+    y = layout.legend(canvas, y + 22, language, entries)
     words = (
         "schematic: a tile has 8 to 256 slices, and the two transfers are shorter or longer beside it than drawn",
         "示意图：实际的分块有 8 到 256 片，相比之下，两次传送可能比图中短，也可能更长",
     )
-    canvas.height = layout.paragraph(canvas, y + 2, language, words, 13, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, words, fill=MUTED)
     return canvas
 
 
@@ -122,7 +122,7 @@ def _slices(canvas: Canvas, part: Part, top: float, scale: float) -> None:
     for index in range(part.end - part.first):
         canvas.rect(x + index * scale, y, scale, TRACK - 8, OF_TILE[part.tile], "#ffffff", 1.2)
     middle = x + (part.stop - part.start) * scale / 2
-    canvas.text(middle, y + TRACK / 2 + 0.5, str(part.tile), 14.5, INK, "middle", bold=True)
+    canvas.text(middle, y + TRACK / 2 + 0.5, str(part.tile), layout.SMALL, INK, "middle", bold=True)
 
 
 def _hand_over(canvas: Canvas, part: Part, way: list[Part], top: float, scale: float) -> None:

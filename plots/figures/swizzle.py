@@ -6,7 +6,7 @@ from plots.figures import bank_maps, layout, parts, traces
 from plots.figures.bank_maps import pattern
 from plots.figures.geometry import SharedAccess
 from plots.figures.palette import INK, RED, A, C
-from plots.figures.svg import Canvas, Draw
+from plots.figures.svg import SMALL, Canvas, Draw
 from plots.figures.text import Words, say
 
 CHUNK = 16  # bytes: what one lane copies, and one row of an 8×8 matrix
@@ -47,9 +47,9 @@ def chunks(language: str) -> Canvas:
         many = row_bytes // CHUNK
         for x, swizzled in ((layout.MARGIN, False), (right, True)):
             name = say(language, f"rows of {row_bytes} bytes", f"每行 {row_bytes} 字节")
-            canvas.text(x, y + 26, name, 15, A.ink, bold=True)
+            canvas.text(x, y + 26, name, SMALL, A.ink, bold=True)
             formula = ("chunk ^ (row % 8)" if many == 8 else "chunk ^ (row / 2 % 4)") if swizzled else "chunk"
-            canvas.text(x, y + 46, formula, 13.5, mono=True)
+            canvas.text(x, y + 46, formula, mono=True)
             _rows(canvas, x, y + 56, row_bytes, swizzled, unit)
             places = {(place(r, 1, row_bytes) if swizzled else 1) + r * many for r in range(8)}
             groups = len({p % 8 for p in places})
@@ -59,7 +59,7 @@ def chunks(language: str) -> Canvas:
                 f"8 行落在 {groups} 组：{ways} 趟",
             )
             under = y + 56 + many * unit + 24
-            canvas.text(x, under, say(language, *words), 14.5, RED if ways > 1 else C.ink, bold=True)
+            canvas.text(x, under, say(language, *words), SMALL, RED if ways > 1 else C.ink, bold=True)
         y = under + 8
     canvas.height = y + 10
     return canvas
@@ -76,7 +76,7 @@ def _rows(canvas: Canvas, x: float, y: float, row_bytes: int, swizzled: bool, un
             parts.fill(canvas, x, y, [(line, column)], unit, unit, A.strong if chosen else A.pale)
             ink = "#ffffff" if chosen else INK
             left, top = x + (column + 0.5) * unit, y + (line + 0.5) * unit + 5
-            canvas.text(left, top, str(chunk), 14, ink, "middle", bold=chosen)
+            canvas.text(left, top, str(chunk), SMALL, ink, "middle", bold=chosen)
     parts.frame(canvas, x, y, many, 8, unit, unit)
 
 

@@ -8,11 +8,11 @@ from base.languages import said as say
 
 __all__ = ["LANGUAGES", "Words", "is_wide", "say", "title", "wrap"]
 
-# A line may end after a space, but not between a number and its unit, and before or after a Chinese character, unless
-# punctuation holds it to its neighbour, or it begins a word (指令, 之比, 及以上, 更快).
+# A line may end after a space, but not between a number and its unit or beside =, and before or after a Chinese character, unless
+# punctuation holds it to its neighbour, or it begins or ends a word (指令, 之比, 及以上, 更快; 数字, 地址, 分块).
 _BREAK = re.compile(
-    r"(?<=\s)(?<![Ss]tep )(?=[^\s%时])(?!TFLOPS)"
-    r"|(?<=[⺀-￯])(?<![（「《指之橙调及以更相])(?=[^\s，。；：、）」》”！？])"
+    r"(?<=\s)(?<![Ss]tep )(?<! = )(?=[^\s%时=])(?!TFLOPS)"
+    r"|(?<=[⺀-￯])(?<![（「《指之橙调及以更相])(?=[^\s，。；：、）」》”！？])(?!分?之|[字器址块积])"
     r"|(?<=[^\s⺀-￯(（“])(?=[⺀-￯])(?![，。；：、）」》！？时])"
 )
 

@@ -78,22 +78,21 @@ def lanes(language: str) -> Canvas:
         y + 20,
         language,
         [(FIRST.middle, ("in the first instruction", "给第一条指令")), (SECOND.middle, ("in the second", "给第二条"))],
-        14,
     )
     high, wide = 24.0, 30.0
     b_x, b_y = MARGIN + 16, y + 62
-    canvas.text(b_x, b_y - 28, say(language, "B: 8 of k (down), columns 0 to 7", "B：8 个 k（向下），第 0 到 7 列"), 14, bold=True)  # fmt: skip
+    canvas.text(b_x, b_y - 28, say(language, "B: 8 of k (down), columns 0 to 7", "B：8 个 k（向下），第 0 到 7 列"), bold=True)  # fmt: skip
     _numbers(canvas, b_x, b_y, wide)
     _pairs(canvas, b_x, b_y, high, wide, owner, first)
     parts.outline(canvas, b_x, b_y, [(row, col) for row in (LANE, LANE + 4) for col in range(4)], high, wide, INK, 2.5)
 
     op_high, op_wide = 15.0, 12.0
     heading = ("first operands, 16 rows of 8 of k", "第一个操作数，16 行，每行 8 个 k")
-    canvas.text(342, b_y - 48, say(language, *heading), 14, bold=True)
+    canvas.text(342, b_y - 48, say(language, *heading), bold=True)
     for number, tone in enumerate((FIRST, SECOND)):
         x = 342.0 + number * 148
         words = (f"of instruction {number + 1}", f"第 {number + 1} 条指令的")
-        canvas.text(x, b_y - 24, say(language, *words), 14, tone.ink, bold=True)
+        canvas.text(x, b_y - 24, say(language, *words), layout.SMALL, tone.ink, bold=True)
         parts.grid(canvas, x, b_y - 12, OPERAND_ROWS, 8, op_high, op_wide)
         for quad in range(COLS // 4):
             in_row = owner[0, quad] // 4
@@ -102,7 +101,7 @@ def lanes(language: str) -> Canvas:
                 row = in_row + 8 * half
                 parts.fill(canvas, x, b_y - 12, [(row, k) for k in range(8)], op_high, op_wide, tone.middle)
                 name = say(language, f"col {quad * 4 + pair * 2 + half}", f"列 {quad * 4 + pair * 2 + half}")
-                canvas.text(x + 8 * op_wide + 5, b_y - 12 + (row + 1) * op_high - 3, name, 12.5, MUTED)
+                canvas.text(x + 8 * op_wide + 5, b_y - 12 + (row + 1) * op_high - 3, name, layout.SMALL, MUTED)
                 if quad == 0:
                     frame = [(row, LANE % 4), (row, LANE % 4 + 4)]
                     parts.outline(canvas, x, b_y - 12, frame, op_high, op_wide, INK, 2.5)
@@ -110,7 +109,7 @@ def lanes(language: str) -> Canvas:
     y = b_y - 12 + OPERAND_ROWS * op_high
 
     c_y = y + 64
-    canvas.text(b_x, c_y - 28, say(language, "C: 8 rows, columns 0 to 7", "C：8 行，第 0 到 7 列"), 14, bold=True)
+    canvas.text(b_x, c_y - 28, say(language, "C: 8 rows, columns 0 to 7", "C：8 行，第 0 到 7 列"), bold=True)
     _numbers(canvas, b_x, c_y, wide)
     of_c = {(row, pair // CHUNK_PAIRS): lane for (row, pair), lane in stored().items()}
     _pairs(canvas, b_x, c_y, high, wide, of_c, first)
@@ -127,7 +126,6 @@ def lanes(language: str) -> Canvas:
             f"lane {LANE} 把 0、1 两列给第一条指令，把 2、3 两列给第二条；两条指令还给它的，正是这几列在 C 的两行里的累加结果。"
             "所以它一次写回四个相邻元素，16 字节。",
         ),
-        14,
         x=328,
         width=RIGHT - 328,
     )
@@ -137,7 +135,7 @@ def lanes(language: str) -> Canvas:
 
 def _numbers(canvas: Canvas, x: float, y: float, wide: float) -> None:
     for col in range(COLS):
-        canvas.text(x + (col + 0.5) * wide, y - 6, str(col), 12.5, MUTED, "middle")
+        canvas.text(x + (col + 0.5) * wide, y - 6, str(col), layout.SMALL, MUTED, "middle")
 
 
 def _pairs(canvas: Canvas, x: float, y: float, high: float, wide: float, of_quads: Lanes, first: Lanes) -> None:
@@ -148,7 +146,7 @@ def _pairs(canvas: Canvas, x: float, y: float, high: float, wide: float, of_quad
             tone = FIRST if (row, pair) in first else SECOND
             parts.fill(canvas, x, y, [(row, pair * 2), (row, pair * 2 + 1)], high, wide, tone.middle)
             number = str(of_quads[row, pair // CHUNK_PAIRS])
-            canvas.text(x + (pair * 2 + 1) * wide, y + row * high + high / 2 + 5, number, 13.5, INK, "middle")
+            canvas.text(x + (pair * 2 + 1) * wide, y + row * high + high / 2 + 5, number, layout.SMALL, INK, "middle")
     canvas.line(x + 4 * wide, y, x + 4 * wide, y + ROWS * high, INK, 1)
     parts.frame(canvas, x, y, ROWS, COLS, high, wide)
 
@@ -177,7 +175,7 @@ def banks(language: str) -> Canvas:
     for chunk in range(0, PAIRS + 1, CHUNK_PAIRS):
         canvas.line(x + chunk * wide, y, x + chunk * wide, y + ROWS * high, INK, 1)
     for (row, pair), lane in of_lanes.items():
-        canvas.text(x + (pair + 0.5) * wide, y + row * high + high / 2 + 5, str(lane), 13.5, INK, "middle")
+        canvas.text(x + (pair + 0.5) * wide, y + row * high + high / 2 + 5, str(lane), layout.SMALL, INK, "middle")
     parts.frame(canvas, x, y, ROWS, PAIRS, high, wide)
     canvas.height = y + ROWS * high + 16
     return canvas

@@ -77,9 +77,9 @@ def draw(kernel: Kernel, language: str) -> Canvas:
         (c_x + tile / 2, b_y - 9, _tile_name("B", kernel.bk, kernel.bn, kernel.bk > 1), B),
         (c_x + tile / 2, bottom, f"C  {kernel.bm}×{kernel.bn}", C),
     ):
-        canvas.text(x, y, name, 14, tone.ink, "middle", bold=True)
-    canvas.text(a_x + k_size / 2, bottom, "k →", 13, MUTED, "middle")
-    _thread(canvas, kernel, b_y + 4, a_x - GAP / 2 + k_size, language)
+        canvas.text(x, y, name, layout.SMALL, tone.ink, "middle", bold=True)
+    canvas.text(a_x + k_size / 2, bottom, "k →", layout.SMALL, MUTED, "middle")
+    _thread(canvas, kernel, b_y - 9, a_x - GAP / 2 + k_size, language)
     under = max(
         _request(canvas, LEFT + column * COLUMN, bottom + 34, name, tone, cells, kernel.leading, language)
         for column, (name, tone, cells) in enumerate((("A", A, first_a), ("B", B, first_b)))
@@ -117,13 +117,13 @@ def _matrix(
 def _thread(canvas: Canvas, kernel: Kernel, y: float, right: float, language: str) -> None:
     """In the corner that the three tiles leave free: what a thread computes and copies."""
     rows, cols = (len({cell[i] for cell in kernel.computes[0]}) for i in (0, 1))
-    y = layout.paragraph(canvas, y + 10, language, ("Each thread", "每个线程"), 14, fill=C.ink, bold=True)
+    y = layout.paragraph(canvas, y + 10, language, ("Each thread", "每个线程"), fill=C.ink, bold=True)
     results = (
         f"computes {rows}×{cols} = {rows * cols} element{'s' * (rows * cols > 1)} of C",
         f"计算 C 的 {rows}×{cols} = {rows * cols} 个元素",
     )
     for words in (results, *_copies(kernel)):
-        y = layout.paragraph(canvas, y + 3, language, words, 13, width=right - LEFT)
+        y = layout.paragraph(canvas, y + 3, language, words, width=right - LEFT, step=1.3)
 
 
 def _copies(kernel: Kernel) -> tuple[Pair, Pair]:
@@ -149,7 +149,7 @@ def _request(
     found = sectors(cells, leading)
     used = sum(len(v) for v in found.values())
     heading = f"A warp's request to {name}", f"一个 warp 对 {name} 的一次请求"
-    y = layout.paragraph(canvas, y, language, heading, 14, x, fill=tone.ink, bold=True)
+    y = layout.paragraph(canvas, y, language, heading, layout.SMALL, x, fill=tone.ink, bold=True)
     width = len(cells[0])
     asked = f"32 lanes × {4 * width} bytes", f"32 个 lane × {4 * width} 字节"
     if len({cell for lane in cells for cell in lane}) == 1:
@@ -160,7 +160,7 @@ def _request(
         f"→ {len(found)} 个 32 字节扇区，用到 {share}",
     )
     for words in (asked, moved):
-        y = layout.paragraph(canvas, y, language, words, 13, x)
+        y = layout.paragraph(canvas, y, language, words, layout.SMALL, x)
     return parts.sector_strip(canvas, x, y - 4, [found[key] for key in sorted(found)], tone)
 
 
@@ -175,13 +175,13 @@ def _legend(canvas: Canvas, y: float, kernel: Kernel, language: str) -> float:
         for index, colour in enumerate(colours):
             canvas.rect(x + 13 * index, y - 11, 12, 12, colour)
         x += 13 * len(colours) + 6
-        layout.paragraph(canvas, y, language, words, 13, x)
-        x += 74
+        layout.paragraph(canvas, y, language, words, layout.SMALL, x)
+        x += 84
     if kernel.bk > 1:
         words = "thread 0 multiplies these at k = 0", "线程 0 在 k = 0 时相乘的数"
-        layout.legend(canvas, y, language, [(f"outline:{INK}", words)], x=x)
+        y = layout.legend(canvas, y + 21, language, [(f"outline:{INK}", words)]) - 21
     what = (
         f"A, B: read from global memory; C: computed; leading dimensions {kernel.leading}",
         f"A、B：从全局内存读取；C：计算；leading dimension 取 {kernel.leading}",
     )
-    return layout.paragraph(canvas, y + 22, language, what, layout.SMALL, fill=MUTED)
+    return layout.paragraph(canvas, y + 22, language, what, fill=MUTED)

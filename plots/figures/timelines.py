@@ -11,9 +11,9 @@ from plots.figures.text import Words, say, title
 
 GLOBAL = "#64788f"  # copies from global memory
 STORE = "#4f93d2"  # stores to shared memory
-LEFT = 124.0  # where time begins
+LEFT = 108.0  # where time begins
 RIGHT = layout.RIGHT
-TRACK = 40.0  # a track's height
+TRACK = 48.0  # a track's height
 
 # Lengths in arbitrary units: a copy's way from global memory, a store, a slice's FMAs.
 COPY, PUT, MULTIPLY = 26.0, 6.0, 30.0
@@ -244,9 +244,9 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
     bands = []
     for line in lines:
         if not alone:
-            canvas.text(layout.MARGIN, y + 20, title(line.name), 14, bold=True)
+            canvas.text(layout.MARGIN, y + 20, title(line.name), bold=True)
             words = line.says.english, line.says.chinese
-            y = layout.paragraph(canvas, y + 39, language, words, 13, fill=MUTED) - 10
+            y = layout.paragraph(canvas, y + 39, language, words, fill=MUTED) - 10
         y += 6
         _tracks(canvas, line, y, scale, language)
         bands.append((y - 3, y + len(line.tracks) * TRACK + 3.5))
@@ -263,7 +263,7 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
         "schematic; lengths are not to scale, other blocks of the SM left out",
         "示意图：长度不按比例，未画同一 SM 上的其他线程块",
     )
-    canvas.height = layout.paragraph(canvas, y, language, words, layout.SMALL, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y, language, words, fill=MUTED)
     return canvas
 
 
@@ -299,5 +299,5 @@ def _centred(
 ) -> None:
     """One line of text or two in the middle of a track whose upper edge is y."""
     lines = text.split("\n") if text else []
-    first = y + TRACK / 2 + 4.5 - 7.5 * (len(lines) - 1)
-    canvas.lines(x, first, lines, layout.SMALL, 1.25, fill=colour, anchor=anchor, bold=bold)
+    first = y + TRACK / 2 + 5 - 9 * (len(lines) - 1)
+    canvas.lines(x, first, lines, layout.SMALL, 1.2, fill=colour, anchor=anchor, bold=bold)

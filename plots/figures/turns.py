@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from plots.figures import by_size, layout
 from plots.figures.palette import INK, MUTED, PALE_RED, RED, A, B, C
-from plots.figures.svg import Canvas, Draw
+from plots.figures.svg import SMALL, Canvas, Draw
 from plots.figures.text import Words, say
 
 STEP = "28_in_turns"
@@ -90,7 +90,7 @@ def turns(language: str) -> Canvas:
     )
     scale = (RIGHT - LEFT) / max(work.end for work in shared)
     for words, way in ways:
-        canvas.text(layout.MARGIN, y + 24, words(language), 15, bold=True)
+        canvas.text(layout.MARGIN, y + 24, words(language), bold=True)
         top = y + 32
         _way(canvas, way, top, scale, language)
         y = top + 3 * TRACK + 8
@@ -98,20 +98,20 @@ def turns(language: str) -> Canvas:
     canvas.line(LEFT + end * scale, top - 3, LEFT + end * scale, top + 3 + 3 * TRACK, RED, 2)
     saved = 1 - end / max(work.end for work in shared)
     less = say(language, f"{saved * 100:.0f} %\nless", f"少\n{saved:.0%}").split("\n")
-    canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, 14.5, 1.25, fill=RED, bold=True)
+    canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, SMALL, 1.25, fill=RED, bold=True)
     entries = (
         (A.middle, ("multiplies", "做乘法")),
         (B.strong, ("stores, with all else at a tile's end", "写回，以及分块末尾的其他工作")),
         (C.strong, ("tensor cores at work", "Tensor Core 在工作")),
         (PALE_RED, ("no work", "没有工作")),
     )
-    y = layout.legend(canvas, y + 20, language, entries, 13.5)
+    y = layout.legend(canvas, y + 20, language, entries)
     note = (
         f"schematic: the end of a {large.bm}×{large.bn} tile takes as long as the products of "
         f"{END_IN_SLICES} slices, and in turn as long per element",
         f"示意图：{large.bm}×{large.bn} 分块的末尾，用时等于 {END_IN_SLICES} 片的乘法；轮流时每个元素用时相同",
     )
-    canvas.height = layout.paragraph(canvas, y + 2, language, note, 13, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 2, language, note, fill=MUTED)
     return canvas
 
 
@@ -121,12 +121,12 @@ def _way(canvas: Canvas, way: list[Work], top: float, scale: float, language: st
     for track, name in enumerate((*CONSUMERS, Words("tensor cores", "Tensor Core"))):
         y = top + track * TRACK
         canvas.rect(LEFT, y + 3, length, TRACK - 6, PALE_RED)
-        canvas.text(LEFT - 8, y + TRACK / 2 + 4.5, name(language), 13.5, INK, "end")
+        canvas.text(LEFT - 8, y + TRACK / 2 + 4.5, name(language), SMALL, INK, "end")
     for work in way:
         y = top + work.consumer * TRACK + 3
         products = (work.stored_from - work.start) * scale
         canvas.rect(LEFT + work.start * scale, y, products, TRACK - 6, A.middle, "#ffffff", 1.2)
         canvas.rect(LEFT + work.stored_from * scale, y, (work.end - work.stored_from) * scale, TRACK - 6, B.strong)
         middle = LEFT + work.start * scale + products / 2
-        canvas.text(middle, y + TRACK / 2 + 1.5, str(work.tile), 14.5, INK, "middle", bold=True)
+        canvas.text(middle, y + TRACK / 2 + 1.5, str(work.tile), SMALL, INK, "middle", bold=True)
         canvas.rect(LEFT + work.start * scale, top + 2 * TRACK + 3, products, TRACK - 6, C.strong)

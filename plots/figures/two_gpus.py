@@ -149,13 +149,10 @@ def ways(language: str) -> Canvas:
     )
     half = LEFT + PRODUCT * SCALE
     for way in (_serial(), _persistent(), _block_per_tile(), _copied()):
-        canvas.text(layout.MARGIN, y + 28, way.name(language), 15, bold=True)
-        y = (
-            layout.paragraph(canvas, y + 47, language, (way.says.english, way.says.chinese), 13.5, fill=MUTED, step=1.3)
-            - 8
-        )
+        canvas.text(layout.MARGIN, y + 28, way.name(language), bold=True)
+        y = layout.paragraph(canvas, y + 47, language, (way.says.english, way.says.chinese), fill=MUTED, step=1.3) - 8
         for track, name in enumerate(way.tracks):
-            canvas.text(LEFT - 8, y + track * TRACK + TRACK / 2 + 5, name(language), 13.5, INK, "end")
+            canvas.text(LEFT - 8, y + track * TRACK + TRACK / 2 + 5, name(language), layout.SMALL, INK, "end")
         for bar in way.bars:
             _bar(canvas, bar, y, language)
         canvas.line(half, y - 3, half, y + 3 + TRACK * len(way.tracks), RED, 1.6, "4 3")
@@ -168,7 +165,7 @@ def ways(language: str) -> Canvas:
         (PALE_RED, ("SMs wait", "SM 在等待")),
         (f"dash:{RED}", ("half the time of one GPU", "一块 GPU 用时的一半")),
     )
-    canvas.height = layout.legend(canvas, y + 30, language, entries, 13.5)
+    canvas.height = layout.legend(canvas, y + 30, language, entries)
     return canvas
 
 
@@ -182,4 +179,4 @@ def _bar(canvas: Canvas, bar: Bar, y: float, language: str) -> None:
     canvas.rect(x, top, wide, high, bar.colour, "#ffffff" if bar.colour != PALE_RED else "", 1)
     if bar.words and not bar.strip:
         words = Words(bar.words, "自己的行" if bar.words == "own rows" else bar.words)
-        canvas.text(x + wide / 2, top + high / 2 + 5, words(language), 13.5, INK, "middle", bold=True)
+        canvas.text(x + wide / 2, top + high / 2 + 5, words(language), layout.SMALL, INK, "middle", bold=True)

@@ -39,9 +39,9 @@ def waves(language: str) -> Canvas:
             f"BM = BN = {TILE}，每个 SM 一个线程块，{PLACES} 个 SM；按所有线程块用时相同推算",
         ),
     )
-    canvas.height = 574
+    canvas.height = 590
     for index, size in enumerate(SHOWN):
-        _rounds(canvas, 30.0 + index * 204, 112, size, language)
+        _rounds(canvas, 30.0 + index * 204, 128, size, language)
     _curve(canvas, language)
     return canvas
 
@@ -61,21 +61,24 @@ def _rounds(canvas: Canvas, x: float, y: float, size: int, language: str) -> Non
             middle = y + high - (height / 2 - 5 if height > 20 else height + 6)
             canvas.text(at + wide / 2, middle, str(filled), 16, C.ink, "middle", bold=True)
         name = say(language, f"wave {number + 1}", f"wave {number + 1}")
-        canvas.text(at + wide / 2, y + high + 19, name, 14, MUTED, "middle")
+        canvas.text(at + wide / 2, y + high + 19, name, layout.SMALL, MUTED, "middle")
         left -= filled
     side = -(-size // TILE)
-    canvas.text(
-        x, y + high + 45, say(language, f"{side}×{side} = {count} tiles", f"{side}×{side} = {count} 个分块"), 15
-    )
+    canvas.text(x, y + high + 45, say(language, f"{side}×{side} = {count} tiles", f"{side}×{side} = {count} 个分块"))
     share = f"{used(size):.0%}"
     canvas.text(
-        x, y + high + 67, say(language, f"uses {share} of the time", f"用上 {share} 的时间"), 15, C.ink, bold=True
+        x,
+        y + high + 67,
+        say(language, f"uses {share} of the time", f"用上 {share} 的时间"),
+        layout.SMALL,
+        C.ink,
+        bold=True,
     )
 
 
 def _curve(canvas: Canvas, language: str) -> None:
     """The share over the size, in steps of 128; the three sizes above marked."""
-    x, y, width, height = 66.0, 350.0, 548.0, 160.0
+    x, y, width, height = 66.0, 366.0, 548.0, 160.0
     canvas.rect(x, y, width, height, "#ffffff", EDGE)
 
     def place(size: int) -> tuple[float, float]:
@@ -84,13 +87,13 @@ def _curve(canvas: Canvas, language: str) -> None:
     for share in (0, 0.25, 0.5, 0.75, 1):
         at = y + height * (1 - share)
         canvas.line(x, at, x + width, at, EDGE, 0.8)
-        canvas.text(x - 8, at + 5, f"{share:.0%}", 14, MUTED, "end")
+        canvas.text(x - 8, at + 5, f"{share:.0%}", layout.SMALL, MUTED, "end")
     for size in range(2048, LAST + 1, 2048):
         anchor = "end" if size == LAST else "middle"
-        canvas.text(x + width * size / LAST, y + height + 20, str(size), 14, MUTED, anchor)
-    canvas.text(x + width / 2, y + height + 42, "M = N", 14, INK, "middle")
+        canvas.text(x + width * size / LAST, y + height + 20, str(size), layout.SMALL, MUTED, anchor)
+    canvas.text(x + width / 2, y + height + 42, "M = N", layout.SMALL, INK, "middle")
     words = ("share of the SMs' time that is used, over the size", "SM 的时间用上的比例，随尺寸的变化")
-    canvas.text(x, y - 12, say(language, *words), 15, bold=True)
+    canvas.text(x, y - 12, say(language, *words), bold=True)
     points = [place(size) for size in range(STEP, LAST + 1, STEP)]
     canvas.path("M" + "L".join(f"{round(px, 1):g} {round(py, 1):g}" for px, py in points), A.strong, line=2)
     for size in SHOWN:

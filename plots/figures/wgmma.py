@@ -29,7 +29,7 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 EIGHT = 27.0  # height of eight rows on the picture
 GROUPS = MMA_M // 8  # of eight rows
-CARD = 372.0  # height of a card
+CARD = 388.0  # height of a card
 ABOVE = 66.0  # from a card's upper edge to its tiles
 
 
@@ -61,21 +61,26 @@ def _fields(canvas: Canvas, y: float, language: str) -> float:
     canvas.rect(left, y, width, high, "#ffffff", "#9aa6b5")
     for row, (name, tone) in enumerate((("A", A), ("B", B))):
         canvas.text(
-            left - 10, y + 50 + row * 30, say(language, f"{name}'s value", f"{name} 的值"), 13.5, tone.ink, "end"
+            left - 10,
+            y + 50 + row * 30,
+            say(language, f"{name}'s value", f"{name} 的值"),
+            layout.SMALL,
+            tone.ink,
+            "end",
         )
-    canvas.text(left - 10, y + 20, say(language, "field", "字段"), 13.5, INK, "end")
+    canvas.text(left - 10, y + 20, say(language, "field", "字段"), layout.SMALL, INK, "end")
     for low, top, name, a, b in FIELDS:
         narrow = name == "swizzle"
         x, wide = left + (63 - top) * bit, (top - low + 1) * bit
         canvas.rect(x, y, wide, high, C.pale, C.ink)
         middle = x + wide / 2
         if narrow:
-            canvas.text(x + wide + 6, y + 20, name, 13, C.ink, bold=True)
-            canvas.text(x + wide + 6, y + 50, say(language, "(128 bytes)", "（128 字节）"), 13, MUTED)
+            canvas.text(x + wide + 6, y + 20, name, layout.SMALL, C.ink, bold=True)
+            canvas.text(x + wide + 6, y + 50, say(language, "(128 bytes)", "（128 字节）"), layout.SMALL, MUTED)
         else:
-            canvas.text(middle, y + 20, f"{name} / 16", 13, C.ink, "middle", bold=True)
-        canvas.text(middle, y + 50, a, 14, A.ink, "middle", bold=True, mono=True)
-        canvas.text(middle, y + 80, b, 14, B.ink, "middle", bold=True, mono=True)
+            canvas.text(middle, y + 20, f"{name} / 16", layout.SMALL, C.ink, "middle", bold=True)
+        canvas.text(middle, y + 50, a, layout.SMALL, A.ink, "middle", bold=True, mono=True)
+        canvas.text(middle, y + 80, b, layout.SMALL, B.ink, "middle", bold=True, mono=True)
         canvas.text(middle, y - 6, f"{low}–{top}", layout.SMALL, MUTED, "middle")
     return y + high
 
@@ -97,18 +102,18 @@ def _a(canvas: Canvas, y: float, language: str) -> None:
     _tile(canvas, x, top, width, GROUPS, A)
     canvas.rect(x + step, top, step, GROUPS * EIGHT, A.strong)
     words = say(language, "128 bytes: k = 0 … 63", "128 字节：k = 0 … 63")
-    canvas.text(x + width / 2, top - 8, words, 13, INK, "middle")
+    canvas.text(x + width / 2, top - 8, words, layout.SMALL, INK, "middle")
     canvas.arrow(x - 12, top + 1, x - 12, top + EIGHT, INK, 1.6)
-    canvas.text(x - 20, top + 11, "stride", 13, INK, "end", bold=True)
-    canvas.text(x - 20, top + 27, "1024 B", 13, INK, "end")
-    canvas.text(x - 12, top + 5 * EIGHT, say(language, "64 rows", "64 行"), 13, MUTED, "end")
+    canvas.text(x - 20, top + 11, "stride", layout.SMALL, INK, "end", bold=True)
+    canvas.text(x - 20, top + 27, "1024 B", layout.SMALL, INK, "end")
+    canvas.text(x - 12, top + 5 * EIGHT, say(language, "64 rows", "64 行"), layout.SMALL, MUTED, "end")
     lines = [
         say(language, "next 16 of k: start + 32 bytes", "下 16 个 k：start + 32 字节"),
         say(language, "leading (here 1) is not used:", "leading（这里是 1）硬件不用："),
         say(language, "K-major with a swizzle", "K-major，有 swizzle"),
         say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
     ]
-    canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, 13.5, 1.4)
+    canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, layout.SMALL, 1.4)
 
 
 def _b(canvas: Canvas, y: float, language: str) -> None:
@@ -121,14 +126,14 @@ def _b(canvas: Canvas, y: float, language: str) -> None:
         _tile(canvas, x, top, width, BK // 8, B)
         canvas.rect(x, top + 2 * EIGHT, width, 2 * EIGHT, B.strong)
         first = number * ROW
-        canvas.text(x + width / 2, top - 8, f"{first} … {first + ROW - 1}", 13, INK, "middle")
-    canvas.text(left - 8, top - 8, "n =", 13, INK, "end")
+        canvas.text(x + width / 2, top - 8, f"{first} … {first + ROW - 1}", layout.SMALL, INK, "middle")
+    canvas.text(left - 8, top - 8, "n =", layout.SMALL, INK, "end")
     for k, words in ((0, "k = 0"), (2, "16"), (4, "32")):
-        canvas.text(left - 8, top + k * EIGHT + 12, words, 13, MUTED, "end")
+        canvas.text(left - 8, top + k * EIGHT + 12, words, layout.SMALL, MUTED, "end")
     under = top + GROUPS * EIGHT + 16
     canvas.arrow(left + 1, under - 5, left + width + gap, under - 5, INK, 1.6)
     words = say(language, "leading: 8192 bytes", "leading：8192 字节")
-    canvas.text(left + width + gap + 8, under, words, 13.5, INK, bold=True)
+    canvas.text(left + width + gap + 8, under, words, layout.SMALL, INK, bold=True)
     lines = [
         say(
             language,
@@ -138,7 +143,7 @@ def _b(canvas: Canvas, y: float, language: str) -> None:
         say(language, "next 16 of k: start + 2048 bytes", "下 16 个 k：start + 2048 字节"),
         say(language, "both warpgroups read the same B", "两个 warpgroup 读同一份 B"),
     ]
-    canvas.lines(MARGIN + 12, under + 26, lines, 13.5, 1.4)
+    canvas.lines(MARGIN + 12, under + 26, lines, layout.SMALL, 1.4)
 
 
 def _d(canvas: Canvas, y: float, language: str) -> None:
@@ -150,11 +155,11 @@ def _d(canvas: Canvas, y: float, language: str) -> None:
     for warp in range(4):
         at = top + warp * high
         canvas.rect(x, at, width, high, C.middle if warp % 2 else C.pale, C.strong)
-        canvas.text(x + width / 2, at + high / 2 + 5, f"warp {warp}", 15, INK, "middle", bold=True)
-        canvas.text(x - 8, at + high / 2 + 4, f"{16 * warp} … {16 * warp + 15}", 13, MUTED, "end")
-    canvas.text(x + width / 2, top - 8, f"n = 0 … {BN - 1}", 13, INK, "middle")
+        canvas.text(x + width / 2, at + high / 2 + 5, f"warp {warp}", layout.SMALL, INK, "middle", bold=True)
+        canvas.text(x - 8, at + high / 2 + 4, f"{16 * warp} … {16 * warp + 15}", layout.SMALL, MUTED, "end")
+    canvas.text(x + width / 2, top - 8, f"n = 0 … {BN - 1}", layout.SMALL, INK, "middle")
     lines = [
         say(language, "16 rows per warp,", "每个 warp 16 行，"),
         say(language, "128 sums per thread", "每线程 128 个累加结果"),
     ]
-    canvas.lines(card + 12, top + 4 * high + 24, lines, 13.5, 1.4)
+    canvas.lines(card + 12, top + 4 * high + 24, lines, layout.SMALL, 1.4)

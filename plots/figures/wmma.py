@@ -73,12 +73,12 @@ def one_tile(language: str) -> Canvas:
         "512 + 512 bytes in, 8192 FLOP out: 8 FLOP per byte",
         "读入 512 + 512 字节，算出 8192 FLOP：每字节 8 FLOP",
     )
-    y = layout.paragraph(canvas, top + side + 30, language, words, 15, bold=True)
+    y = layout.paragraph(canvas, top + side + 30, language, words, bold=True)
     words = (
         "faint: what the warp walks along K. Every warp of the same row of tiles reads the same strip of A again.",
         "淡色：这个 warp 沿 K 走过的部分。同一行分块的每个 warp 都要把 A 的这一条重读一遍。",
     )
-    canvas.height = layout.paragraph(canvas, y + 4, language, words, 14, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 4, language, words, fill=MUTED)
     return canvas
 
 
@@ -99,38 +99,40 @@ def shared_fragments(language: str) -> Canvas:
         cells = [(warp // 2 * 2 + r, warp % 2 * 4 + c) for r in range(2) for c in range(4)]
         shade = C.middle if warp == 3 else C.pale if (warp // 2 + warp) % 2 else BOX
         parts.fill(canvas, x, y, cells, unit, unit, shade)
-        canvas.text(x + (warp % 2 * 4 + 2) * unit, y + (warp // 2 * 2 + 1) * unit + 5, str(warp), 15, INK, "middle")
+        canvas.text(
+            x + (warp % 2 * 4 + 2) * unit, y + (warp // 2 * 2 + 1) * unit + 5, str(warp), layout.SMALL, INK, "middle"
+        )
     parts.outline(canvas, x, y, [(r, c) for r in range(2, 4) for c in range(4, 8)], unit, unit, C.ink, 2.5)
     parts.frame(canvas, x, y, 8, 8, unit, unit)
     wide = 56.0
     left, top = layout.RIGHT - 4 * wide + 4, y + 92
     for i in range(2):
         canvas.rect(left - 76, top + i * wide, 60, wide - 4, A.middle, A.strong)
-        canvas.text(left - 46, top + i * wide + 31, f"a[{i}]", 14, A.ink, "middle", mono=True)
+        canvas.text(left - 46, top + i * wide + 31, f"a[{i}]", layout.SMALL, A.ink, "middle", mono=True)
         for j in range(4):
             canvas.rect(left + j * wide, top + i * wide, wide - 4, wide - 4, C.middle, C.strong)
-            canvas.text(left + j * wide + 26, top + i * wide + 31, f"{i},{j}", 14, C.ink, "middle", mono=True)
+            canvas.text(left + j * wide + 26, top + i * wide + 31, f"{i},{j}", layout.SMALL, C.ink, "middle", mono=True)
     for j in range(4):
         canvas.rect(left + j * wide, top - 76, wide - 4, 60, B.middle, B.strong)
-        canvas.text(left + j * wide + 26, top - 41, f"b[{j}]", 14, B.ink, "middle", mono=True)
+        canvas.text(left + j * wide + 26, top - 41, f"b[{j}]", layout.SMALL, B.ink, "middle", mono=True)
     y += 8 * unit + 28
     for words in (
         ("6 loads: LDSM, 4 wavefronts each", "6 次读：LDSM，每次 4 个 wavefront"),
         ("8 products of two HMMAs", "8 次 mma_sync，每次两条 HMMA"),
         ("24 / 16 = 1.5 wavefronts per HMMA", "24 / 16 = 每条 HMMA 1.5 个 wavefront"),
     ):
-        y = layout.paragraph(canvas, y, language, words, 14.5)
+        y = layout.paragraph(canvas, y, language, words)
     words = (
         "The slices that feed them, 128×64 of A and 64×128 of B, are read from global memory once for all eight.",
         "供给它们的切片，A 的 128×64 与 B 的 64×128，只为这八个 warp 从全局内存读一次。",
     )
-    canvas.height = layout.paragraph(canvas, y + 6, language, words, 14, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 6, language, words, fill=MUTED)
     return canvas
 
 
 def _span(canvas: Canvas, x: float, y: float, wide: float, fill: str, ink: str, text: str) -> None:
     canvas.rect(x, y, wide - 2, 28, fill, ink)
-    canvas.text(x + wide / 2 - 1, y + 19, text, 14, ink, "middle", bold=True)
+    canvas.text(x + wide / 2 - 1, y + 19, text, layout.SMALL, ink, "middle", bold=True)
 
 
 def two_buffers(language: str) -> Canvas:
@@ -142,7 +144,7 @@ def two_buffers(language: str) -> Canvas:
         ("one block over time; numbers are slices", "一个线程块的时间；数字是切片"),
     )
     copy, work = 60.0, 78.0
-    canvas.text(MARGIN, y + 20, say(language, "one buffer", "一块缓冲"), 15, RED, bold=True)
+    canvas.text(MARGIN, y + 20, say(language, "one buffer", "一块缓冲"), layout.SMALL, RED, bold=True)
     at = MARGIN
     for number in range(4):
         _span(canvas, at, y + 34, copy, A.middle, A.ink, str(number))
@@ -151,7 +153,7 @@ def two_buffers(language: str) -> Canvas:
         canvas.rect(at + copy + work + 2, y + 30, 4, 36, DARK)
         at += copy + work + 9
     y += 80
-    canvas.text(MARGIN, y + 20, say(language, "two buffers", "两块缓冲"), 15, C.ink, bold=True)
+    canvas.text(MARGIN, y + 20, say(language, "two buffers", "两块缓冲"), layout.SMALL, C.ink, bold=True)
     _span(canvas, MARGIN, y + 34, copy, A.middle, A.ink, "0")
     at = MARGIN + copy
     for number in range(4):
@@ -165,12 +167,12 @@ def two_buffers(language: str) -> Canvas:
         (C.middle, ("fragments and products", "fragment 与计算")),
         (f"line:{DARK}", ("barrier", "屏障")),
     )
-    y = layout.legend(canvas, y + 132, language, entries, 14)
+    y = layout.legend(canvas, y + 132, language, entries)
     words = (
         "A slice may take as long as the products of one slice; only what takes longer is waited for.",
         "一片的拷贝有一片的计算时间可用，超出的部分仍要等待。",
     )
-    canvas.height = layout.paragraph(canvas, y + 4, language, words, 14, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 4, language, words, fill=MUTED)
     return canvas
 
 
@@ -200,14 +202,14 @@ def warp_tiles(language: str) -> Canvas:
                 f"{tile.loads} 次读，{tile.products} 次 mma_sync",
             )
             under = top + strip + 4 + tallest + 22
-            canvas.text(left, under, say(language, *words), 14)
+            canvas.text(left, under, say(language, *words))
             unit = "wavefront" if tile.wavefronts == 1 else "wavefronts"
             words = f"{tile.wavefronts:g} {unit} per HMMA", f"每条 HMMA {tile.wavefronts:g} 个 wavefront"
-            canvas.text(left, under + 20, say(language, *words), 14, bold=True)
+            canvas.text(left, under + 20, say(language, *words), bold=True)
         y = under + 32
     words = (
         "An SM finishes an HMMA every 1.63 cycles at the limit, and shared memory serves one wavefront per cycle.",
         "极限时一个 SM 每 1.63 周期完成一条 HMMA，共享内存每周期交付一个 wavefront。",
     )
-    canvas.height = layout.paragraph(canvas, y + 22, language, words, 14, fill=MUTED)
+    canvas.height = layout.paragraph(canvas, y + 22, language, words, fill=MUTED)
     return canvas

@@ -3,6 +3,7 @@ down a second time is the kernels'. Of those that move the still one is whole, r
 script. What is drawn from traces is held by these, and by test_plots: committed pictures are fresh."""
 
 import re
+from collections import Counter
 from functools import cache
 from itertools import groupby
 from xml.etree import ElementTree
@@ -10,8 +11,20 @@ from xml.etree import ElementTree
 import pytest
 
 from base.paths import ROOT
-from plots import markers
-from plots.figures import cluster_ring, clusters, gallery, geometry, hopper, layout, motion, swizzle, traces
+from plots import glossary, markers
+from plots.figures import (
+    cluster_ring,
+    clusters,
+    gallery,
+    geometry,
+    hopper,
+    idea_map,
+    layout,
+    motion,
+    sass_loop,
+    swizzle,
+    traces,
+)
 from plots.figures.svg import Canvas
 from plots.figures.text import LANGUAGES, is_wide
 from records import read
@@ -62,7 +75,7 @@ def test_a_picture_is_whole_and_legible(name, language):
     picture = ElementTree.fromstring(svg)
     width = float(picture.get("viewBox").split()[2])
     sizes = [float(each.get("font-size")) for each in picture.iter() if each.get("font-size")]
-    assert sizes and min(sizes) * 380 / width >= 7, "a phone's page is 380 pixels wide, and under 7 pixels nobody reads"
+    assert sizes and min(sizes) * 380 / width >= 9, "a phone's page is 380 pixels wide, and under 9 pixels nobody reads"
 
 
 def elements(canvas):
@@ -209,3 +222,18 @@ def test_no_picture_runs_a_script_or_asks_for_a_file(name):
         assert part.tag not in {"script", "foreignObject", "image", "use", "a"} and not part.tag.startswith("animate")
         assert not [key for key in part.attrib if key.startswith("on") or key.endswith("href")]
     assert not re.search(r"@import|url\(", drawing(name, "en").svg())
+
+
+def test_the_techniques_of_the_ladders_map_enter_in_its_order_and_where_the_glossary_lets_them():
+    """Each name of the map is a term that the pages have met by the step that brings it, and its code is in some kernel."""
+    entries = [idea_map.entry(name) for name in idea_map.CODE]
+    assert entries == sorted(entries)
+    first = {term.id: term.first for term in glossary.load(ROOT)}
+    for name in idea_map.CODE.keys() - idea_map.TILES.keys():
+        assert first[name] == glossary.START or int(first[name]) <= idea_map.entry(name)
+
+
+def test_the_squares_of_the_loop_are_the_instructions_that_were_counted():
+    counted = {kind: count for kind, count in sass_loop.recorded()["loop"].items() if kind in sass_loop.COLOURS}
+    assert Counter(sass_loop.issued()) == counted
+    assert sass_loop.recorded()["by_hand"]["load_shared"] == counted["load_shared"], "each loads 16 bytes"
