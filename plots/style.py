@@ -118,7 +118,9 @@ def to_svg(drawn: Figure) -> str:
     svg = re.sub(r"'DejaVu Sans'", FONT, svg)
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r"(<svg\b[^>]*)>", r'\1 role="img">', svg, count=1)
-    svg = re.sub(r'\b(width|height)="([\d.]+)pt"', lambda size: f'{size[1]}="{LARGER * float(size[2]):g}pt"', svg, count=2)
+    svg = re.sub(
+        r'\b(width|height)="([\d.]+)pt"', lambda size: f'{size[1]}="{LARGER * float(size[2]):g}pt"', svg, count=2
+    )
     svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)
     return re.sub(r"[ \t]+$", "", svg, flags=re.M)
 

@@ -120,6 +120,19 @@ def test_no_line_begins_or_ends_with_the_wrong_punctuation(ems):
     assert not [line for line in lines if line[0] in "，。；：、）”？%" or line[-1] in "（“"]
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("21 mma persistent：125 种尺寸里有 4 种不低于 cuBLAS，平均 ×0.765", ["21 mma persistent：125 种尺寸里有 4 种不低于 cuBLAS，", "平均 ×0.765"]),
+        ("A load takes 32 cycles from L1, 280 from L2 and 668 from DRAM", ["A load takes 32 cycles from L1,", "280 from L2 and 668 from DRAM"]),
+        ("The instruction's limit is lower than shared memory's bound", ["The instruction's limit is lower", "than shared memory's bound"]),
+    ],
+)  # fmt: skip
+def test_a_titles_lines_end_where_clauses_end(text, lines):
+    """Where that takes no more of them."""
+    assert layout.wrap(text, layout.WIDTH, layout.TITLE, bold=True) == lines
+
+
 def test_two_colours_have_the_contrast_that_they_have_on_a_light_page():
     tones = [
         tone for of in (style.A, style.B, style.C, style.THREAD) for tone in (of.strong, of.middle, of.pale, of.ink)
