@@ -36,7 +36,7 @@ WORDS = {
 }
 
 
-_LEFT = 1.5  # inches for the words
+_LEFT, _RIGHT = 1.5, 0.15  # inches for the words, and at the other end
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,10 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         entries,
         panels.conditions(records, gpu, language),
     )
-    drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, 0.15)
+    drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, _RIGHT)
     longest = max([1.0, *marks.values(), *map(gain, every)])
+    inches = layout.WIDTH - _LEFT - _RIGHT
+    figures = (style.em("×1.11 · 1111") * style.SMALL + 6) / 72  # beside the longest bar
     y, middles = 0.0, []
     for name in names:
         first = y
@@ -172,7 +174,7 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         middles.append((first + y - thick) / 2)
         y += between
     ax.axvline(1, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
-    ax.set_xlim(0, longest * 1.25)
+    ax.set_xlim(0, longest * inches / (inches - figures))
     ax.set_ylim(y - between, -0.2)
     ax.set_yticks([])
     for name, middle in zip(names, middles, strict=True):

@@ -17,7 +17,7 @@ SIZES = (8192, 16384)  # of the bars beside the main loop's limits
 LADDER = "hopper"
 PAIR = 2
 LIMIT = 700  # watts, of an H200
-_COLUMNS = (1.19, 1.3, 1.42)  # right edges of the figures beside the energies, in widths of the axes
+_COLUMNS = (43, 68, 96)  # right edges of the figures beside the energies, in points from the axes
 
 
 def per_flop(course: Course, records: Records, language: str) -> Figure:
@@ -37,16 +37,8 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
     rows_in_all = sum(len(rows) + 1.3 for _, rows in groups)
     drawn, (ax,) = layout.page(texts, [Panel(0.22 * rows_in_all, above=0.25)], layout.NAMES, 1.45)
     for column, head in zip(_COLUMNS, ("pJ/FLOP", "W", "MHz"), strict=True):
-        ax.text(
-            column,
-            1.005,
-            head,
-            ha="right",
-            va="bottom",
-            fontsize=style.SMALL,
-            color=style.MUTED,
-            transform=ax.transAxes,
-        )
+        ax.annotate(head, (1, 1), (column, 2), xycoords="axes fraction", textcoords="offset points", ha="right",
+                    fontsize=style.SMALL, color=style.MUTED)  # fmt: skip
     y, places, names = 0.0, [], []
     for name, rows in groups:
         style.group_name(ax, y, course.ladder_name(name, language))
@@ -60,9 +52,8 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
             ax.plot(value, y, "o", color=style.BLUE, ms=6.5, mec="white", mew=0.8, zorder=4)
             told = (style.number(value), f"{record['power_w']:.0f}", f"{record.get('sm_mhz', 0):.0f}")
             for column, figure in zip(_COLUMNS, told, strict=True):
-                ax.text(
-                    column, y, figure, ha="right", va="center", fontsize=style.SMALL, transform=ax.get_yaxis_transform()
-                )
+                ax.annotate(figure, (1, y), (column, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                            ha="right", va="center", fontsize=style.SMALL)  # fmt: skip
             places.append(y)
             names.append(step.short)
         y += 1.3

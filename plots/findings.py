@@ -183,7 +183,7 @@ def beside(name: str, ratios: Sequence[float], mean: float, library: str, langua
     return say(
         language,
         f"{name}: at or above {library} at {above} of {len(ratios)} sizes, mean ×{mean:.3f}",
-        f"{name}：{len(ratios)} 种尺寸里有 {above} 种不低于{style.spaced(library)}，平均 ×{mean:.3f}",
+        f"{name}：{len(ratios)} 种尺寸里有 {above} 种不低于{style.spaced(library).rstrip()}，平均 ×{mean:.3f}",
     )
 
 

@@ -110,7 +110,7 @@ def all_ladders(course: Course, records: Records, language: str) -> Figure:
             names.append(step.short)
             values.append(record["tflops"])
         y += 1.3
-    panels.log_axis(ax, min(values) / 2.6, max(values) * 1.3)
+    panels.log_axis(ax, min(values) / 4.2, max(values) * 1.3)
     ax.set_xlabel(say(language, "TFLOPS (logarithmic)", "TFLOPS（对数坐标）"))
     panels.named_rows(ax, names, places, 0.6)
     return drawn

@@ -1,10 +1,11 @@
 """The page of a chart: one width for all, narrow enough for a phone; its texts wrapped, its panels one under another.
 
-A chart is 450 units wide, so its smallest letters, of 9 units, are 7.6 px high where a phone shows it at 380 px.
+A chart is 380 units wide, so on a phone that shows it at 380 px a unit is a pixel, and its smallest letters have 9 px.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,13 +18,15 @@ from plots.figures import text as in_words
 from . import style
 from .style import BOLD, MUTED, SMALL
 
-WIDTH = 6.25  # inches, 72 units each
+WIDTH = 380 / 72  # inches, 72 units each
 TITLE = 12
 NAMES = 1.64  # inches at the left of the panels for the steps' names
 ENDS = 1.74  # inches at the right of the panels for the names at the ends of lines
 SPEEDS = 0.62  # inches at the left of an axis of speeds of up to four digits
 _EDGE = 0.12  # between the texts and the edges
 _TITLE_LINE, _LINE, _LEGEND_LINE = 0.2, 0.155, 0.19
+_CLAUSE = re.compile(r"(?<=[，；])|(?<=[,;] )")  # where one ends; in a title after a colon, too
+_TITLE_CLAUSE = re.compile(_CLAUSE.pattern + r"|(?<=\D：)|(?<=\D: )")
 
 Entry = tuple[str, str, str]  # of a legend: kind (`box`, `tick`, `line`, `dash` or `dot`), colour, text
 
@@ -49,8 +52,16 @@ class Panel:
 
 
 def wrap(text: str, inches: float, size: float, bold: bool = False) -> list[str]:
-    """The lines of a text, as few as fit into a width and about equally long."""
-    return in_words.wrap(text, inches * 72 / size / (BOLD if bold else 1), style.em)
+    """The lines of a text, as few as fit into a width: its clauses where these take no more lines, else about equally
+    long ones."""
+    room = inches * 72 / size / (BOLD if bold else 1)
+    lines, clauses = in_words.wrap(text, room, style.em), [""]
+    for clause in (_TITLE_CLAUSE if bold else _CLAUSE).split(text):
+        if clauses[-1] and style.em((clauses[-1] + clause).rstrip()) > room:
+            clauses.append("")
+        clauses[-1] += clause
+    clauses = [clause.rstrip() for clause in clauses]
+    return clauses if len(clauses) <= len(lines) and max(map(style.em, clauses)) <= room else lines
 
 
 def page(texts: Texts, panels: Sequence[Panel], left: float, right: float) -> tuple[Figure, list[Axes]]:

@@ -174,6 +174,7 @@ def _labelled_points(
             cy = y + spot[0] * math.sin(math.radians(spot[1]))
             box = (cx - 0.12, cy - 0.08, cx + 0.12, cy + 0.08)
             covered = sum(box[0] < b[2] and box[2] > b[0] and box[1] < b[3] and box[3] > b[1] for b in taken)
+            covered += box[0] < 0  # over the vertical axis
             return covered + sum(box[1] < h < box[3] for h in heights), spot[0]
 
         radius, angle = min(ring, key=cost)

@@ -39,6 +39,7 @@ _INKS = {tone.strong: tone.ink for tone in (A, B, C, THREAD)} | {GREY: MUTED}  #
 
 READABLE = 4.5  # contrast of letters with what they stand on
 SMALL = 9  # the smallest letters, of figures, names and notes alike
+LARGER = 1.2  # than its units is a chart where a page is wide enough
 
 # Along a ladder, readable on the panel colour.
 LADDER = (
@@ -117,6 +118,9 @@ def to_svg(drawn: Figure) -> str:
     svg = re.sub(r"'DejaVu Sans'", FONT, svg)
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     svg = re.sub(r"(<svg\b[^>]*)>", r'\1 role="img">', svg, count=1)
+    svg = re.sub(
+        r'\b(width|height)="([\d.]+)pt"', lambda size: f'{size[1]}="{LARGER * float(size[2]):g}pt"', svg, count=2
+    )
     svg = re.sub(r"^[ \t]+", "", svg, flags=re.M)
     return re.sub(r"[ \t]+$", "", svg, flags=re.M)
 

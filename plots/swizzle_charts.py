@@ -136,7 +136,7 @@ def stages(course: Course, records: Records, step: Step, language: str) -> Figur
     )
     last = list(families)[-1]
     places = [Panel(0.25 * len(depths), 0.04, 0.46 if name == last else 0.24, name) for name in families]
-    drawn, axes = layout.page(texts, places, 0.5, 0.15)
+    drawn, axes = layout.page(texts, places, 0.56, 0.15)
     for ax, (family, grid) in zip(axes, families.items(), strict=True):
         best = max(r["tflops"] for r in grid.values())
         cells = {(depths.index(d), strides.index(k)): (r["tflops"], style.number(r["tflops"]), "")

@@ -104,5 +104,5 @@ def _draw(
 
 def _below(ax: Axes, size: int, ratio: float, line: int, colour: str) -> None:
     """What lies under the axis, in words over its foot."""
-    ax.annotate(f"↓ {ratio:.2f}", (size, 0), (5, 4 + 12 * (line - 1)), xycoords=("data", "axes fraction"),
+    ax.annotate(f"↓ {ratio:.2f}", (size, 0), (2, 4 + 12 * (line - 1)), xycoords=("data", "axes fraction"),
                 textcoords="offset points", fontsize=style.SMALL, color=style.ink(colour), zorder=6)  # fmt: skip
