@@ -11,7 +11,7 @@ from records import Records
 from .. import glossary, sweep_charts
 from ..course import Course, Step
 from ..style import Missing
-from . import bottlenecks, chooser, counts, errors, gpus, ladders, limits, precision, scaled, steps
+from . import bottlenecks, busy, chooser, counts, errors, gpus, ladders, limits, precision, scaled, steps
 from .page import Page, UnknownTable
 
 __all__ = ["UnknownTable", "table"]
@@ -56,7 +56,9 @@ _DATA = (
     ("Measured: the default", "实测：默认变体", ("step",)),
     ("Measured: every variant", "实测：各变体", ("variants",)),
     ("Measured: sweeps", "实测：扫描", ("sweep27", "hgemm27", "hgemm125", "swizzle")),
+    ("Measured: few rows, and the old C", "实测：行数少的 C，以及 β ≠ 0", ("shapes",)),
     ("Measured: traffic", "实测：流量", ("l2-traffic",)),
+    ("Measured: how busy a launch is", "实测：一次调用有多忙", ("busy",)),
     ("Measured: work left out", "实测：省去一部分工作", ("bottlenecks", "bottlenecks-in-turn")),
     ("Measured: rounding errors", "实测：舍入误差", ("error-over-k", "errors-on-data")),
     ("Measured: what the guard chose", "实测：每种数据选了什么", ("guarded",)),
@@ -102,6 +104,8 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "scaled": scaled.scaled,
     "scaled-sweep": scaled.scaled_sweep,
     "few-rows": scaled.few_rows,
+    "shapes": scaled.shapes,
+    "busy": busy.busy,
     "bottlenecks": bottlenecks.bottlenecks,
     "bottlenecks-in-turn": bottlenecks.bottlenecks_in_turn,
     "error-over-k": errors.error_over_k,

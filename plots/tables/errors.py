@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 
 from .. import error_charts, step_charts
@@ -68,11 +69,15 @@ def errors_on_data(page: Page, step: Step) -> str:
 
     def of(gpu: str) -> Table | None:
         rows = [r for r in page.records.errors.get(gpu, []) if r["step"] in (step.name, "cublas")]
-        variants = list(dict.fromkeys(r["variant"] for r in rows if r["step"] == step.name))
-        if not variants:
+        own = [r for r in rows if r["step"] == step.name]
+        if not own:
             return None
         names = {"cublas": "cuBLAS", "cublas_tf32": "cuBLAS TF32"}
-        variants = [name for name in variants if not name.endswith("_tn")]  # the same sums
+        if own[0]["a"] == "e4m3":
+            fast = page.say("cublasLt, fast sums", "cublasLt，快速累加")
+            names = {"cublaslt_e4m3_fast_sums": fast, "cublaslt_e4m3": "cublasLt"}
+        same_sums = re.compile(r"_tn$|_\d+x\d+$")  # another layout, another tile
+        variants = list(dict.fromkeys(r["variant"] for r in own if not same_sums.search(r["variant"])))
         sides = [*variants, *names]
         made = Table([page.say("data", "数据"), "K", *(names.get(side, f"`{side}`") for side in sides)], texts=1)
         made.note = page.say(
@@ -81,8 +86,9 @@ def errors_on_data(page: Page, step: Step) -> str:
         )
         for data, words in _DATA.items():
             for size in sorted({r["k"] for r in rows}):
-                found = {r["variant"]: r for r in rows if (r["data"], r["k"]) == (data, size)}
-                if all(side in found for side in sides):
+                at = [r for r in rows if (r["data"], r["k"]) == (data, size)]
+                found = {r["variant"]: r for r in at if r["variant"] in sides}
+                if len(found) == len(sides):
                     cells = [f"2^{math.log2(found[side]['rms']):.1f}" for side in sides]
                     made.rows.append([page.say(*words), str(size), *cells])
                     made.used += found.values()

@@ -78,6 +78,34 @@ def few_rows(page: Page, step: Step) -> str:
     return by_gpu(page, [step], of, f"{step.name} was not timed with few rows")
 
 
+def shapes(page: Page, step: Step) -> str:
+    """Every recorded product with few rows or a short K, and with beta = 0.5, beside the best library call."""
+    few = step.recorded.get("few_rows", {})
+    wanted = {(tuple(size), name, 0.0) for size in few.get("sizes", ()) for name in few["variants"]}
+    scaled_sizes = {tuple(size) for size in step.recorded.get("scaled", ())}
+    scaled_names = step.recorded.get("scaled_variants")
+
+    def is_wanted(r: Record) -> bool:
+        if r["beta"] == BETA and _size(r) in scaled_sizes:
+            return r["variant"] in scaled_names if scaled_names else r["default"]
+        return (_size(r), r["variant"], r["beta"]) in wanted
+
+    def of(gpu: str) -> Table | None:
+        rows = [r for r in page.records.timings.get(gpu, []) if r["step"] == step.name and not r.get("options")]
+        found: dict[tuple, Record] = {}
+        for r in filter(is_wanted, rows):
+            key = (r["beta"], _size(r), r["variant"])
+            if key not in found or r["baseline"] == BEST_LIBRARY:  # where there is but one call, that one
+                found[key] = r
+        made = Table(["β", "M × N × K", page.say("variant", "变体"), "TFLOPS", page.of(BEST_LIBRARY)], texts=3)
+        for (beta, size, name), r in sorted(found.items()):
+            made.rows.append([f"{beta:g}", "×".join(map(str, size)), f"`{name}`", in_tflops(r), _ratio(r)])
+            made.used.append(r)
+        return made if made.rows else None
+
+    return by_gpu(page, [step], of, f"{step.name} was not timed with few rows, nor with beta = {BETA}")
+
+
 def _beside_the_best(page: Page, gpu: str, step: Step) -> list[Record]:
     rows = page.records.timings.get(gpu, [])
     return [r for r in rows if r["step"] == step.name and r.get("baseline") == BEST_LIBRARY and not r.get("options")]
