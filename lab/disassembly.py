@@ -106,7 +106,7 @@ _SASS_CLASSES = (
     (r"IMAD\.MOV.*", "move"),
     (r"WARPSYNC|BSYNC|BSSY|BRA|EXIT|RET|CALL|JMP|BRX", "branch"),
     (r"FFMA2?|HFMA2|DFMA", "fma"),
-    (r"[HID]MMA|[HQ]GMMA", "tensor"),
+    (r"[HID]MMA|[HIQ]GMMA", "tensor"),
     (r"LDSM?", "load_shared"),
     (r"STSM?", "store_shared"),
     (r"LDGSTS|UTMALDG|UTMASTG|UBLKCP", "cp_async"),

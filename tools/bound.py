@@ -1,6 +1,7 @@
 """`./gemm bound`: what a GPU's units allow a kernel, worked out from the simulator's counts and from its machine code."""
 
 import argparse
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any
 from base import build, environment, registry, venv
 from base.environment import Environment
 from base.errors import UserError
-from base.languages import ENGLISH, language, said
+from base.languages import ENGLISH, Words, language, said
 from base.paths import BUILD, DISASSEMBLER_REQUIREMENTS
 from base.registry import Step
 from lab import instruction_mix
 from records import REFERENCE_GPU, Records
 from tools import bound_counts, bound_limits, measured
+from tools.bound_counts import Work
 from tools.bound_limits import Bound, Bounds, Gpu
 from tools.text_table import aligned
 
@@ -114,15 +116,17 @@ def report(
     titles = [said(spoken, "bound", "上界"), "TFLOPS", said(spoken, "because", "依据")]
     rounds = said(
         spoken,
-        f"Waves: {found.tiles} tiles on {chosen.gpu.sms} SMs are {found.rounds:.2f} rounds, {100 * found.filled:.1f} % filled.",
-        f"wave：{found.tiles} 个分块分给 {chosen.gpu.sms} 个 SM，合 {found.rounds:.2f} 轮，填满 {found.filled:.1%}。",
+        f"Waves: {found.tiles} tiles on {chosen.gpu.sms} SMs are {found.rounds:.2f} rounds, {100 * found.filled:.1f} % filled"
+        + (f"; {100 * found.inside:.1f} % of the tiles' elements lie in C." if found.inside < 1 else "."),
+        f"wave：{found.tiles} 个分块分给 {chosen.gpu.sms} 个 SM，合 {found.rounds:.2f} 轮，填满 {found.filled:.1%}"
+        + (f"；分块的元素有 {found.inside:.1%} 在 C 之内。" if found.inside < 1 else "。"),
     )
     by_size = not chosen.variant and chooses(chosen.step)
     lines = [head, "", *aligned([titles, *rows], right=(1,)), "", rounds]
     predicted = said(
         spoken,
         f"Predicted: {_number(found.predicted)} TFLOPS, by the {found.lowest.name.english}",
-        f"预测：{_number(found.predicted)} TFLOPS，由{found.lowest.name.chinese}决定",
+        f"预测：{_number(found.predicted)} TFLOPS，{_apart('由', found.lowest.name.chinese, '决定')}",
     )
     if speed is None:
         return [
@@ -149,6 +153,11 @@ def report(
     return lines
 
 
+def _apart(*words: str) -> str:
+    """Chinese words in a row, with a space beside those in Latin letters."""
+    return re.sub(r"(?<=[a-zA-Z0-9])(?=[一-鿿])|(?<=[一-鿿])(?=[a-zA-Z0-9])", " ", "".join(words))
+
+
 def _row(bound: Bound, spoken: str) -> list[str]:
     return [bound.name(spoken), _number(bound.tflops), bound.why(spoken)]
 
@@ -173,38 +182,66 @@ def _left_out(found: Bounds, speed: float | None, spoken: str) -> list[str]:
     return lines
 
 
-def beside(yours: Path, step: Step, variables: Mapping[str, str], spoken: str = ENGLISH) -> list[str]:
-    """A reader's kernel beside the step's, in a line for each of two bounds, on the course's own GPU."""
-    gpu = bound_limits.gpu(REFERENCE_GPU)
-    variant = next(one for one in build.variants(yours) if one["default"])
-    work = bound_counts.of(yours, step, variant, gpu.arch, variables)
-    recorded = measured.load()
+def counted(executable: Path, step: Step, asked: str, variables: Mapping[str, str]) -> Work:
+    """What a variant of an executable asks for on the course's own GPU; its default, where it has none of that name."""
+    known = build.variants(executable)
+    named = [one for one in known if one["variant"] == asked]
+    variant = (named or [one for one in known if one["default"]])[0]
+    return bound_counts.of(executable, step, variant, bound_limits.gpu(REFERENCE_GPU).arch, variables)
+
+
+def beside(step: Step, mine: Work, theirs: Work, spoken: str = ENGLISH) -> list[str]:
+    """A reader's kernel beside the step's: a line for each bound that a kernel can move, then what they come to."""
+    gpu, recorded = bound_limits.gpu(REFERENCE_GPU), measured.load()
+    yours, its = (bound_limits.bounds(step, work, gpu, measured.FIGURE_SIZE, recorded) for work in (mine, theirs))
     lines = []
-    mine = bound_limits.load_store(step, work.load_store, gpu)
-    by_hand = step.by_hand.get("load_store_per_instruction")
-    if mine and by_hand and not step.on_tensor_cores:
-        flop = bound_limits.per_instruction(step)
-        theirs = gpu.cycles * flop / by_hand / 1e12
-        lines.append(_beside(step, mine, theirs, (work.load_store * flop, by_hand), spoken))
-    own = bound_limits.issue(step, work, gpu)
-    loop = next((one["loop"] for one in recorded.mixes_of(step.name, "sass")), None)
-    peak = bound_limits.pipes(step, work, gpu, recorded)
-    if own and work.loop and loop and loop.get("fma") and peak and not step.on_tensor_cores:
-        theirs = peak[0].tflops * loop["fma"] / loop["instructions"]
-        needs = (work.loop.instructions / work.loop.counts["fma"], loop["instructions"] / loop["fma"])
-        lines.append(_beside(step, own, theirs, needs, spoken))
+    for one, other in ((one, other) for one in yours.all for other in its.all if one.name is other.name):
+        you, it = _need(step, mine, one), _need(step, theirs, other)
+        if you and it:
+            lines.append(_beside(step, (one, other), (you[0], it[0]), you[1](spoken), spoken))
+    if mine.loop is None:
+        words = "The machine code was not read: no cuobjdump, which ./gemm bound installs. Issue slots are left out."
+        return [*lines, said(spoken, words, "没有 cuobjdump（./gemm bound 会安装），未读机器码：发射槽未计入。")]
+    if step.own or not chooses(step):  # else the tile that was counted is not the one of this size
+        lines.append(_predicted(step, yours, its, spoken))
     return lines
 
 
-def _beside(step: Step, mine: Bound, theirs: float, needs: tuple[float, float], spoken: str) -> str:
-    loads = mine.name is bound_limits.LOAD_STORE
-    unit = said(
-        spoken, "wavefronts and look-ups" if loads else "instructions", "个 wavefront 与查缓存行" if loads else "条指令"
-    )
+def _need(step: Step, work: Work, bound: Bound) -> tuple[float, Words] | None:
+    """What a kernel needs of a unit per FMA, per HMMA or, with wgmma, per 4096 FLOP; None of what no kernel can move."""
+    flop = bound_limits.per_instruction(step)
+    if bound.name is bound_limits.LOAD_STORE:
+        return work.load_store * flop, Words("wavefronts and look-ups", "个 wavefront 与查缓存行")
+    if bound.name is bound_limits.SHARED:
+        return work.load_store * flop, Words("wavefronts", "个 wavefront")
+    if bound.name is bound_limits.ISSUE and work.loop:
+        return work.loop.instructions / work.loop.flop * flop, Words("instructions", "条指令")
+    if bound.name is bound_limits.L2 and step.on_tensor_cores:
+        return bound_limits.l2_bytes(work) * flop, Words("bytes", "字节")
+    return None
+
+
+def _beside(step: Step, both: tuple[Bound, Bound], needs: tuple[float, float], unit: str, spoken: str) -> str:
+    mine, theirs = (_number(bound.tflops) for bound in both)
+    per = "FMA" if not step.on_tensor_cores else "HMMA" if step.instruction == "mma" else "4096 FLOP"
+    each = f" {per}" if per == "4096 FLOP" else f"条 {per}"
+    name = both[0].name(spoken)
     return said(
         spoken,
-        f"bound by the {mine.name.english}: yours {mine.tflops:.3g}, step {step.number:02d}'s {theirs:.3g} TFLOPS: "
-        f"you need {needs[0]:.3g} {unit} per FMA, it needs {needs[1]:.3g}",
-        f"{mine.name.chinese}的上界：你的 {mine.tflops:.3g}，步骤 {step.number:02d} 的 {theirs:.3g} TFLOPS："
-        f"你每条 FMA 需要 {needs[0]:.3g} {unit}，它需要 {needs[1]:.3g}",
+        f"bound, {name}: yours {mine}, step {step.number:02d}'s {theirs} TFLOPS: "
+        f"you need {needs[0]:.3g} {unit} per {per}, it needs {needs[1]:.3g}",
+        f"{_apart(name, '的上界：你的')} {mine}，步骤 {step.number:02d} 的 {theirs} TFLOPS："
+        f"你每{each} 需要 {needs[0]:.3g} {unit}，它需要 {needs[1]:.3g}",
+    )
+
+
+def _predicted(step: Step, mine: Bounds, theirs: Bounds, spoken: str) -> str:
+    """The lowest of either's bounds, less the SMs that idle in the last wave."""
+    size = f"{measured.FIGURE_SIZE}³"
+    return said(
+        spoken,
+        f"predicted at {size}, waves included: yours {_number(mine.predicted)} ({mine.lowest.name.english}), "
+        f"step {step.number:02d}'s {_number(theirs.predicted)} TFLOPS ({theirs.lowest.name.english})",
+        f"{size} 的预测，计入 wave：你的 {_number(mine.predicted)} TFLOPS，{_apart('由', mine.lowest.name.chinese, '决定')}；"
+        f"步骤 {step.number:02d} 的 {_number(theirs.predicted)}，{_apart('由', theirs.lowest.name.chinese, '决定')}",
     )

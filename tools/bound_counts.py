@@ -2,6 +2,7 @@
 than the main loop, and read off its machine code."""
 
 import json
+import math
 import os
 import re
 import tempfile
@@ -16,8 +17,7 @@ from base.errors import UserError
 from base.paths import SIMULATOR, shown
 from base.registry import Step
 from lab import disassembly, instruction_mix
-from lab.variant_kernels import product
-from records import read
+from records import Record
 
 WARP, LINE, WORD, BANKS = 32, 128, 4, 32
 SLICES = (8, 16)  # of K, at the least: more than a pipeline has stages
@@ -30,6 +30,10 @@ MOST_TRACED = 4096  # requests of one instruction
 FMA_FLOP = {"FFMA": 64, "FFMA2": 128, "HFMA2": 128, "DFMA": 64}
 _SHAPE = re.compile(r"^[A-Z]+\.(?:SP\.)?(\d+)x(\d+)x(\d+)")
 _SHORT_SHAPE = re.compile(r"^[HI]MMA\.(16)(8)(\d+)")
+
+MULTIPLY = ("fma", "tensor")  # the classes of instructions that do
+_OF_VARIANT = ("variant", "block", "a", "b", "acc", "c")
+_OF_LOOP = ("instructions", "flop", "collisions")
 
 _MULTIPLIED = (("IGMMA", "s8"), ("QGMMA", "e4m3"), (".TF32", "tf32"))  # by an opcode of wgmma
 
@@ -66,6 +70,21 @@ class Work:
         """Cycles of the load/store unit per FLOP."""
         return self.wavefronts + self.look_ups
 
+    def recorded(self) -> Record:
+        """All of it that bounds are worked out from, as a record; `of_record` reads it."""
+        told = {name: value for name, value in vars(self).items() if name != "loop"}
+        told["variant"] = {name: self.variant[name] for name in _OF_VARIANT if name in self.variant}
+        if self.loop:
+            multiply = {name: self.loop.counts.get(name, 0) for name in MULTIPLY}
+            told["loop"] = {**{name: getattr(self.loop, name) for name in _OF_LOOP}, "counts": multiply}
+        return told
+
+
+def of_record(record: Record) -> Work:
+    """A step's work as `python -m tools.practice_record` has recorded it."""
+    loop = record.get("loop")
+    return Work(**{**record, "loop": Loop(**loop, registers=None, opcodes=frozenset()) if loop else None})
+
 
 def of(executable: Path, step: Step, variant: Mapping[str, Any], arch: str, variables: Mapping[str, str]) -> Work:
     """What a variant of a built step asks for, where it is compiled for the GPU `arch`, such as 90."""
@@ -75,7 +94,7 @@ def of(executable: Path, step: Step, variant: Mapping[str, Any], arch: str, vari
     differences = {name: deep.count(name) - shallow.count(name) for name in WAVEFRONTS}
     by_tma = deep.tma_bytes - shallow.tma_bytes
     wavefronts = (sum(differences.values()) + by_tma / LINE) / flop
-    loop, ptx = machine_code(executable, step, product(deep.kernels), arch)
+    loop, ptx = machine_code(executable, step, deep.kernel["symbol"], arch)
     joined = bool(loop and ptx and _fewer_loads(loop, ptx))
     per_warp = flop * WARP / deep.threads / deep.blocks  # FLOP
     if joined:
@@ -96,34 +115,36 @@ def of(executable: Path, step: Step, variant: Mapping[str, Any], arch: str, vari
 
 @dataclass(frozen=True)
 class _Run:
-    """One run in the simulator, with a trace of warp 0."""
+    """One run in the simulator, of which only the kernel that computes the product counts, with a trace of its warp 0."""
 
     size: tuple[int, int, int]
-    record: Mapping[str, Any]
+    kernel: Mapping[str, Any]
     requests: Sequence[Sequence[Mapping[str, Any]]]  # by instruction
 
     @property
-    def kernels(self) -> Sequence[str]:
-        return self.record["kernels"]
-
-    @property
     def threads(self) -> int:
-        return self.record["threads"]
+        return math.prod(self.kernel["block"])
 
     @property
     def blocks(self) -> int:
-        return self.record["blocks"]
+        return math.prod(self.kernel["grid"])
 
     def count(self, name: str) -> int:
-        return self.record["counts"].get(name, 0)
+        return self.kernel["counts"].get(name, 0)
 
     @property
     def tma_bytes(self) -> int:
-        return self.record["counts"].get("tma", {}).get("shared_bytes", 0)
+        return self.kernel["counts"].get("tma", {}).get("shared_bytes", 0)
 
     @property
     def loaded_by_tma(self) -> int:
-        return self.record["counts"].get("tma", {}).get("load_bytes", 0)
+        return self.kernel["counts"].get("tma", {}).get("load_bytes", 0)
+
+
+def _products(kernel: Mapping[str, Any]) -> tuple[int, int]:
+    """How much a kernel multiplies: others of a launch prepare its operands, or find nothing to do."""
+    counts = kernel["counts"]
+    return counts["tensor_ops"], counts["by_class"]["fma"]
 
 
 def _depths(variant: Mapping[str, Any]) -> Iterable[int]:
@@ -135,27 +156,19 @@ def _depths(variant: Mapping[str, Any]) -> Iterable[int]:
 def _run(executable: Path, variant: Mapping[str, Any], k: int, variables: Mapping[str, str]) -> _Run:
     m, n = (edge * -(-LINE // edge) * 2 for edge in variant["block"][:2])  # a line holds no two rows
     with tempfile.TemporaryDirectory() as folder:
-        counted, traced = Path(folder) / "counts.jsonl", Path(folder) / "trace.json"
+        counted, traced = Path(folder) / "counts.json", Path(folder) / "trace.json"
         before = variables.get("LD_LIBRARY_PATH")
         library = f"{SIMULATOR.parent}{os.pathsep}{before}" if before else str(SIMULATOR.parent)
-        settings = {"LD_LIBRARY_PATH": library, "PTXSIM_TRACE": str(traced), "PTXSIM_TRACE_WARP": "0"}
-        settings |= {"PTXSIM_TRACE_REQUESTS": str(MOST_TRACED)}
-        command = [
-            executable,
-            f"--variant={variant['variant']}",
-            f"--m={m}",
-            f"--n={n}",
-            f"--k={k}",
-            f"--json={counted}",
-        ]
+        settings = {"LD_LIBRARY_PATH": library, "PTXSIM_JSON": str(counted), "PTXSIM_TRACE": str(traced)}
+        settings |= {"PTXSIM_TRACE_WARP": "0", "PTXSIM_TRACE_REQUESTS": str(MOST_TRACED)}
+        command = [executable, f"--variant={variant['variant']}", f"--m={m}", f"--n={n}", f"--k={k}"]
         code, text = process.output(command, {**variables, **settings})
         if code != 0 or not counted.is_file():
             raise UserError(f"{shown(executable)} failed in the simulator: {(text.splitlines() or ['no message'])[-1]}")
-        record = read(counted)[-1]
-        kernels = json.loads(traced.read_text(encoding="utf-8"))["kernels"]
-    main = product(record["kernels"])
-    requests = [each["requests"] for kernel in kernels if kernel["symbol"] == main for each in kernel["instructions"]]
-    return _Run((m, n, k), record, requests)
+        kernels, traces = (json.loads(file.read_text(encoding="utf-8"))["kernels"] for file in (counted, traced))
+    main = max(kernels, key=_products)
+    traced_of_it = [each for each in traces if each["symbol"] == main["symbol"]]
+    return _Run((m, n, k), main, [each["requests"] for kernel in traced_of_it for each in kernel["instructions"]])
 
 
 def _more(deep: Sequence[Sequence[Any]], shallow: Sequence[Sequence[Any]]) -> Iterable[tuple[Sequence[Any], int]]:

@@ -25,10 +25,11 @@ _PEAKS = {"e4m3": "fp8", "e5m2": "fp8"}
 _NUMBERS = {"sms": int, "clock_mhz": float, "capability": str, "dram_tb_per_s": float, "peak_tflops": float}
 
 LOAD_STORE = Words("load/store unit", "LSU")
+SHARED = Words("shared memory", "共享内存")  # of wgmma and TMA, which reach it without the load/store unit
 ISSUE = Words("issue slots", "发射槽")
 PIPE = Words("FMA units", "FMA 单元")
 TENSOR = Words("tensor cores", "Tensor Core")
-MEASURED = Words("tensor cores, measured", "Tensor Core，实测")
+MEASURED = Words("tensor cores, measured", "Tensor Core（实测）")
 DRAM = Words("DRAM", "显存")
 L2 = Words("L2", "L2")
 POWER = Words("power (fitted)", "功耗（拟合）")
@@ -113,6 +114,7 @@ class Bounds:
     all: list[Bound]
     tiles: int
     rounds: float  # tiles by SMs
+    inside: float = 1  # the share of the tiles' elements that lie in C
 
     @property
     def lowest(self) -> Bound:
@@ -126,9 +128,12 @@ class Bounds:
 
     @property
     def predicted(self) -> float:
-        """TFLOPS: the lowest bound, less the SMs that idle in the last round. Memory does not wait for rounds."""
+        """TFLOPS: the lowest bound, less the SMs that idle in the last round and what tiles compute beyond C's edges.
+
+        Memory waits for neither.
+        """
         lowest = self.lowest
-        return lowest.tflops * (1 if lowest.name in (DRAM, L2) else self.filled)
+        return lowest.tflops * (1 if lowest.name in (DRAM, L2) else self.filled * self.inside)
 
 
 def per_instruction(step: Step) -> int:
@@ -142,7 +147,8 @@ def bounds(step: Step, work: Work, gpu: Gpu, size: int, recorded: Records) -> Bo
     tiles = math.ceil(size / bm) * math.ceil(size / bn)
     found = [load_store(step, work.load_store, gpu), issue(step, work, gpu), *pipes(step, work, gpu, recorded)]
     found += [_dram(work, gpu, size), _l2(work, gpu), _power(step, work, gpu, recorded), _register_banks(work, gpu)]
-    return Bounds([one for one in found if one], tiles, tiles * work.sms_per_tile / gpu.sms)
+    rounds, inside = tiles * work.sms_per_tile / gpu.sms, size**2 / (tiles * bm * bn)
+    return Bounds([one for one in found if one], tiles, rounds, inside)
 
 
 def load_store(step: Step, cycles_per_flop: float, gpu: Gpu) -> Bound | None:
@@ -150,14 +156,18 @@ def load_store(step: Step, cycles_per_flop: float, gpu: Gpu) -> Bound | None:
     if not cycles_per_flop:
         return None
     each = cycles_per_flop * per_instruction(step)
+    by_lanes = step.instruction != "wgmma"
+    asked = (
+        Words("wavefronts and look-ups", "个 wavefront 与查缓存行") if by_lanes else Words("wavefronts", "个 wavefront")
+    )
     unit = (
         Words("warp-wide FMA", "每条 warp FMA") if per_instruction(step) < 4096 else Words("4096 FLOP", "每 4096 FLOP")
     )
     why = Words(
-        f"{each:.3g} wavefronts and look-ups per {unit.english}, one per cycle and SM",
-        f"{unit.chinese} {each:.3g} 个 wavefront 与查缓存行，每 SM 每周期一个",
+        f"{each:.3g} {asked.english} per {unit.english}, one per cycle and SM",
+        f"{unit.chinese} {each:.3g} {asked.chinese}，每 SM 每周期一个",
     )
-    return Bound(LOAD_STORE, gpu.cycles / cycles_per_flop / 1e12, why)
+    return Bound(LOAD_STORE if by_lanes else SHARED, gpu.cycles / cycles_per_flop / 1e12, why)
 
 
 def issue(step: Step, work: Work, gpu: Gpu) -> Bound | None:
@@ -209,14 +219,18 @@ def _dram(work: Work, gpu: Gpu, size: int) -> Bound | None:
     return Bound(DRAM, 2 * size**3 / (moved / gpu.dram_tb_per_s), why)
 
 
+def l2_bytes(work: Work) -> float:
+    """Per FLOP. Each block takes its rows of A and columns of B once; what a cluster shares comes once for all."""
+    bm, bn, _ = work.variant["block"]
+    bytes_each = ELEMENT_BYTES[work.variant["a"]]
+    return min((bm + bn) * bytes_each / (2 * bm * bn), work.loaded_bytes or math.inf)
+
+
 def _l2(work: Work, gpu: Gpu) -> Bound | None:
-    """Each block takes its rows of A and columns of B once; what a cluster shares comes once for all."""
     speed = L2_TB_PER_S.get(gpu.key)
     if not speed:
         return None
-    bm, bn, _ = work.variant["block"]
-    bytes_each = ELEMENT_BYTES[work.variant["a"]]
-    per_flop = min((bm + bn) * bytes_each / (2 * bm * bn), work.loaded_bytes or math.inf)
+    per_flop = l2_bytes(work)
     why = Words(
         f"{1 / per_flop:.3g} FLOP per byte that a block loads, at the {speed:.1f} TB/s that we have seen",
         f"线程块每加载一字节做 {1 / per_flop:.3g} FLOP，按实测到的 {speed:.1f} TB/s",

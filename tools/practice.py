@@ -19,7 +19,7 @@ from base.languages import language, listed
 from base.paths import PRACTICE, shown
 from base.progress import say as print_line
 from records import read
-from tools import bound, diff, measured, practice_grade, practice_run, practice_tasks
+from tools import bound, diff, measured, practice_goals, practice_grade, practice_run, practice_tasks
 from tools.practice_goals import SIZE, Goal
 from tools.practice_grade import Verdict
 from tools.practice_tasks import Task
@@ -138,10 +138,14 @@ def _grade(task: Task, environment: Environment, spoken: str) -> bool:
 
 def _bounds(task: Task, executable: Any, environment: Environment, spoken: str) -> list[str]:
     """The kernel's bounds beside the step's; none of a kernel that does not take the sizes at which they are counted."""
+    theirs = practice_goals.recorded_work(task)
+    if theirs is None:
+        return []
     try:
-        return bound.beside(executable, task.step, environment.variables, spoken)
+        mine = bound.counted(executable, task.step, task.variant, environment.variables)
     except UserError:
         return []
+    return bound.beside(task.step, mine, theirs, spoken)
 
 
 def goal_table(task: Task, goals: Sequence[Goal], spoken: str) -> list[str]:

@@ -13,6 +13,8 @@ from base.errors import UserError
 from base.paths import BUILD, DATA
 from base.registry import Step
 from records import read
+from tools import bound_counts
+from tools.bound_counts import Work
 from tools.practice_tasks import Size, Task
 
 SIZE: Size = (256, 256, 256)  # at which the counts are compared
@@ -149,6 +151,14 @@ def recorded_facts(task: Task, step: Step) -> dict[str, int]:
         if record["task"] == task.step.name and record["step"] == step.name:
             return record["facts"]
     return {}
+
+
+def recorded_work(task: Task) -> Work | None:
+    """The recorded work of the step, whose bounds the reader's are compared with; None where nothing is."""
+    for record in read(FACTS_FILE):
+        if record["task"] == record["step"] == task.step.name and "work" in record:
+            return bound_counts.of_record(record["work"])
+    return None
 
 
 def judged(task: Task, counted: dict[str, Any], facts: dict[str, int], source: Path, compiler: str) -> list[Goal]:

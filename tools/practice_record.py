@@ -1,7 +1,8 @@
-"""Records the facts that `./gemm practice` compares with: `python -m tools.practice_record`.
+"""Records what `./gemm practice` compares with beside counts: `python -m tools.practice_record [STEP …]`.
 
-For every task whose goals hold facts of a run, those of the step and of the one before it. The steps and the
-simulator have to be built; no GPU is needed. tests/python/test_practice.py compares with what is recorded.
+Of each task's step the work of its main loop, from which its bounds follow; and where goals are facts of a run, those of
+the step and of the one before it. The steps, the simulator and the disassembler have to be there; no GPU is needed.
+tests/python/test_practice.py and test_bound.py compare with what is recorded.
 """
 
 import os
@@ -11,13 +12,14 @@ from base import registry
 from base.errors import UserError
 from base.paths import BUILD, shown
 from base.registry import Step
-from records.files import Record, write
-from tools import practice_facts, practice_goals, practice_tasks
+from records import Record, read
+from records.files import write
+from tools import bound, practice_facts, practice_goals, practice_tasks
 from tools.practice_tasks import Task
 
 
 def of_step(task: Task, step: Step) -> Record:
-    """The facts of one step that the task's goals name."""
+    """The facts of one step that the task's goals name, and the work of the task's own."""
     variant = step.own or step.at_4096
     options = ["--variant", variant] if variant else []
     executable = BUILD / "steps" / step.name
@@ -26,25 +28,42 @@ def of_step(task: Task, step: Step) -> Record:
     facts, failed = practice_facts.observed(executable, options, practice_goals.facts_of(task), dict(os.environ))
     if failed:
         raise UserError(f"{step.name} failed in the simulator: {failed[1].problem}")
-    return {"task": task.step.name, "step": step.name, "facts": facts}
+    record = {"task": task.step.name, "step": step.name, "facts": facts}
+    if step is not task.step:
+        return record
+    work = bound.counted(executable, step, variant, dict(os.environ))
+    if work.loop is None:
+        raise UserError(f"the machine code of {step.name} cannot be read; ./gemm bound installs what reads it")
+    return {**record, "work": work.recorded()}
 
 
 def recordings() -> list[tuple[Task, Step]]:
-    """Of which steps facts are recorded, and for which task."""
-    with_facts = [task for task in practice_tasks.tasks(registry.steps()) if practice_goals.facts_of(task)]
-    return [(task, step) for task in with_facts for step in (task.before, task.step) if step]
+    """Of which steps something is recorded, and for which task."""
+    return [
+        (task, step)
+        for task in practice_tasks.tasks(registry.steps())
+        for step in ((task.before, task.step) if practice_goals.facts_of(task) else (task.step,))
+        if step
+    ]
 
 
 def main() -> int:
-    """The command; returns the exit code."""
+    """The command; returns the exit code. Where steps are named, only these are recorded anew."""
+    ladder = registry.steps()
+    known = {(record["task"], record["step"]): record for record in read(practice_goals.FACTS_FILE)}
+    records = []
     try:
-        records = [of_step(task, step) for task, step in recordings()]
+        asked = [registry.find(name, ladder).name for name in sys.argv[1:]]
+        for task, step in recordings():
+            record = known.get((task.step.name, step.name))
+            if not asked or task.step.name in asked:
+                record = of_step(task, step)
+                print(f"{task.step.name}: {step.name} {record['facts']}", flush=True)
+            records += [record] if record else []
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
     write(practice_goals.FACTS_FILE, records)
-    for record in records:
-        print(f"{record['task']}: {record['step']} {record['facts']}")
     return 0
 
 

@@ -2,20 +2,23 @@
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 from programs import built
 
-from base import build, registry
+from base import registry
+from base.languages import CHINESE, ENGLISH
 from base.paths import BUILD, SIMULATOR
 from records import REFERENCE_GPU
-from tools import bound, bound_counts, bound_limits, cli, measured
+from tools import bound, bound_counts, bound_limits, cli, measured, practice_goals, practice_tasks
 from tools.bound_counts import Loop, Work
 
 STEPS = {step.number: step for step in registry.steps()}
 COUNTED = [step for step in STEPS.values() if "load_store_per_instruction" in step.by_hand]
 WITHIN_15 = (1, 3, 4, 5, 6, 7, 11)  # percent; the others' chapters say what their bounds leave out
 ON_CUDA_CORES = [step for step in COUNTED if not step.on_tensor_cores]
+TASKS = {task.step.number: task for task in practice_tasks.tasks(registry.steps())}
 H200 = bound_limits.gpu(REFERENCE_GPU)
 
 
@@ -44,18 +47,18 @@ def test_each_bound_lies_above_the_speed_and_the_lowest_near_it(step, recorded):
         assert speed > bound.CLOSE * found.lowest.tflops
 
 
-@pytest.mark.parametrize("step", COUNTED, ids=lambda step: step.name)
-def test_what_is_counted_is_what_the_chapter_counts_by_hand(step):
+@pytest.mark.parametrize("step", STEPS.values(), ids=lambda step: step.name)
+def test_what_is_counted_is_what_is_recorded_and_what_the_chapter_counts_by_hand(step):
     executable = built(BUILD / "steps" / step.name, SIMULATOR)
-    if bound.chooses(step):
-        pytest.skip("its default takes another tile at 4096")
-    known = build.variants(executable)
-    variant = next(one for one in known if (one["variant"] == step.at_4096 if step.at_4096 else one["default"]))
-    work = bound_counts.of(executable, step, variant, H200.arch, dict(os.environ))
-    if step.number == 3 and work.loop is None:
-        pytest.skip("ptxas joins its loads, and there is no cuobjdump that shows it")
-    by_hand = step.by_hand["load_store_per_instruction"]
-    assert work.load_store * bound_limits.per_instruction(step) == pytest.approx(by_hand, rel=0.015)
+    work = bound.counted(executable, step, step.own or step.at_4096, dict(os.environ))
+    if work.loop is None and (step.number == 3 or step.instruction == "wgmma"):
+        pytest.skip("there is no cuobjdump that shows how ptxas joins loads, or what is multiplied")
+    by_hand = step.by_hand.get("load_store_per_instruction")
+    if by_hand and not step.own and not bound.chooses(step):
+        assert work.load_store * bound_limits.per_instruction(step) == pytest.approx(by_hand, rel=0.015)
+    if step.number in TASKS:
+        found, known = work.recorded(), practice_goals.recorded_work(TASKS[step.number]).recorded()
+        assert {**found, "loop": {}} == {**known, "loop": {}}, "not as recorded: python -m tools.practice_record"
 
 
 @pytest.mark.parametrize("step", ON_CUDA_CORES, ids=lambda step: step.name)
@@ -100,3 +103,47 @@ def test_the_report_in_chinese(recorded):
     found, _ = by_records(STEPS[7], recorded)
     chinese = bound.plan(cli.parse(["bound", "07", "--zh"]))
     assert any(line.startswith("预测：") for line in bound.report(chinese, {"variant": "v"}, found, None))
+
+
+def beside(number, yours, spoken=ENGLISH):
+    """The lines of a practice in which the reader's kernel does what step `yours` does."""
+    mine, theirs = (practice_goals.recorded_work(TASKS[one]) for one in (yours, number))
+    return bound.beside(STEPS[number], mine, theirs, spoken)
+
+
+@pytest.mark.parametrize("number", TASKS)
+def test_every_steps_bounds_stand_beside_a_readers(number):
+    step = STEPS[number]
+    lines = beside(number, number)
+    units = {"": ["load/store unit", "issue slots"], "mma": ["load/store unit", "issue slots", "L2"]}
+    for unit, line in zip(units.get(step.instruction, ["shared memory", "L2"]), lines, strict=False):
+        found = re.fullmatch(
+            rf"bound, {unit}: yours (.+), step {number:02d}'s (.+) TFLOPS: you need (\S+) .* per .*, it needs (.+)",
+            line,
+        )
+        assert found and found[1] == found[2] and found[3] == found[4], line
+    predicted = lines[-1].startswith("predicted at 4096³")
+    assert predicted == bool(step.own or not bound.chooses(step))
+
+
+def test_a_kernel_that_needs_more_is_told_what_the_step_needs():
+    lines = beside(19, 18)
+    assert "yours 306, step 19's 856 TFLOPS: you need 3.5 wavefronts and look-ups per HMMA, it needs 1.25" in lines[0]
+    assert "you need 64 bytes per HMMA, it needs 32" in lines[2]
+    assert lines[3].endswith(
+        "waves included: yours 297 (load/store unit), step 19's 611 TFLOPS (tensor cores, measured)"
+    )
+    chinese = beside(19, 18, CHINESE)
+    assert chinese[0].startswith("LSU 的上界：你的 306") and "由 LSU 决定" in chinese[3]
+    unread = replace(practice_goals.recorded_work(TASKS[18]), loop=None)
+    lines = bound.beside(STEPS[19], unread, practice_goals.recorded_work(TASKS[19]))
+    assert "no cuobjdump" in lines[-1] and not any("issue slots:" in line for line in lines)
+
+
+def test_tiles_that_reach_beyond_c_cost_their_share(recorded):
+    work = practice_goals.recorded_work(TASKS[28])
+    found = bound_limits.bounds(STEPS[28], work, H200, 4096, recorded)
+    assert (found.tiles, f"{found.filled:.3f}", f"{found.inside:.3f}") == (704, "0.889", "0.970")
+    assert found.predicted == pytest.approx(found.lowest.tflops * 0.889 * 0.970, rel=0.001)
+    lines = bound.report(bound.plan(cli.parse(["bound", "28"])), {"variant": "v"}, found, None)
+    assert any("97.0 % of the tiles' elements lie in C" in line for line in lines)

@@ -104,7 +104,7 @@ def test_sass_inner_loop_is_counted_by_class():
         ("cp.async.wait_group", "other"), ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "tensor"),
         ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "cp_async"),
         ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "tensor"), ("wgmma.fence.sync.aligned", "barrier"),
-        ("LDSM.16.M88.4", "load_shared"), ("HGMMA.64x256x16.F32.BF16", "tensor"), ("UTMALDG.2D", "cp_async"),
+        ("LDSM.16.M88.4", "load_shared"), ("HGMMA.64x256x16.F32.BF16", "tensor"), ("IGMMA.64x128x32.S8.S8", "tensor"), ("UTMALDG.2D", "cp_async"),
         ("WARPGROUP.DEPBAR.LE", "barrier"), ("LEA.HI.X", "integer"), ("FADD", "float"), ("BSSY", "branch"),
     ],
 )  # fmt: skip
