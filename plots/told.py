@@ -40,6 +40,7 @@ _KINDS = (
     "cutlass",
     "alone",
     "launch",
+    "busy",
     "gpus",
     "loop",
     "large",
@@ -186,6 +187,7 @@ class _Teller:
             "alone": self._alone,
             "l2": self._l2,
             "launch": self._launch,
+            "busy": self._busy,
             "gpus": self._several,
             "loop": self._loop,
             "latency": self._latency,
@@ -391,6 +393,26 @@ class _Teller:
         }
         return _named(values, quantity, "one launch")
 
+    def _busy(self, subject: str, quantity: str) -> Value:
+        """One call under ncu, ours or, as `library-…`, cuBLAS's beside it: the share of cycles in which the tensor cores
+        worked, thousand cycles of the longest kernel and of the call, GB that the SMs received."""
+        step, variant, size = self.step_of(subject)
+        default = self.records.default_at(self.gpu, step.name, size)
+        name = variant or (default["variant"] if default else "")
+        if quantity.startswith("library-"):
+            quantity, name = quantity.removeprefix("library-"), f"{name} {metrics.LIBRARY}"
+        rows = [r for r in self.records.profiles.get(self.gpu, []) if (r["step"], r["variant"]) == (step.name, name)]
+        counts = {r["metric"]: r["value"] for r in rows if r["m"] == r["n"] == r["k"] == size}
+        if metrics.CALL_CYCLES not in counts:
+            raise UnknownFigure(f"how busy {step.name} {name} is at {size}³ was not counted: python -m lab.pipes")
+        values: dict[str, Value] = {
+            "share": (counts[metrics.TENSOR_ANY], 0),
+            "cycles": (counts[metrics.CYCLES] / 1e3, 0),
+            "call": (counts[metrics.CALL_CYCLES] / 1e3, 0),
+            "received": (counts[metrics.RECEIVED_SECTORS] * metrics.SECTOR_BYTES / 1e9, 1),
+        }
+        return _named(values, quantity, "how busy a call is")
+
     def _several(self, subject: str, quantity: str) -> Value:
         """One product on two GPUs: `row.copied.27`, the first record of it; `row.copied.27.8` in eight chunks. `serial`:
         of both layouts, what that way seems to hide."""
@@ -474,7 +496,8 @@ class _Teller:
         return _named(values, quantity, "a kernel that leaves work out")
 
     def _error(self, subject: str, quantity: str) -> Value:
-        """Bits that are right at 4096, of `uniform.30.cut` or `normal.cublas.cublas`: relative to |A||B|, or the `result`."""
+        """Bits that are right at 4096, of `uniform.30.cut` or `normal.cublas.cublas`: relative to |A||B|, or the `result`;
+        `percent`: the norm of the error by that of the result."""
         data, step, variant = (*subject.split("."), "", "")[:3]
         rows = [r for r in self.records.errors.get(self.gpu, []) if (r["data"], r["variant"]) == (data, variant)]
         found = next((r for r in rows if r["step"].startswith(step) and r["k"] == DEFAULT_SIZE), None)
@@ -482,6 +505,7 @@ class _Teller:
             raise UnknownFigure(f"no errors '{subject}': data.step.variant")
         kinds = {"bits": "rms", "largest": "largest", "result": "relative"}
         values: dict[str, Value] = {name: (-math.log2(found[key]), 1) for name, key in kinds.items() if found.get(key)}
+        values["percent"] = (100 * found["relative"], 1)
         return _named(values, quantity, "errors")
 
     def _ways(self, subject: str, quantity: str) -> Value:
