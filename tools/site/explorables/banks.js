@@ -203,7 +203,7 @@ explorables.define("banks", (place, from) => {
       guess.focus();
       return;
     }
-    chosen.guess = guess.value.trim();
+    Object.assign(chosen, { guess: guess.value.trim(), pass: String(pass) });
     keep("banks", chosen);
     status.textContent = say("Loading the simulator …", "正在加载模拟器……");
     try {
