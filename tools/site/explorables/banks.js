@@ -91,7 +91,7 @@ explorables.define("banks", (place, from) => {
         pitch.replaceChildren(pitchSlider());
         changed();
       }),
-      slider(say("Lanes lie in", "lane 排成"), ACROSS, chosen.across, (each) => say(`${32 / each} × ${each} (rows × columns)`, `${32 / each} 行 × ${each} 列`), set("across")),
+      slider(say("Lanes lie in", "lane 排成"), ACROSS, chosen.across, (each) => say(`${32 / each} row${each < 32 ? "s" : ""} of ${each}`, `${32 / each} 行 × ${each} 列`), set("across")),
       pitch,
       slider(say("XOR with the row", "与行号异或"), BITS, chosen.xor, (bits) => (bits ? say(`its last ${bits > 1 ? `${bits} bits` : "bit"}`, `末 ${bits} 位`) : say("none", "不异或")), set("xor")),
     );
@@ -216,7 +216,7 @@ explorables.define("banks", (place, from) => {
       status.textContent =
         say(`Wavefronts: ${answer.wavefronts}. You predicted ${chosen.guess}`, `wavefront 数：${answer.wavefronts}。你预测的是 ${chosen.guess}`) +
         (right ? say(": right.", "，正确。") : say(".", "。")) +
-        (answer.conflicts ? say(` More than without conflicts by ${answer.conflicts}.`, `比没有冲突时多 ${answer.conflicts} 个。`) : say(" No conflict.", " 没有冲突。"));
+        (answer.conflicts ? say(` More than without conflicts by ${answer.conflicts}.`, `比没有冲突时多 ${answer.conflicts} 个。`) : say(" No conflict.", "没有冲突。"));
       chosen.pass = String(Math.min(pass, answer.wavefronts));
       buildSteps();
       place.dataset.wavefronts = answer.wavefronts;
