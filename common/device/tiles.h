@@ -112,10 +112,5 @@ struct TileCost {
 /// equals.
 template <class Launcher, int COUNT>
 TileCost<Launcher> cheapest(const TileCost<Launcher> (&ways)[COUNT], int m, int n, int slices) {
-  const int multiprocessors = multiprocessors_here();
-  const auto cost = [&](const TileCost<Launcher>& way) {
-    return time_of(m, n, slices, way.bm, way.bn, way.per_slice, way.per_tile, multiprocessors);
-  };
-  const auto cheaper = [&](const auto& x, const auto& y) { return cost(x) < cost(y); };
-  return *std::min_element(std::begin(ways), std::end(ways), cheaper);
+  return *cheapest_of(ways, COUNT, m, n, slices, multiprocessors_here());
 }

@@ -26,6 +26,16 @@ inline double time_of(int m, int n, int slices, int bm, int bn, double per_slice
   return waves_of(m, n, bm, bn, at_once) * (slices * per_slice + per_tile);
 }
 
+/// Of so many ways to cut C, each with bm, bn, per_slice and per_tile, the one whose waves take the shortest time: the
+/// first of equals.
+template <class Way>
+const Way* cheapest_of(const Way* ways, int count, int m, int n, int slices, int at_once) {
+  const auto time = [&](const Way& way) {
+    return time_of(m, n, slices, way.bm, way.bn, way.per_slice, way.per_tile, at_once);
+  };
+  return std::min_element(ways, ways + count, [&](const Way& x, const Way& y) { return time(x) < time(y); });
+}
+
 /// Share of the multiprocessors' time that computes C (m x n), when each of them gets whole tiles of bm x bn.
 inline double wave_efficiency(int m, int n, int bm, int bn, int multiprocessors) {
   const double waves = waves_of(m, n, bm, bn, multiprocessors);

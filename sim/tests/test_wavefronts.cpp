@@ -1,6 +1,9 @@
 // The memory system's counts: the shared-memory rule against what a GPU was measured to do, and figures worked out by
 // hand.
-#include "core/checks/pattern.h"
+#include <map>
+#include <set>
+
+#include "core/checks/served_words.h"
 #include "recorded_loads.h"
 
 namespace sim::testing::test_wavefronts {
@@ -41,6 +44,57 @@ TEST(Wavefronts, InactiveLanes) {
   EXPECT_EQ(wavefronts(one, false).count, 1u);
   one.mask = 0;
   EXPECT_EQ(wavefronts(one, false).count, 0u);
+}
+
+// The wavefronts of an access, of each group in turn, are as many as are counted. Each serves at most one word per
+// bank, and together they serve every word that a lane touches, to all lanes that touch it.
+void expect_served_once(const Lanes& access, bool store) {
+  uint32_t count = 0;
+  for (const LaneGroup& group : lane_groups(access, store)) {
+    std::map<uint64_t, uint32_t> wanted, served;
+    for (uint32_t lane = group.first; lane <= group.last; ++lane) {
+      for (uint64_t word = access.address[lane] / 4; word <= (access.address[lane] + access.bytes - 1) / 4; ++word)
+        wanted[word] |= (access.mask >> lane & 1) << lane;
+    }
+    std::erase_if(wanted, [](const auto& each) { return each.second == 0; });
+    for (const auto& words : served_words(access, group)) {
+      std::set<uint32_t> banks;
+      for (const ServedWord& each : words) {
+        EXPECT_EQ(each.bank, each.word % 32);
+        EXPECT_TRUE(banks.insert(each.bank).second) << "bank " << each.bank << " serves two words at once";
+        EXPECT_TRUE(served.emplace(each.word, each.lanes).second) << "word " << each.word << " is served twice";
+      }
+      EXPECT_FALSE(words.empty());
+      ++count;
+    }
+    EXPECT_EQ(served, wanted);
+  }
+  EXPECT_EQ(count, wavefronts(access, store).count);
+}
+
+TEST(Wavefronts, ServeEachWordOnce) {
+  for (const RecordedLoad& load : recorded_loads("ld.shared")) {
+    SCOPED_TRACE(load.address);
+    expect_served_once(lanes(load.bytes, address_of(load.address)), false);
+    expect_served_once(lanes(load.bytes, address_of(load.address)), true);
+  }
+  Lanes some = lanes(16, address_of("128*i"));
+  some.mask = 0x0f0f0101;
+  expect_served_once(some, false);
+}
+
+TEST(Wavefronts, AColumnIsServedLaneByLane) {
+  const Lanes column = lanes(4, address_of("128*i"));
+  const std::vector<LaneGroup> groups = lane_groups(column, false);
+  ASSERT_EQ(groups.size(), 1u);
+  const auto served = served_words(column, groups[0]);
+  ASSERT_EQ(served.size(), 32u);
+  for (uint32_t pass = 0; pass < 32; ++pass) {
+    ASSERT_EQ(served[pass].size(), 1u);
+    EXPECT_EQ(served[pass][0].word, 32 * pass);
+    EXPECT_EQ(served[pass][0].bank, 0u);
+    EXPECT_EQ(served[pass][0].lanes, 1u << pass);
+  }
 }
 
 TEST(Sectors, AreThirtyTwoBytesEach) {

@@ -7,7 +7,7 @@
 
 #include "core/asynchronous/tensor_map.h"
 #include "core/base/readable.h"
-#include "core/checks/pattern.h"
+#include "core/checks/served_words.h"
 #include "core/ptx/parse.h"
 #include "session/followed.h"
 #include "session/hash.h"
@@ -46,14 +46,26 @@ Json wavefronts_of(const Json& request) {
     lanes.address[lane] = addresses[lane];
     if (!any) any = lanes.address[lane];
   }
-  if (!any) return {{"wavefronts", 0}, {"conflicts", 0}, {"groups", Json::array()}};
+  if (!any) {
+    return {{"wavefronts", 0}, {"conflicts", 0}, {"groups", Json::array()}, {"passes", Json::array()}};
+  }
   for (uint32_t lane = 0; lane < warp_size; ++lane)
     if (!(lanes.mask >> lane & 1)) lanes.address[lane] = *any;
   const Wavefronts served = wavefronts(lanes, store);
-  Json groups = Json::array();
-  for (const LaneGroup& group : lane_groups(lanes, store))
+  Json groups = Json::array(), passes = Json::array();
+  for (const LaneGroup& group : lane_groups(lanes, store)) {
     groups.push_back({group.first, group.last, group.wavefronts});
-  return {{"wavefronts", served.count}, {"conflicts", served.conflicts}, {"groups", groups}};
+    for (const auto& words : served_words(lanes, group)) {
+      Json now = Json::array();
+      for (const ServedWord& each : words) {
+        Json by = Json::array();
+        for_lanes(each.lanes, [&](uint32_t lane) { by.push_back(lane); });
+        now.push_back({{"word", each.word}, {"bank", each.bank}, {"lanes", by}});
+      }
+      passes.push_back({{"group", groups.size() - 1}, {"words", now}});
+    }
+  }
+  return {{"wavefronts", served.count}, {"conflicts", served.conflicts}, {"groups", groups}, {"passes", passes}};
 }
 
 const char* state_name(Warp::State state) {

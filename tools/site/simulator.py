@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from base import build, environment, packages, process, registry
-from base.errors import UserError
+from base.errors import Failure, UserError
 from base.paths import ROOT
 from base.progress import say
 from tools.site import EXPLORABLES, FOLDER, explorable, follow, kernels, mistakes, rings
@@ -17,7 +17,18 @@ SOURCES = ROOT / "tools" / "site" / "explorables"
 COURSE = ROOT / "tools" / "site" / "wasm"
 ON_PAGES = ("core.js", "run.js", "follow.js", "rings.js", "banks.js", "break.js", "waves.js", "digits.js")
 IN_WORKER = ("session.js", "worker.js")
-EXPORTS = ("fill", "rounded", "value", "depth", "dot", "fma", "digits", "waves", "time")  # of course.cpp, to JavaScript
+EXPORTS = (
+    "fill",
+    "rounded",
+    "value",
+    "depth",
+    "dot",
+    "fma",
+    "digits",
+    "waves",
+    "times",
+    "swizzled",
+)  # of course.cpp, to JavaScript
 
 
 def ensure(setup: bool) -> bool:
@@ -108,7 +119,11 @@ def assets(web: Path, recorded: Path, wanted: list[str]) -> dict[str, str | Path
     module = (web / "ptxsim.wasm").read_bytes()
     made: dict[str, str | Path] = {
         "explorables.js": "\n".join(
-            [*(_text(name) for name in ON_PAGES), f"explorables.tiles27 = {json.dumps(_tiles())};"]
+            [
+                *(_text(name) for name in ON_PAGES),
+                f"explorables.tiles27 = {json.dumps(_tiles())};",
+                f"explorables.swizzles = {json.dumps(_swizzles(web))};",
+            ]
         ),
         "explorables.css": _text("explorables.css"),
         "simulator.js": f"explorables.worker = {json.dumps(worker)};\n",
@@ -120,16 +135,34 @@ def assets(web: Path, recorded: Path, wanted: list[str]) -> dict[str, str | Path
     return made | {f"kernels/{name}.js": recorded / f"{name}.js" for name in wanted}
 
 
+def _swizzles(web: Path) -> list[list[list[int]]]:
+    """Where a row's chunks lie, by the bits of the row in the XOR, the row and the chunk, as far as it does not repeat."""
+    places = (
+        "[0, 1, 2, 3].map((bits) => eight.map((row) => eight.map((chunk) => made._course_swizzled(row, chunk, bits))))"
+    )
+    script = f"""
+        const eight = [...Array(8).keys()], folder = process.argv[1];
+        const wasmBinary = require("fs").readFileSync(folder + "/ptxsim.wasm");
+        require(folder + "/ptxsim.js")({{ wasmBinary }}).then((made) => console.log(JSON.stringify({places})));
+    """
+    code, text = process.output(["node", "-e", script, web.resolve()])
+    if code != 0:
+        raise Failure(f"node could not ask for the swizzles: {text.strip()}")
+    return json.loads(text)
+
+
 def _tiles() -> list[dict]:
     """The tiles among which step 27's launcher chooses, and what they cost, as its kernel.cu has them."""
     code = (registry.find("27", registry.steps()).folder / "kernel.cu").read_text(encoding="utf-8")
     sides = {name: (int(bm), int(bn)) for name, bm, bn in re.findall(r"using (\w+) = Tile<(\d+), (\d+),", code)}
+    depth = int(re.search(r"\bBK = (\d+)", code)[1])
     costs = re.findall(r"\{(\w+)::BM, \1::BN, ([\d.]+), ([\d.]+), launch", code)
     return [
         {
             "name": name.lower(),
             "bm": sides[name][0],
             "bn": sides[name][1],
+            "bk": depth,
             "perSlice": float(slice_),
             "perTile": float(once),
         }

@@ -4,28 +4,35 @@
 #include <bit>
 
 #include "core/base/host.h"
+#include "core/checks/served_words.h"
 
 namespace sim {
 namespace {
 
 constexpr uint32_t bank_count = 32, bank_bytes = 4, sector_bytes = 32;
 
-/// Most distinct words in one bank, over the lanes of `mask`.
-uint32_t passes(const Lanes& lanes, uint32_t mask) {
+/// Calls body(lane, word, turn) for each word that a lane of `mask` wants: it is number `turn` of its bank's words.
+template <class Body>
+void for_words(const Lanes& lanes, uint32_t mask, Body body) {
   std::array<std::array<uint64_t, warp_size * 4>, bank_count> words;
   std::array<uint32_t, bank_count> distinct{};
-  uint32_t most = 0;
   for_lanes(mask, [&](uint32_t lane) {
     const uint64_t first = lanes.address[lane] / bank_bytes;
     const uint64_t last = (lanes.address[lane] + lanes.bytes - 1) / bank_bytes;
     for (uint64_t word = first; word <= last; ++word) {
       auto& seen = words[word % bank_count];
       uint32_t& count = distinct[word % bank_count];
-      if (std::find(seen.begin(), seen.begin() + count, word) != seen.begin() + count) continue;
-      seen[count++] = word;
-      most = std::max(most, count);
+      const auto turn = static_cast<uint32_t>(std::find(seen.begin(), seen.begin() + count, word) - seen.begin());
+      if (turn == count) seen[count++] = word;
+      body(lane, word, turn);
     }
   });
+}
+
+/// Most distinct words in one bank, over the lanes of `mask`.
+uint32_t passes(const Lanes& lanes, uint32_t mask) {
+  uint32_t most = 0;
+  for_words(lanes, mask, [&](uint32_t, uint64_t, uint32_t turn) { most = std::max(most, turn + 1); });
   return most;
 }
 
@@ -66,6 +73,11 @@ uint32_t sectors(const Lanes& lanes) {
 
 namespace {
 
+/// The active lanes of some, both ends included.
+uint32_t active(const Lanes& lanes, uint32_t first, uint32_t last) {
+  return static_cast<uint32_t>(((uint64_t{2} << (last - first)) - 1) << first) & lanes.mask;
+}
+
 /// Calls body(first lane, last lane, active lanes) for each group of lanes that go together.
 template <class Body>
 void for_groups(const Lanes& lanes, bool store, Body body) {
@@ -77,7 +89,7 @@ void for_groups(const Lanes& lanes, bool store, Body body) {
   // What goes together: two neighbouring parts where they merge, else each part alone.
   const uint32_t group_lanes = merges ? 2 * part_lanes : part_lanes;
   for (uint32_t from = 0; from < warp_size; from += group_lanes) {
-    const uint32_t group = static_cast<uint32_t>(((uint64_t{1} << group_lanes) - 1) << from) & lanes.mask;
+    const uint32_t group = active(lanes, from, from + group_lanes - 1);
     if (group != 0) body(from, from + group_lanes - 1, group);
   }
 }
@@ -102,6 +114,17 @@ std::vector<LaneGroup> lane_groups(const Lanes& lanes, bool store) {
     groups.push_back({first, last, passes(lanes, group)});
   });
   return groups;
+}
+
+std::vector<std::vector<ServedWord>> served_words(const Lanes& lanes, const LaneGroup& group) {
+  std::vector<std::vector<ServedWord>> served(group.wavefronts);
+  for_words(lanes, active(lanes, group.first, group.last), [&](uint32_t lane, uint64_t word, uint32_t turn) {
+    auto& words = served[turn];
+    auto found = std::find_if(words.begin(), words.end(), [&](const ServedWord& each) { return each.word == word; });
+    if (found == words.end()) found = words.insert(found, {word, static_cast<uint32_t>(word % bank_count), 0});
+    found->lanes |= 1u << lane;
+  });
+  return served;
 }
 
 void Pattern::learn(const Lanes& lanes) {

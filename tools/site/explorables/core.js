@@ -49,8 +49,61 @@ window.explorables = (() => {
     return element("label", {}, label + " ", input);
   }
 
+  /** A labelled slider over some values: dragged with a mouse or a finger, moved by arrow keys. `words`: a value as text. */
+  function slider(label, values, chosen, words, changed) {
+    const shown = element("span", { class: "value", "aria-hidden": "true" }, words(chosen));
+    const input = element("input", {
+      type: "range",
+      min: 0,
+      max: values.length - 1,
+      value: values.indexOf(chosen),
+      "aria-valuetext": words(chosen),
+      oninput: () => {
+        const value = values[Number(input.value)];
+        shown.textContent = words(value);
+        input.setAttribute("aria-valuetext", words(value));
+        changed(value);
+      },
+    });
+    return element("label", { class: "slider" }, element("span", {}, label), input, shown);
+  }
+
   const grouped = (value) => Math.round(value).toLocaleString("en-US");
   const per = (amount, requests) => (requests ? (amount / requests).toFixed(2) : "");
+
+  /** Whole numbers in order as text: neighbours as a range. */
+  function ranges(numbers) {
+    const ends = [];
+    for (const each of numbers) ends.length && ends.at(-1)[1] === each - 1 ? (ends.at(-1)[1] = each) : ends.push([each, each]);
+    return ends.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(", ");
+  }
+
+  const BANKS = 32;
+  /**
+   * Words of shared memory, given as the lanes that touch each: a row has 32 of them, one in each bank. At most 32 rows are
+   * drawn, those that are touched. `kind`: the class of a word's cell.
+   */
+  function bankCells(words, kind = () => "used") {
+    const rows = [...new Set([...words.keys()].map((word) => Math.floor(word / BANKS)))].sort((a, b) => a - b).slice(0, 32);
+    return rows.flatMap((row) =>
+      Array.from({ length: BANKS }, (_, bank) => {
+        const lanes = words.get(row * BANKS + bank);
+        return element("span", { class: lanes ? kind(row * BANKS + bank) : "", "data-lane": lanes ? lanes[0] : null, title: `bank ${bank}` + (lanes ? `, lane ${ranges(lanes)}` : "") }, lanes ? String(lanes[0]) : "");
+      }),
+    );
+  }
+
+  /** The lanes that touch each word of shared memory, where lane i has so many bytes at addresses[i], or takes no part. */
+  function lanesByWord(addresses, bytes) {
+    const words = new Map();
+    addresses.forEach((from, lane) => {
+      for (let byte = 0; from !== null && byte < bytes; byte += 4) {
+        const word = Math.floor((from + byte) / 4);
+        words.set(word, [...(words.get(word) || []), lane]);
+      }
+    });
+    return words;
+  }
 
   // --- the state in the address: #explore-NAME?key=value&… ---
 
@@ -194,6 +247,6 @@ window.explorables = (() => {
 
   return {
     define: (name, make) => (makers[name] = make),
-    ...{ chinese, say, element, choice, number, grouped, per, state, keep, script, Simulator, kernel, recorded, run, main, result },
+    ...{ chinese, say, element, choice, number, slider, grouped, per, ranges, bankCells, lanesByWord, state, keep, script, Simulator, kernel, recorded, run, main, result },
   };
 })();

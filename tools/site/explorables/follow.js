@@ -3,7 +3,7 @@
 "use strict";
 
 explorables.define("follow", (place, from) => {
-  const { say, element, choice, number, grouped, keep, Simulator, recorded, run } = explorables;
+  const { say, element, choice, number, grouped, ranges, keep, Simulator, recorded, run } = explorables;
   const { step, variant } = place.dataset;
   const chosen = { of: from.of === "B" ? "B" : "A", row: Number(from.row) || 0, col: Number(from.col) || 0, guess: from.guess || "", back: from.back || "", count: from.count || "" };
   let kernel = null;
@@ -186,11 +186,6 @@ explorables.define("follow", (place, from) => {
   }
 
   const named = () => `${chosen.of}[${chosen.row}][${chosen.col}]`;
-  const ranges = (numbers) => {
-    const ends = [];
-    for (const each of numbers) ends.length && ends.at(-1)[1] === each - 1 ? (ends.at(-1)[1] = each) : ends.push([each, each]);
-    return ends.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(", ");
-  };
   /** An English word for one or more; the Chinese text keeps the word as it is. */
   const several = (word, many) => (many > 1 && !explorables.chinese ? `${word}s` : word);
   const hex = (value) => `0x${value.toString(16)}`;

@@ -2,7 +2,7 @@
 "use strict";
 
 explorables.define("run", (place, from) => {
-  const { say, element, choice, number, grouped, per, keep, Simulator, recorded, run, main, result } = explorables;
+  const { say, element, choice, number, grouped, per, ranges, bankCells, lanesByWord, keep, Simulator, recorded, run, main, result } = explorables;
   const step = place.dataset.step;
   const variants = place.dataset.variants.split(" ");
   const chosen = {
@@ -316,11 +316,6 @@ explorables.define("run", (place, from) => {
 
   function requestParts({ instruction, request }, of) {
     const parts = [element("pre", {}, element("code", { tabindex: 0 }, instruction))];
-    const ranges = (lanes) => {
-      const ends = [];
-      for (const lane of lanes) ends.length && ends.at(-1)[1] === lane - 1 ? (ends.at(-1)[1] = lane) : ends.push([lane, lane]);
-      return ends.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(", ");
-    };
     if (request.global) {
       const { address, sector, sectors, bytes, allocation } = request.global;
       const by = new Map();
@@ -334,20 +329,12 @@ explorables.define("run", (place, from) => {
     }
     if (request.shared) {
       const { address, bank, bytes, groups, wavefronts, conflicts } = request.shared;
-      const words = new Map();
-      address.forEach((from, lane) => {
-        for (let byte = 0; from !== null && byte < bytes; byte += 4) words.set((from + byte) >> 2, [...(words.get((from + byte) >> 2) || []), lane]);
-      });
-      const rows = [...new Set([...words.keys()].map((word) => word >> 5))].sort((a, b) => a - b).slice(0, 32);
       parts.push(
         element("p", {}, say(`Shared memory: ${bytes} bytes per lane, wavefronts: ${wavefronts}, of which conflicts: ${conflicts}.`, `共享内存：每个 lane ${bytes} 字节，${wavefronts} 个 wavefront，其中冲突 ${conflicts} 个。`)),
         element(
           "div",
           { class: "bank-grid", role: "img", "aria-label": say("a row is 32 words, one in each bank; the numbers are lanes", "一行是 32 个字，每个 bank 一个；数字是 lane") },
-          rows.flatMap((row) => Array.from({ length: 32 }, (_, at) => {
-            const lanes = words.get(row * 32 + at);
-            return element("span", { class: lanes ? "used" : "", title: `bank ${at}` + (lanes ? `, lane ${ranges(lanes)}` : "") }, lanes ? String(lanes[0]) : "");
-          })),
+          bankCells(lanesByWord(address, bytes)),
         ),
         element("ul", {}, groups.map(([first, last, count]) => element("li", {}, say(`lanes ${first} to ${last}: wavefronts ${count}`, `lane ${first} 到 ${last}：${count} 个 wavefront`)))),
         byLane(address, bank, say("byte in shared memory", "共享内存中的字节"), "bank"),

@@ -142,14 +142,15 @@ class Session {
     return { result, sums, a: in_a, b: in_b };
   }
 
-  /** How tiles fall on the multiprocessors, by the course's own functions; of each of `ways` also step 27's estimate. */
-  waves({ m, n, slices, bm, bn, atOnce, ways }) {
-    const at = this.module._front_room(24);
-    this.module._course_waves(at, m, n, bm, bn, atOnce);
-    const [tiles, waves, used] = new Float64Array(this.module.HEAPU8.buffer.slice(at, at + 24));
-    this.module._front_release(at);
-    const times = ways.map((way) => this.module._course_time(m, n, slices, way.bm, way.bn, way.perSlice, way.perTile, atOnce));
-    return { tiles, waves, used, times };
+  /** How tiles fall on the multiprocessors, by the course's own functions; step 27's estimate of each of `ways`, and its choice. */
+  waves({ m, n, k, bm, bn, atOnce, ways }) {
+    const given = ways.flatMap((way) => [way.bm, way.bn, way.perSlice, way.perTile]);
+    let cheapest = 0;
+    const [[tiles, waves, used], times] = this.doubles([[0, 0, 0], ways.map(() => 0), given], (to, toTimes, from) => {
+      this.module._course_waves(to, m, n, bm, bn, atOnce);
+      cheapest = this.module._course_times(toTimes, from, ways.length, m, n, k, ways[0].bk, atOnce);
+    });
+    return { tiles, waves, used, times, cheapest };
   }
 
   /** The hash of what an array holds. */

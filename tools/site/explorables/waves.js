@@ -4,7 +4,6 @@
 
 explorables.define("waves", (place, from) => {
   const { say, element, choice, number, keep, grouped, Simulator } = explorables;
-  const BK = 64; // of step 27's slices
   const model = place.dataset.model === "yes";
   const TILES = [[32, 32], [64, 64], [128, 64], [128, 128], [128, 256], [256, 192], [256, 256]];
   const taken = (key, least, most, otherwise) => {
@@ -32,8 +31,7 @@ explorables.define("waves", (place, from) => {
     const [bm, bn] = chosen.tile.split("x").map(Number);
     const places = chosen.sms * chosen.resident;
     simulator ||= await Simulator.start();
-    const slices = Math.ceil(chosen.k / BK);
-    const of = await simulator.call("waves", { of: { m: chosen.m, n: chosen.n, slices, bm, bn, atOnce: places, ways: explorables.tiles27 } });
+    const of = await simulator.call("waves", { of: { m: chosen.m, n: chosen.n, k: chosen.k, bm, bn, atOnce: places, ways: explorables.tiles27 } });
     const last = of.tiles - (of.waves - 1) * places;
     // Of the tiles that could be computed in these waves, those that are not; what lies beyond C's edge is computed, too.
     const idle = 1 - of.tiles / (of.waves * places);
@@ -91,14 +89,13 @@ explorables.define("waves", (place, from) => {
         Array.from({ length: cells }, (_, i) => element("span", { class: i < of.last ? "used" : "" })),
       ),
     );
-    if (model) shown.append(...estimates(of.times));
+    if (model) shown.append(...estimates(of));
     place.dataset.waves = of.waves;
   }
 
   /** Step 27's estimate for each of its tiles, in slices of its first. */
-  function estimates(times) {
-    const least = times.indexOf(Math.min(...times));
-    const taken = explorables.tiles27[least].name;
+  function estimates({ times, cheapest }) {
+    const taken = explorables.tiles27[cheapest].name;
     place.dataset.taken = taken;
     const right = taken === chosen.way ? say("as you predicted", "与你的预测一致") : say(`you predicted ${chosen.way}`, `你预测的是 ${chosen.way}`);
     return [
@@ -106,7 +103,7 @@ explorables.define("waves", (place, from) => {
       element(
         "table",
         { class: "counts" },
-        element("tbody", {}, explorables.tiles27.map(({ name, bm, bn }, i) => element("tr", { class: i === least ? "here" : "" }, element("th", { scope: "row" }, `${name} ${bm}×${bn}`), element("td", {}, times[i].toFixed(1))))),
+        element("tbody", {}, explorables.tiles27.map(({ name, bm, bn }, i) => element("tr", { class: i === cheapest ? "here" : "" }, element("th", { scope: "row" }, `${name} ${bm}×${bn}`), element("td", {}, times[i].toFixed(1))))),
       ),
     ];
   }

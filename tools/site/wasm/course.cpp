@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "common/device/digit_arithmetic.h"
 #include "common/device/waves.h"
@@ -11,6 +12,7 @@
 #include "core/arithmetic/floating.h"
 #include "core/arithmetic/formats.h"
 #include "core/arithmetic/half.h"
+#include "core/asynchronous/tensor_box.h"
 #include "core/tensor/tensor.h"
 
 namespace {
@@ -77,11 +79,14 @@ Held held(std::string_view name, double value) {
 class DotProduct {
  public:
   DotProduct(std::string_view type, const double* a, const double* b, std::uint32_t count)
-      : factor_(sim::factor_named(type)), adder_{.k = 32 / sim::bytes_of(factor_), .sum = sim::Sum::f32}, count_(count) {
+      : factor_(sim::factor_named(type)),
+        adder_{.k = 32 / sim::bytes_of(factor_), .sum = sim::Sum::f32},
+        count_(count) {
     write(type, a, a_bits_);
     write(type, b, b_bits_);
     widen(~std::uint64_t{0});
-    for (std::uint32_t i = 0; i < count_; ++i) exponents_[i] = a_.exponent[0][i / 2][0][i % 2] + b_.exponent[i / 2][0][0][i % 2];
+    for (std::uint32_t i = 0; i < count_; ++i)
+      exponents_[i] = a_.exponent[0][i / 2][0][i % 2] + b_.exponent[i / 2][0][0][i % 2];
   }
 
   const sim::Adder& adder() const { return adder_; }
@@ -174,11 +179,13 @@ extern "C" {
 }
 
 // How many products of a type one instruction of the tensor core adds: mma, or for 8 bits wgmma.
-[[gnu::used]] int course_depth(const char* type) { return static_cast<int>(32 / sim::bytes_of(sim::factor_named(type))); }
+[[gnu::used]] int course_depth(const char* type) {
+  return static_cast<int>(32 / sim::bytes_of(sim::factor_named(type)));
+}
 
-// Adds so many products, at most those of one instruction, to c as the tensor core does it. At `to`: the result; the sum
-// before it was rounded; the exponent to which the addends are aligned; how many fraction bits are kept of each; what
-// is kept of c; and of each product.
+// Adds so many products, at most those of one instruction, to c as the tensor core does it. At `to`: the result; the
+// sum before it was rounded; the exponent to which the addends are aligned; how many fraction bits are kept of each;
+// what is kept of c; and of each product.
 [[gnu::used]] void course_dot(double* to, const char* type, const double* a, const double* b, std::uint32_t count,
                               double c) {
   DotProduct dot(type, a, b, count);
@@ -236,6 +243,16 @@ extern "C" {
   to[0] = static_cast<float>(all * scale);
 }
 
+// The place in its row of a row's chunk of 16 bytes, where chunks are XORed with so many last bits of the row's number:
+// as the simulator swizzles rows of 128 bytes, 8 chunks, of which a longer row has several side by side.
+[[gnu::used]] int course_swizzled(int row, int chunk, int bits) {
+  constexpr int CHUNK_BYTES = 16, CHUNKS = 8, ROWS = 8;  // of the pattern
+  const int line = row % ROWS * CHUNKS, first = chunk / CHUNKS * CHUNKS;
+  const auto address = static_cast<std::uint32_t>((line + chunk - first) * CHUNK_BYTES);
+  const std::uint32_t span = bits == 0 ? 0 : CHUNK_BYTES << bits;
+  return first + static_cast<int>(sim::swizzled(address, span)) / CHUNK_BYTES - line;
+}
+
 // How the tiles of bm × bn of C (m × n) fall on the multiprocessors, as step 21's launcher counts it: at `to` the
 // number of tiles, of waves, and the share of the multiprocessors' time that computes C.
 [[gnu::used]] void course_waves(double* to, int m, int n, int bm, int bn, int at_once) {
@@ -244,10 +261,20 @@ extern "C" {
   to[2] = wave_efficiency(m, n, bm, bn, at_once);
 }
 
-// The time that step 27's launcher estimates for a tile, in units of a slice of its first tile.
-[[gnu::used]] double course_time(int m, int n, int slices, int bm, int bn, double per_slice, double per_tile,
-                                 int at_once) {
-  return time_of(m, n, slices, bm, bn, per_slice, per_tile, at_once);
+// The times that step 27's launcher estimates for its ways to cut C, in units of a slice of the first; which it takes.
+// A way: bm, bn, and what a tile costs per slice and once.
+[[gnu::used]] int course_times(double* times, const double* ways, int count, int m, int n, int k, int bk, int at_once) {
+  struct Way {
+    int bm, bn;
+    double per_slice, per_tile;
+  };
+  const int slices = ceil_div(k, bk);
+  std::vector<Way> all;
+  for (int i = 0; i < count; ++i, ways += 4) {
+    all.push_back({static_cast<int>(ways[0]), static_cast<int>(ways[1]), ways[2], ways[3]});
+    times[i] = time_of(m, n, slices, all[i].bm, all[i].bn, ways[2], ways[3], at_once);
+  }
+  return static_cast<int>(cheapest_of(all.data(), count, m, n, slices, at_once) - all.data());
 }
 
 // The value of an element of so many bits, which lie in an integer.
