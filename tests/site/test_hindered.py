@@ -1,0 +1,148 @@
+"""What hinders a page: no JavaScript, no server, no mouse, a finger, no workers, no WebAssembly, no memory, a closed tab. It
+is a book without scripts, works from files, and else says in a sentence what is wrong."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.site.reader import SITE, button, data, said, until_said
+
+STEP = "steps/03_smem_tiling/index.html"
+BANKS = "docs/bank-conflicts.html"
+UNABLE = {"": "This browser has no WebAssembly", "zh/": "这个浏览器没有 WebAssembly"}
+# Scripts that take from the browser what the simulator needs.
+WITHOUT = {
+    "WebAssembly": "delete window.WebAssembly",
+    # It has it, but cannot compile the module: here a section of no known kind.
+    "its features": """const get = window.fetch;
+        window.fetch = async (what, ...rest) => /ptxsim\\.wasm$/.test(what)
+          ? new Response(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 99, 0])) : get(what, ...rest)""",
+    "workers": "delete window.Worker",
+    "leave for workers": "window.Worker = class { constructor() { throw new DOMException('refused', 'SecurityError'); } }",
+}
+
+
+def predict(page: Page, number: str = "2") -> None:
+    """Writes a prediction for the step's run and presses the button."""
+    page.locator("#explore-run tr[data-line]").first.wait_for()
+    page.fill("#explore-run input[inputmode=decimal]", number)
+    button(page, "run", "Predict and run", "先预测，再运行").click()
+
+
+def is_over(page: Page) -> None:
+    """Nothing turns on and on: the button can be pressed again."""
+    page.wait_for_function("!document.querySelector('#explore-run .controls + p + .controls button').disabled")
+
+
+@pytest.mark.parametrize("from_files", [False, True], ids=["served", "files"])
+def test_without_javascript_it_is_a_book(visit, tree, from_files):
+    root = SITE.as_uri() if from_files else visit.root
+    for where in ("index.html", STEP, BANKS, "docs/glossary.html"):
+        page = visit(f"{root}/{tree}{where}", java_script_enabled=False)
+        assert page.locator("article h1").is_visible()
+        assert len(page.locator("article").inner_text()) > 1000
+        for picture in page.locator("article img").all():
+            picture.scroll_into_view_if_needed()
+            assert picture.bounding_box()["height"] > 10, f"{picture.get_attribute('src')} is not shown"
+        for answer in page.locator("article details:visible").all():
+            was = answer.bounding_box()["height"]
+            answer.locator("summary").first.click()
+            assert answer.bounding_box()["height"] > was, f"{answer.inner_text()[:60]} does not open"
+        text = page.locator("body").inner_text()
+        assert not re.search(r"loading( the|…| …|\.\.\.)|please wait|正在加载|请稍候", text, re.IGNORECASE)
+        assert not page.locator("article :is(button, input, textarea, progress):visible").count()
+    links = page.locator("article a[href]:not([href^='#']):visible")
+    links.first.click()
+    assert page.locator("article h1").is_visible(), "links lead on"
+
+
+def test_a_step_runs_from_files(visit, tree):
+    page = visit(f"{SITE.as_uri()}/{tree}{STEP}")
+    predict(page)
+    assert data(page, "run", "counts")
+    assert data(page, "run", "same") == "true"
+
+
+def test_the_bank_lab_works_by_touch(visit, tree):
+    page = visit(f"{tree}{BANKS}", width=380, has_touch=True)
+    page.tap("#explore-banks input[inputmode=numeric]")
+    page.keyboard.type("32")
+    page.tap("#explore-banks input[inputmode=numeric] >> xpath=ancestor::div[1] >> button")
+    assert data(page, "banks", "wavefronts") == "32"
+
+
+def test_the_bank_lab_works_by_keyboard_alone(visit, tree):
+    page = visit(f"{tree}{BANKS}")
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('#explore-banks input[inputmode=numeric]')"):
+            break
+    page.keyboard.type("32")
+    page.keyboard.press("Enter")
+    assert data(page, "banks", "wavefronts") == "32"
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+def test_without_what_it_needs_a_page_says_so(visit, tree, what):
+    page = visit(f"{tree}{STEP}", before=WITHOUT[what])
+    predict(page)
+    until_said(page, "run", UNABLE[tree])
+    is_over(page)
+
+
+@pytest.mark.parametrize(
+    ("size", "refuses"),
+    [(3_000_000_000, ""), (300_000_000, "WebAssembly.Memory.prototype.grow = () => { throw new RangeError(); };")],
+    ids=["beyond the module", "beyond the tab"],
+)
+def test_a_size_too_large_for_the_memory_gets_a_sentence(visit, tree, size, refuses):
+    page = visit(f"{tree}{STEP}")
+    page.locator("#explore-run tr[data-line]").first.wait_for()
+    page.evaluate(
+        """async ([size, refuses]) => {
+          const place = document.querySelector("#explore-run");
+          const kernel = await explorables.recorded("kernels", place.dataset.step, place.dataset.variants.split(" ")[0]);
+          kernel.runs[0].allocations[0] = size;
+          await explorables.script("simulator.js");
+          explorables.worker = refuses + explorables.worker;
+        }""",
+        [size, refuses],
+    )
+    predict(page)
+    until_said(page, "run", "the page has no more memory")
+    is_over(page)
+
+
+def test_a_kernel_that_does_not_arrive_gets_a_sentence(visit, tree):
+    page = visit(f"{tree}{STEP}", before="window.stopped = 1", service_workers="block")
+    page.route("**/kernels/*.js", lambda route: route.abort())
+    page.reload()
+    until_said(page, "run", "kernels/03_smem_tiling")
+    visit.problems[:] = [each for each in visit.problems if "ERR_FAILED" not in each]
+
+
+def test_a_tab_closed_in_the_middle_does_no_harm(visit, tree):
+    page = visit(f"{tree}{STEP}#explore-run?size=1")
+    context = page.context
+    predict(page)
+    page.wait_for_function("document.querySelector('#explore-run progress').value > 0")
+    where = page.url
+    page.close(run_before_unload=True)
+    page.wait_for_event("close") if not page.is_closed() else None
+    again = context.new_page()
+    visit.listen(again)
+    again.goto(where)
+    assert "guess=2" in where, "the address keeps the prediction"
+    button(again, "run", "Predict and run", "先预测，再运行").click()
+    assert data(again, "run", "same") == "true"
+    assert said(again, "run")
+
+
+def test_a_run_can_be_stopped(visit, tree):
+    page = visit(f"{tree}{STEP}#explore-run?size=1")
+    predict(page)
+    page.wait_for_function("document.querySelector('#explore-run progress').value > 0")
+    button(page, "run", "Stop", "停止").click()
+    until_said(page, "run", {"": "Stopped.", "zh/": "已停止。"}[tree])
+    is_over(page)
