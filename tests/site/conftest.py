@@ -14,44 +14,30 @@ from tests.site.reader import SITE, Visit, recorded
 from tools.site import EXPLORABLES, check, explorable
 
 FOLDER = "/course/"
-SIX = ("03", "09", "16", "20", "24", "26")
 
 
 def pytest_addoption(parser):
     """The options of these tests."""
-    parser.addoption("--short", action="store_true", help="two steps' pages, six kernels")
+    parser.addoption("--short", action="store_true", help="one step's page, and one variant of each step in Node")
     parser.addoption("--keep", action="store_true", help="the pictures that are taken become the references")
 
 
 def pytest_generate_tests(metafunc):
-    """`tree`: each language's pages. `kernel`: the recorded files. `runs`, `breaks`, `rings`, `follows`: the steps whose pages have that explorable."""
-    if "tree" in metafunc.fixturenames:
-        metafunc.parametrize("tree", ["", "zh/"], ids=["en", "zh"])
-    if "kernel" in metafunc.fixturenames:
-        metafunc.parametrize("kernel", kernels(metafunc.config.getoption("short")))
-    followed = [step for step in explorable.FOLLOWED if step in recorded()]
-    of = {
-        "runs": (recorded(), ("03", "20")),
-        "breaks": (recorded("mistakes"), ("03", "22")),  # with errors, and with a warning
-        "rings": (recorded("rings"), ("24",)),
-        "follows": (followed, ("03",)),
-    }
-    for name, (steps, few) in of.items():
-        if name in metafunc.fixturenames:
-            short = metafunc.config.getoption("short")
-            metafunc.parametrize(name, [step for step in steps if not short or step[:2] in few])
-
-
-def kernels(short: bool) -> list[str]:
-    """The files with recorded runs; in the short form the default variants of six steps."""
+    """Cases by the names of a test's arguments: each language's pages, the recorded files, and the steps whose pages have
+    an explorable to run, to break, with a ring, or to follow elements."""
+    short = metafunc.config.getoption("short")
     names = (EXPLORABLES / "variants.txt").read_text(encoding="utf-8").split()
-    return [next(name for name in names if name.startswith(number)) for number in SIX] if short else names
-
-
-@pytest.fixture(scope="session")
-def short(pytestconfig) -> bool:
-    """Whether only some are looked at."""
-    return pytestconfig.getoption("short")
+    cases = {
+        "tree": ["", "zh/"],
+        "kernel": list({name.split(".")[0]: name for name in reversed(names)}.values()) if short else names,
+        "runs": recorded()[: 1 if short else None],
+        "breaks": recorded("mistakes"),
+        "rings": recorded("rings"),
+        "follows": [step for step in explorable.FOLLOWED if step in recorded()],
+    }
+    for name in metafunc.fixturenames:
+        if name in cases:
+            metafunc.parametrize(name, cases[name], ids=lambda case: {"": "en", "zh/": "zh"}.get(case, case))
 
 
 @pytest.fixture(scope="session")

@@ -60,7 +60,7 @@ def test_no_page_is_too_heavy(texts):
     assert not heavy
 
 
-def test_the_simulator_is_not_too_heavy(short):
+def test_the_simulator_is_not_too_heavy():
     wasm = EXPLORABLES / "ptxsim.wasm"
     assert len(gzip.compress(wasm.read_bytes(), 9, mtime=0)) <= MOST_GZIP
     script = "console.log(require('zlib').brotliCompressSync(require('fs').readFileSync(process.argv[1])).length)"

@@ -1,6 +1,7 @@
 """What hinders a page: no JavaScript, no server, no mouse, a finger, no workers, no WebAssembly, no memory, a closed tab. It
 is a book without scripts, works from files, and else says in a sentence what is wrong."""
 
+import math
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from playwright.sync_api import Page
 from tests.site.reader import SITE, button, data, said, until_said
 
 STEP = "steps/03_smem_tiling/index.html"
-BANKS = "docs/bank-conflicts.html"
+WAVES = "docs/start-here.html"
 UNABLE = {"": "This browser has no WebAssembly", "zh/": "这个浏览器没有 WebAssembly"}
 # Scripts that take from the browser what the simulator needs.
 WITHOUT = {
@@ -38,7 +39,7 @@ def is_over(page: Page) -> None:
 @pytest.mark.parametrize("from_files", [False, True], ids=["served", "files"])
 def test_without_javascript_it_is_a_book(visit, tree, from_files):
     root = SITE.as_uri() if from_files else visit.root
-    for where in ("index.html", STEP, BANKS, "docs/glossary.html"):
+    for where in ("index.html", STEP, WAVES, "docs/glossary.html"):
         page = visit(f"{root}/{tree}{where}", java_script_enabled=False)
         assert page.locator("article h1").is_visible()
         assert len(page.locator("article").inner_text()) > 1000
@@ -64,23 +65,39 @@ def test_a_step_runs_from_files(visit, tree):
     assert data(page, "run", "same") == "true"
 
 
-def test_the_bank_lab_works_by_touch(visit, tree):
-    page = visit(f"{tree}{BANKS}", width=380, has_touch=True)
-    page.tap("#explore-banks input[inputmode=numeric]")
-    page.keyboard.type("32")
-    page.tap("#explore-banks input[inputmode=numeric] >> xpath=ancestor::div[1] >> button")
-    assert data(page, "banks", "wavefronts") == "32"
+def waves(page: Page) -> int:
+    """How many the chosen tile makes of 4096×4096 on 132 multiprocessors."""
+    bm, bn = map(int, page.locator("#explore-waves select").first.input_value().split("x"))
+    return math.ceil(4096 // bm * (4096 // bn) / 132)
 
 
-def test_the_bank_lab_works_by_keyboard_alone(visit, tree):
-    page = visit(f"{tree}{BANKS}")
-    for _ in range(400):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('#explore-banks input[inputmode=numeric]')"):
-            break
-    page.keyboard.type("32")
-    page.keyboard.press("Enter")
-    assert data(page, "banks", "wavefronts") == "32"
+def test_a_finger_taps_and_is_answered(visit, tree):
+    page = visit(f"{tree}{WAVES}", width=380, has_touch=True)
+    page.tap("#explore-waves input[inputmode=decimal]")
+    page.keyboard.type("3")
+    button(page, "waves", "Check", "检查").tap()
+    assert int(data(page, "waves", "waves")) == waves(page)
+
+
+def test_the_keyboard_alone_is_answered(visit, tree):
+    page = visit(f"{tree}{WAVES}")
+
+    def tab_to(selector: str) -> None:
+        for _ in range(300):
+            page.keyboard.press("Tab")
+            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+        pytest.fail(f"Tab does not lead to {selector}")
+
+    tab_to("#explore-waves select")
+    before = page.locator("#explore-waves select").first.input_value()
+    page.keyboard.press("ArrowUp")
+    assert page.locator("#explore-waves select").first.input_value() != before
+    tab_to("#explore-waves input[inputmode=decimal]")
+    page.keyboard.type("3")
+    tab_to("#explore-waves button")
+    page.keyboard.press("Space")
+    assert int(data(page, "waves", "waves")) == waves(page)
 
 
 @pytest.mark.parametrize("what", WITHOUT)
