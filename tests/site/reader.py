@@ -65,13 +65,10 @@ class Visit:
             self._contexts.pop().close()
 
 
-def data(page: Page, name: str, key: str, seconds: float = 120) -> str:
+def data(page: Page, name: str, key: str) -> str:
     """What an explorable keeps as data-KEY, as soon as it does."""
-    place = page.locator(f"#explore-{name}[data-{key}]")
-    try:
-        place.wait_for(state="attached", timeout=1000 * seconds)
-    except Error:
-        pytest.fail(f"after {seconds} s there is no {key}; the page says: {said(page, name)}")
+    place = page.locator(f"#explore-{name}[data-{key}]:not([data-{key}=''])")
+    _appears(place, page, name, f"no {key}")
     return place.get_attribute(f"data-{key}")
 
 
@@ -82,11 +79,17 @@ def said(page: Page, name: str) -> str:
 
 def until_said(page: Page, name: str, words: str) -> None:
     """Waits until the sentence has these words."""
-    place = page.locator(f"#explore-{name} [role=status]", has_text=words).first
+    sentence = page.locator(f"#explore-{name} [role=status]", has_text=words).first
+    _appears(sentence, page, name, f"nothing of '{words}'")
+
+
+def _appears(what: Locator, page: Page, name: str, otherwise: str) -> None:
     try:
-        place.wait_for(state="attached")
+        what.wait_for(state="attached", timeout=120_000)
+        return
     except Error:
-        pytest.fail(f"the page says: {said(page, name)}; nothing of: {words}")
+        problem = f"after two minutes there is {otherwise}; the page says: {said(page, name)}"
+    pytest.fail(problem)
 
 
 def button(page: Page, name: str, *words: str) -> Locator:

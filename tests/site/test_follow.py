@@ -10,9 +10,11 @@ from tests.site.reader import data, native, said
 def essence(answer: dict) -> dict:
     """What of an answer does not depend on the inputs, which are others in the native run, nor on where sources lay."""
     words = {(feed["allocation"], feed["offset"] + i >> 2) for feed in answer["feeds"] for i in range(feed["bytes"])}
-    marks = [{"first": mark["first_byte"], **mark} if not mark.get("sum") else {**mark} for mark in answer["marks"]]
-    for mark in marks:
-        mark.pop("first_byte", None)
+    # The first byte that a mark touches counts, but not in a sum, where it is a number.
+    marks = [
+        {key: value for key, value in mark.items() if key != "first_byte" or not mark.get("sum")}
+        for mark in answer["marks"]
+    ]
     kept = {key: answer[key] for key in ("element", "clusters", "cluster", "blocks", "steps")}
     sites = {site: (each["instruction"], each["line"]) for site, each in answer["sites"].items()}
     return {**kept, "marks": marks, "sites": sites, "words of C": len(words)}

@@ -22,6 +22,7 @@ WITHOUT = {
     "workers": "delete window.Worker",
     "leave for workers": "window.Worker = class { constructor() { throw new DOMException('refused', 'SecurityError'); } }",
 }
+NO_MORE = "WebAssembly.Memory.prototype.grow = () => { throw new RangeError(); };"
 
 
 def predict(page: Page, number: str = "2") -> None:
@@ -109,11 +110,11 @@ def test_without_what_it_needs_a_page_says_so(visit, tree, what):
 
 
 @pytest.mark.parametrize(
-    ("size", "refuses"),
-    [(3_000_000_000, ""), (300_000_000, "WebAssembly.Memory.prototype.grow = () => { throw new RangeError(); };")],
+    ("size", "refuses", "words"),
+    [(3_000_000_000, "", "an array of 2861 MiB is too large"), (300_000_000, NO_MORE, "no more memory")],
     ids=["beyond the module", "beyond the tab"],
 )
-def test_a_size_too_large_for_the_memory_gets_a_sentence(visit, tree, size, refuses):
+def test_a_size_too_large_for_the_memory_gets_a_sentence(visit, tree, size, refuses, words):
     page = visit(f"{tree}{STEP}")
     page.locator("#explore-run tr[data-line]").first.wait_for()
     page.evaluate(
@@ -127,12 +128,12 @@ def test_a_size_too_large_for_the_memory_gets_a_sentence(visit, tree, size, refu
         [size, refuses],
     )
     predict(page)
-    until_said(page, "run", "the page has no more memory")
+    until_said(page, "run", words)
     is_over(page)
 
 
 def test_a_kernel_that_does_not_arrive_gets_a_sentence(visit, tree):
-    page = visit(f"{tree}{STEP}", before="window.stopped = 1", service_workers="block")
+    page = visit(f"{tree}{STEP}", service_workers="block")
     page.route("**/kernels/*.js", lambda route: route.abort())
     page.reload()
     until_said(page, "run", "kernels/03_smem_tiling")
