@@ -17,7 +17,7 @@ _FONTS = {"fonts-noto-cjk": "Noto Sans CJK SC", "fonts-liberation": "Liberation 
 _SIX = ("03", "09", "16", "20", "24", "26")  # kernels of the short form
 _HOW = {
     "all": [],
-    "short": ["--short", "-k", "test_built or test_kernels or test_banks or counts_natively or bad_ptx"],
+    "short": ["--short", "-k", "every_link or test_kernels or test_banks or counts_natively or bad_ptx"],
     "pictures": ["--keep", "-k", "test_the_head or was_used"],
 }
 
