@@ -16,7 +16,8 @@ HEADERS = {
     "nlohmann-json3-dev": "nlohmann/json.hpp",
     "libgtest-dev": "gtest/gtest.h",
 }
-INSTALL = ("apt-get", "install", "-q", "-y", "--no-install-recommends")
+# Where the system installs something of its own at this moment, apt-get waits for it.
+INSTALL = ("apt-get", "install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300")
 
 
 def missing() -> list[str]:

@@ -6,8 +6,9 @@ their mean: what is drawn may move within a cell or look a little different, but
 
 from pathlib import Path
 
+from PIL import Image, ImageChops
+
 from base.paths import ROOT
-from base.progress import say
 
 REFERENCES = ROOT / "tests" / "site" / "pictures"
 CELL = 8  # pixels
@@ -26,34 +27,20 @@ def wanted(name: str) -> bool:
 
 
 def keep(taken: Path) -> None:
-    """Makes the pictures in a folder the references."""
-    from PIL import Image
-
-    REFERENCES.mkdir(parents=True, exist_ok=True)
-    for old in REFERENCES.glob("*.png"):
-        old.unlink()
-    for file in sorted(taken.glob("*.png")):
-        if wanted(file.stem):
-            with Image.open(file) as picture:
-                few = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-                few.save(REFERENCES / file.name, optimize=True)
+    """Makes a picture the reference of its name."""
+    with Image.open(taken) as picture:
+        few = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        few.save(REFERENCES / taken.name, optimize=True)
 
 
-def differences(taken: Path) -> list[str]:
-    """A line for each reference from which the picture in the folder differs, or that is not there."""
-    found = [line for file in sorted(REFERENCES.glob("*.png")) if (line := _difference(file, taken / file.name))]
-    size = sum(file.stat().st_size for file in REFERENCES.glob("*.png"))
-    return found + [f"the references have {size / 1e6:.1f} MB"] * (size > MOST_BYTES)
-
-
-def _difference(reference: Path, taken: Path) -> str:
-    from PIL import Image, ImageChops
-
-    if not taken.is_file():
-        return f"{reference.name}: no such picture was taken"
+def difference(taken: Path) -> str:
+    """How a picture differs from the reference of its name; nothing where it does not."""
+    reference = REFERENCES / taken.name
+    if not reference.is_file():
+        return f"{taken.name} has no reference: look at it in {taken.parent}, then ./gemm test --site pictures"
     with Image.open(reference) as before, Image.open(taken) as now:
         if before.width != now.width or abs(before.height - now.height) > MOST_HIGHER * before.height:
-            return f"{reference.name}: {now.width}×{now.height} pixels, not {before.width}×{before.height}"
+            return f"{taken.name}: {now.width}×{now.height} pixels, not {before.width}×{before.height}"
         height = min(before.height, now.height)
         cells = [
             picture.convert("RGB").crop((0, 0, before.width, height)).convert("L").reduce(CELL)
@@ -61,13 +48,4 @@ def _difference(reference: Path, taken: Path) -> str:
         ]
     counts = ImageChops.difference(*cells).histogram()
     share = sum(counts[DIFFERENT:]) / sum(counts)
-    return f"{reference.name}: {100 * share:.1f} % of the picture differs" if share > MOST_DIFFERENT else ""
-
-
-def compare(taken: Path) -> bool:
-    """Says what differs; True where nothing does."""
-    lines = differences(taken)
-    for line in lines:
-        say(f"picture: {line}")
-    say(f"Pictures: {len(list(REFERENCES.glob('*.png')))} references, {len(lines)} differ (new ones in {taken.name}/)")
-    return not lines
+    return f"{taken.name}: {100 * share:.1f} % of the picture differs" if share > MOST_DIFFERENT else ""

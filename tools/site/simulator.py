@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from base import build, environment, packages, process, registry
@@ -76,29 +77,33 @@ def _json_headers() -> Path:
     raise UserError("there is no nlohmann/json.hpp: install nlohmann-json3-dev")
 
 
-def prepare(setup: bool) -> bool:
-    """Makes all that runs in the pages, of the steps that are built. False, and a line, where a tool is missing."""
+def prepare(setup: bool, only: Sequence[registry.Step] = ()) -> bool:
+    """Makes all that runs in the pages, of the steps that are built. False, and a line, where a tool is missing.
+
+    `only`: these steps' kernels, without mistakes, rings and elements to follow.
+    """
     if not ensure(setup):
         say("There is no emscripten or no node: nothing runs in the pages, which are a book without")
         shutil.rmtree(EXPLORABLES, ignore_errors=True)
         return False
     environs = environment.ensure_build(setup)
     build.configure(environs)
-    build.compile_targets(environs, [f"steps/{step.name}" for step in registry.steps()] + [build.SIMULATOR_TARGET])
-    return pack()
+    wanted = [f"steps/{step.name}" for step in only or registry.steps()]
+    build.compile_targets(environs, [*wanted, build.SIMULATOR_TARGET])
+    return pack(only)
 
 
-def pack() -> bool:
+def pack(only: Sequence[registry.Step] = ()) -> bool:
     """The same with the steps as they are."""
     web = make(FOLDER / "wasm")
     say("Recording the steps' launches for the pages …")
-    variants = kernels.write(FOLDER / "kernels", FOLDER / "work", web)
-    mistaken = mistakes.write(FOLDER / "kernels", FOLDER / "work", web)
-    for step in mistaken:
-        variants.setdefault(step, []).append(explorable.MISTAKES)
-    for step in rings.write(FOLDER / "kernels", FOLDER / "work", web):
-        variants.setdefault(step, []).append(explorable.RINGS)
-    follow.write(FOLDER / "kernels", FOLDER / "work")
+    variants = kernels.write(FOLDER / "kernels", FOLDER / "work", web, list(only))
+    if not only:
+        for step in mistakes.write(FOLDER / "kernels", FOLDER / "work", web):
+            variants.setdefault(step, []).append(explorable.MISTAKES)
+        for step in rings.write(FOLDER / "kernels", FOLDER / "work", web):
+            variants.setdefault(step, []).append(explorable.RINGS)
+        follow.write(FOLDER / "kernels", FOLDER / "work")
     wanted = [f"{step}.{variant}" for step, names in variants.items() for variant in names]
     made = assets(web, FOLDER / "kernels", wanted)
     for name, content in made.items():

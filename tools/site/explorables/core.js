@@ -169,7 +169,11 @@ window.explorables = (() => {
       const made = new Simulator();
       const bytes = await bytesOfModule();
       const Started = Worker.native || Worker; // worker.js replaces it where there is no server
-      made.worker = new Started(URL.createObjectURL(new Blob([explorables.worker], { type: "text/javascript" })));
+      try {
+        made.worker = new Started(URL.createObjectURL(new Blob([explorables.worker], { type: "text/javascript" })));
+      } catch {
+        throw unable(); // a browser may have workers and start none
+      }
       made.waiting = new Map();
       made.worker.onmessage = ({ data }) => {
         const waiting = made.waiting.get(data.id);
