@@ -3,8 +3,10 @@
 import gzip
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,28 @@ def recorded(name: str) -> str:
 def reverse(barrier: str = "bar.sync 0;") -> ptxsim.Kernel:
     """A kernel that reverses 64 numbers, with or without its barrier."""
     return ptxsim.Module(REVERSE.replace("BARRIER", barrier)).kernel("reverse")
+
+
+ENDLESS = """.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry endless(.param .u64 out)
+{
+  .reg .b64 %d<2>;
+  .reg .b32 %r<3>;
+  .reg .pred %p<2>;
+  .shared .align 4 .b8 tile[256];
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  st.shared.u32 [tile], %r1;
+loop:
+  ld.volatile.global.u32 %r2, [%d1];
+  setp.eq.u32 %p1, %r2, 0;
+  @%p1 bra loop;
+  st.global.u32 [%d1], %r1;
+  ret;
+}
+"""
 
 
 @pytest.fixture
@@ -207,3 +231,33 @@ def test_a_whole_number_is_what_its_parameter_takes() -> None:
     out = np.zeros(64, np.float32)
     ptxsim.Module(text).kernel("reverse")[1, 64](out, 64, 2)
     assert out.tolist() == [2.0] * 64
+
+
+@pytest.mark.parametrize(
+    "send", [lambda: signal.raise_signal(signal.SIGINT), lambda: os.kill(os.getpid(), signal.SIGINT)]
+)
+def test_ctrl_c_ends_a_launch(send) -> None:
+    """Also where the thread that the signal comes to is another one; and the next launch is as ever."""
+    endless = ptxsim.Module(ENDLESS).kernel("endless")
+    out = np.zeros(1, np.uint32)
+    before = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.3, send)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        endless[1, 64](out)
+    timer.join()
+    assert isinstance(stopped.value, ptxsim.Interrupted)
+    assert [each.kind for each in stopped.value.result.findings] == ["race"]
+    assert stopped.value.result.counts["instructions"] > 100
+    assert out[0] == 0 and signal.getsignal(signal.SIGINT) is before
+    turned = np.zeros(64, np.uint32)
+    reverse()[1, 64](turned, 64, 1.0).check()
+    assert turned[0] == 63
+
+
+def test_ctrl_c_between_launches_is_pythons() -> None:
+    """No launch, no change."""
+    reverse()[1, 64](np.zeros(64, np.uint32), 64, 1.0).check()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        signal.raise_signal(signal.SIGINT)
+    assert not isinstance(stopped.value, ptxsim.Interrupted)
