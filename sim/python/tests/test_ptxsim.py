@@ -261,3 +261,71 @@ def test_ctrl_c_between_launches_is_pythons() -> None:
     with pytest.raises(KeyboardInterrupt) as stopped:
         signal.raise_signal(signal.SIGINT)
     assert not isinstance(stopped.value, ptxsim.Interrupted)
+
+
+# Block 0 stores into block 1's shared memory, and block 1 copies that out by the async proxy.
+HANDED_OVER = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry handed_over(.param .u64 out)
+{
+  .reg .b64 %d<2>;
+  .reg .b32 %r<6>;
+  .reg .pred %p<3>;
+  .shared .align 128 .b8 tile[128];
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %cluster_ctarank;
+  mov.u32 %r3, tile;
+  mapa.shared::cluster.u32 %r4, %r3, 1;
+  shl.b32 %r5, %r1, 2;
+  add.u32 %r4, %r4, %r5;
+  setp.eq.u32 %p1, %r2, 0;
+  @!%p1 bra meet;
+  st.shared::cluster.u32 [%r4], %r1;
+  WRITER
+meet:
+  MEET
+  setp.ne.u32 %p2, %r1, 0;
+  @%p1 bra end;
+  @%p2 bra end;
+  READER
+  cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 128;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+end:
+  ret;
+}
+"""
+PROXY, CLUSTER = "fence.proxy.async;", "fence.acq_rel.cluster;"
+MEET, WAIT = "barrier.cluster.arrive;\nbarrier.cluster.wait;", "barrier.cluster.wait;"
+RELAXED = "barrier.cluster.arrive.relaxed;\n" + WAIT
+
+
+@pytest.mark.parametrize(
+    ("writer", "meet", "reader", "kinds"),
+    [
+        (PROXY, MEET, "", []),  # on either side of the cluster's barrier
+        ("", MEET, PROXY, []),
+        ("", MEET, "", ["missing proxy fence"]),
+        ("", PROXY + MEET, "", []),  # by all, before: the writer's own counts
+        (PROXY + CLUSTER, RELAXED, "", []),
+        (CLUSTER, RELAXED, PROXY, []),
+        (
+            PROXY,
+            RELAXED,
+            "",
+            ["exited block", "race"],
+        ),  # the proxy's fence orders no threads, and so nobody knows of the store
+        ("", RELAXED, PROXY, ["exited block", "race"]),
+    ],
+)
+def test_fences_across_a_cluster(writer: str, meet: str, reader: str, kinds: list[str]) -> None:
+    """The fence of the async proxy may stand with the block that writes, or with the one that copies."""
+    text = HANDED_OVER.replace("WRITER", writer).replace("MEET", meet).replace("READER", reader)
+    for number in range(4):
+        with ptxsim.using(ptxsim.Settings(seed=number)):
+            out = np.zeros(32, np.uint32)
+            result = ptxsim.Module(text).kernel("handed_over")[2, 32](out, cluster=2)
+        assert sorted({each.kind for each in result.findings}) == kinds, (number, result)
+        assert kinds or out.tolist() == list(range(32))
