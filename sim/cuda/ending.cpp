@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include "cuda/errors.h"
@@ -49,7 +50,42 @@ void end_by_signal(int signal) {
   raise(signal);
 }
 
+std::mutex interruptible_mutex;
+unsigned interruptible = 0;  // callers
+struct sigaction told_next;  // who handled the signal before
+std::atomic<bool> ended_a_launch = false;
+
+void end_launch(int signal, siginfo_t* info, void* context) {
+  if (Simulator::instance().interrupt()) ended_a_launch = true;
+  if (told_next.sa_flags & SA_SIGINFO)
+    told_next.sa_sigaction(signal, info, context);
+  else
+    told_next.sa_handler(signal);
+}
+
 }  // namespace
+
+bool let_interrupt(bool on) {
+  const std::scoped_lock lock(interruptible_mutex);
+  if (on ? interruptible++ != 0 : --interruptible != 0) return ended_a_launch;
+  if (!on) {
+    struct sigaction now{};
+    if (sigaction(SIGINT, nullptr, &now) == 0 && now.sa_sigaction == end_launch)
+      sigaction(SIGINT, &told_next, nullptr);
+    return ended_a_launch.exchange(false);
+  }
+  ended_a_launch = false;
+  if (sigaction(SIGINT, nullptr, &told_next) != 0) return false;
+  const bool has_handler = told_next.sa_flags & SA_SIGINFO ||
+                           (told_next.sa_handler != SIG_DFL && told_next.sa_handler != SIG_IGN &&
+                            told_next.sa_handler != end_by_signal);
+  if (!has_handler) return false;
+  struct sigaction own = told_next;
+  own.sa_sigaction = end_launch;
+  own.sa_flags |= SA_SIGINFO;
+  sigaction(SIGINT, &own, nullptr);
+  return false;
+}
 
 void watch_the_end() {
   static const bool once = [] {

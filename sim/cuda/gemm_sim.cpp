@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/ending.h"
 #include "session/simulator.h"
 
 extern "C" {
@@ -25,6 +26,8 @@ const char* gemmSimReport(void) {
 void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
 
 void gemmSimSeed(unsigned long long seed) { sim::Simulator::instance().options.seed = seed; }
+
+int gemmSimInterruptible(int on) { return sim::let_interrupt(on != 0) ? 1 : 0; }
 
 void gemmSimTrace(int on) { sim::Simulator::instance().trace(on != 0); }
 

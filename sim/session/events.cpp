@@ -94,6 +94,24 @@ Json blocks_json(const Launch& launch, uint64_t number) {
 
 }  // namespace
 
+void add_unordered(Json& finding, const Unordered& two) {
+  const bool within = two.is_within_a_cluster();
+  const auto stamp = [](uint32_t of) { return of == Unordered::none ? Json() : Json(of); };
+  const auto side = [&](const Unordered::Side& of) {
+    Json made{{"agent", of.agent}, {"name", of.name}, {"stamp", stamp(of.stamp)}};
+    if (!within) made["cluster"] = of.cluster;
+    return made;
+  };
+  Json& made = finding[within ? "unordered" : "unordered_clusters"] = Json::object();
+  if (within) made["cluster"] = two.second.cluster;
+  made["first"] = side(two.first);
+  made["second"] = side(two.second);
+  made["seen"] = two.seen;
+  if (two.first_seen.empty()) return;
+  made["first_seen"] = two.first_seen;
+  made["first_learnt"] = stamp(two.first_learnt);
+}
+
 Json events_json(const Launch& launch, const Events& events) {
   const Program& program = launch.program;
   const std::vector<Event> kept = events.kept();
@@ -106,7 +124,12 @@ Json events_json(const Launch& launch, const Events& events) {
     sites[std::to_string(kept[i].site)] = {
         {"instruction", site.text}, {"file", file < program.files.size() ? program.files[file] : ""}, {"line", line}};
   }
-  return {{"name", readable(program.name)},
+  Json findings = Json::array();
+  for (const Events::Found& each : events.unordered) {
+    findings.push_back({{"after", each.after}, {"kind", name(each.kind)}});
+    add_unordered(findings.back(), each.two);
+  }
+  Json made{{"name", readable(program.name)},
           {"symbol", program.name},
           {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
           {"block", {launch.block.x, launch.block.y, launch.block.z}},
@@ -117,6 +140,8 @@ Json events_json(const Launch& launch, const Events& events) {
           {"window", {{"first", events.asked.first}, {"kept", kept.size()}, {"all", events.count()}}},
           {"sites", sites},
           {"events", all}};
+  if (!findings.empty()) made["findings"] = findings;
+  return made;
 }
 
 std::vector<std::vector<Events::Named>> named_registers(const Program& program, std::string_view ptx) {

@@ -36,4 +36,7 @@ class EventLogs {
   std::vector<std::string> kernels_;  ///< a JSON object each
 };
 
+/// Adds to a finding's JSON the two accesses that nothing orders, with their clocks.
+void add_unordered(nlohmann::ordered_json& finding, const Unordered& two);
+
 }  // namespace sim

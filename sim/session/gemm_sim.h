@@ -36,6 +36,10 @@ void gemmSimSeed(unsigned long long seed);
 /// From the first call on, nothing of that is printed.
 const char* gemmSimWhy(void);
 
+/// From a call with 1 to one with 0, Ctrl-C ends a launch that is under way, with what was found until then, before the
+/// process's own handler of SIGINT is called; without one, nothing changes. Whether a launch was ended so.
+int gemmSimInterruptible(int on);
+
 /// Traces what the first requests of a warp touch, in the first launch of each kernel from now on (1), or nothing more
 /// (0, as at the start). What was traced before is forgotten. Needs counting on.
 void gemmSimTrace(int on);

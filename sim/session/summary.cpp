@@ -114,16 +114,6 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
           {"lines", by_line}};
 }
 
-json unordered_json(const Unordered& unordered) {
-  const auto side = [](const Unordered::Side& of) {
-    return json{{"agent", of.agent}, {"name", of.name}, {"stamp", of.stamp == ~0u ? json() : json(of.stamp)}};
-  };
-  return {{"cluster", unordered.cluster},
-          {"first", side(unordered.first)},
-          {"second", side(unordered.second)},
-          {"seen", unordered.seen}};
-}
-
 }  // namespace
 
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location) {
@@ -144,7 +134,7 @@ std::string Simulator::summary(bool asked) {
                              {"message", report.message},
                              {"times", report.times},
                              {"lines", json::array({report.lines.own_here, report.lines.own_there})}});
-      if (report.unordered) result[key].back()["unordered"] = unordered_json(*report.unordered);
+      if (report.unordered) add_unordered(result[key].back(), *report.unordered);
     }
   };
   list("reports", reports.all());

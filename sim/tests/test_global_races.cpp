@@ -64,6 +64,28 @@ TEST(GlobalRaces, ReadsAndWritesOfOtherBlocks) {
   expect_legal("cvt.u64.u32 %d4, %r2;\nadd.u64 %d4, %d4, %d1;\nst.global.u8 [%d4], %r2;\n");
 }
 
+TEST(GlobalRaces, ReportsHaveTheClocks) {
+  const Ran across = launch(roles(write, read_first));
+  ASSERT_EQ(across.reports.size(), 1u);
+  const Unordered far = across.reports.front().unordered.value();
+  EXPECT_FALSE(far.is_within_a_cluster());
+  EXPECT_EQ(far.first.cluster, 0u);
+  EXPECT_EQ(far.first.name, "warp 0 of block (0,0,0)");
+  EXPECT_EQ(far.second.cluster, 1u);
+  EXPECT_NE(far.first.stamp, Unordered::none);
+  EXPECT_TRUE(far.seen.empty());
+  EXPECT_TRUE(far.first_seen.empty());
+
+  const std::string other = "xor.b32 %r4, %r4, 32;\nmad.wide.u32 %d4, %r4, 4, %d1;\nld.global.u32 %r5, [%d4];\n";
+  const Ran within = launch("bar.sync 0;\n" + write + other, {1, 64});
+  ASSERT_EQ(within.reports.size(), 1u);
+  const Unordered near = within.reports.front().unordered.value();
+  EXPECT_TRUE(near.is_within_a_cluster());
+  EXPECT_LT(near.seen.at(near.first.agent), near.first.stamp);
+  EXPECT_LT(near.first_seen.at(near.second.agent), near.second.stamp);
+  EXPECT_LT(near.first_learnt, near.first.stamp);
+}
+
 TEST(GlobalRaces, TheSameValueIsAWarning) {
   const Ran ran = launch("st.global.u32 [%d1], 5;\n");
   EXPECT_EQ(ran.text(), "");

@@ -242,6 +242,29 @@ TEST(Events, ARaceTellsTheClocksOfBothSides) {
   EXPECT_EQ(unordered.first.agent, 1u);  // which ends the barrier, and goes on
   EXPECT_EQ(unordered.second.agent, 0u);
   EXPECT_LT(unordered.seen.at(1), unordered.first.stamp);  // the second does not know of the first
+  EXPECT_LT(unordered.first_seen.at(0), unordered.second.stamp);  // nor the first of the second
+  EXPECT_LT(unordered.first_learnt, unordered.first.stamp);  // at the barrier: it is the clock that it had at its store
+}
+
+// The second warp stores, and comes to a barrier with the third before the first one stores.
+TEST(Events, AClockThatHasGrownSinceSaysSo) {
+  std::array<uint32_t, 1> none{};
+  const std::string body =
+      ".shared .align 4 .b32 word;\nmov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 32;\nsetp.lt.u32 %p2, %r1, 32;\n"
+      "setp.eq.u32 %p3, %r1, 0;\n@%p1 st.shared.u32 [word], %r1;\n@%p2 bra first;\nbar.sync 1, 64;\n"
+      "bar.arrive 2, 96;\nbra end;\nfirst:\nbar.sync 3, 32;\n@%p3 st.shared.u32 [word], %r1;\nbar.sync 2, 96;\nend:\n";
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Events events({});
+    const Ran ran = run(kernel(body), {.block = {96, 1, 1}, .seed = seed, .events = &events}, none);
+    ASSERT_EQ(ran.count(Finding::race), 1) << ran.text();
+    const Unordered two = *ran.reports.front().unordered;
+    ASSERT_TRUE(two.is_within_a_cluster());
+    EXPECT_LT(SyncClock::of(two.seen, two.first.agent), two.first.stamp) << seed;
+    EXPECT_LT(SyncClock::of(two.first_seen, two.second.agent), two.second.stamp) << seed;
+    ASSERT_EQ(events.unordered.size(), 1u);
+    EXPECT_EQ(events.unordered.front().two.first.stamp, two.first.stamp);
+    EXPECT_LE(events.unordered.front().after, events.count());
+  }
 }
 
 }  // namespace

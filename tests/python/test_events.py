@@ -3,6 +3,7 @@ goes: steps of each kind of path, their places worked out by hand."""
 
 import json
 import re
+import sys
 
 import pytest
 from programs import ran
@@ -13,6 +14,7 @@ from records import events
 SCHEMA = json.loads((ROOT / "sim/session/events.schema.json").read_text(encoding="utf-8"))
 OF_EVENT = SCHEMA["properties"]["kernels"]["items"]["properties"]["events"]["items"]
 FOLLOWED = SCHEMA["properties"]["kernels"]["items"]["properties"]["followed"]
+FINDINGS = SCHEMA["properties"]["kernels"]["items"]["properties"]["findings"]
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "null": type(None)}
 
 
@@ -152,3 +154,40 @@ def test_23_is_swizzled_by_tma_and_read_by_wgmma(tmp_path):
     operands = marks(found, "operand", "wgmma")
     assert {(each["row"], each["col"]) for each in operands} == {(4, 44)} and len(operands) == 8
     assert c == {(row, 44) for row in range(256)}
+
+
+RACY = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry racy() {
+  .reg .b32 %r<4>;
+  .shared .align 4 .b8 tile[256];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  bar.sync 0;
+  st.shared.u32 [tile], %r1;
+  bar.sync 0;
+  ret;
+}
+"""
+LAUNCH = "import json, sys, ptxsim\nptxsim.Module(sys.argv[1]).kernel('racy')[1, 64]()\n"
+
+
+def test_a_finding_has_both_clocks(tmp_path):
+    file = tmp_path / "events.json"
+    asked = {"PTXSIM_EVENTS": str(file), "PTXSIM_EVENTS_CLOCKS": "1", "PTXSIM_THREADS": "1",
+             "PTXSIM_LIBRARY": str(BUILD / "subprojects/sim"), "PYTHONPATH": str(ROOT / "sim/python")}  # fmt: skip
+    ran(sys.executable, "-c", LAUNCH, RACY, env=asked)
+    kernel = json.loads(file.read_text())["kernels"][0]
+    assert not wrong(kernel["findings"], FINDINGS, "findings")
+    found = next(each for each in kernel["findings"] if each["kind"] == "race")
+    two = found["unordered"]
+    first, second = two["first"], two["second"]
+    assert {first["agent"], second["agent"]} == {0, 1}
+    # Neither came before the other, by hand.
+    assert first["stamp"] > two["seen"][first["agent"]]
+    assert second["stamp"] > two["first_seen"][second["agent"]]
+    # The first has learnt nothing since its access: its clock is that of its last event before.
+    before = [each for each in kernel["events"] if each["seq"] < found["after"] and "seen" in each]
+    own = [each for each in before if each.get("warp") == first["agent"] or each["kind"] == "barrier_complete"]
+    assert two["first_learnt"] < first["stamp"] and own[-1]["seen"] == two["first_seen"]

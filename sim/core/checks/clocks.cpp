@@ -48,7 +48,7 @@ bool Clocks::start(uint32_t blocks, uint32_t warps_per_block, GridFlags* grid, u
     clock.reading = readings_ += reading_step;
     clock.known.clear();
     clock.known.seen.assign(agents_, start_);
-    clock.lanes_met = clock.clear = start_;
+    clock.lanes_met = clock.learnt = clock.clear = start_;
     clock.has_fenced = Scope::none;
     clock.has_observed = {};
   }
@@ -75,6 +75,7 @@ void Clocks::release(uint32_t warp, SyncClock& into, uint32_t lanes) {
 
 void Clocks::acquire(uint32_t warp, const SyncClock& from) {
   of_[warp].known.join(from);
+  of_[warp].learnt = now_;
   begin_reading(warp);
   update_clear(warp);
 }
@@ -103,7 +104,7 @@ void Clocks::meet(uint32_t first, uint32_t waiting, SyncClock& clock) {
   if (waiting == all && agents_ == warps_per_block_ && only_stamps_) {  // everybody there is, with nothing but stamps
     for (WarpClock& each : of_) {
       each.known.seen.assign(agents_, now_);
-      each.lanes_met = each.clear = now_;
+      each.lanes_met = each.learnt = each.clear = now_;
       each.reading = readings_ += reading_step;
     }
     last_meeting_ = now_++;

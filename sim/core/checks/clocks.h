@@ -125,9 +125,18 @@ class Clocks {
   /// The warp's clock: of each agent up to which stamp it knows, from the cluster's start on.
   std::vector<uint32_t> known(uint32_t warp) const {
     std::vector<uint32_t> seen = of_[warp].known.seen;
-    for (uint32_t& stamp : seen) stamp = stamp < start_ ? 0 : stamp - start_;
+    for (uint32_t& stamp : seen) stamp = since_start(stamp);
     return seen;
   }
+  /// The same of the agents of another cluster, in the stamps that it had; empty where nothing is known of it.
+  std::vector<uint32_t> known_of_other(uint32_t warp, uint32_t cluster) const {
+    const KnownOthers& others = of_[warp].known.others;
+    const SyncClock* const known = others ? others->of(cluster) : nullptr;
+    return known ? known->seen : std::vector<uint32_t>{};
+  }
+  /// When the warp's clock has last grown.
+  uint32_t learnt(uint32_t warp) const { return of_[warp].learnt; }
+  uint32_t since_start(uint32_t stamp) const { return stamp < start_ ? 0 : stamp - start_; }
   /// The same between the lanes of the observer itself.
   uint32_t lanes_met(uint32_t warp) const { return of_[warp].lanes_met; }
   /// A number for what the lanes read until something next orders them, above all a collective instruction: until then
@@ -174,6 +183,7 @@ class Clocks {
   struct WarpClock {
     SyncClock known;
     uint32_t lanes_met = 0;
+    uint32_t learnt = 0;
     uint32_t reading = 0;
     uint32_t clear = 0;
     Scope has_fenced = Scope::none;                  ///< the widest

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/checks/pattern.h"
+#include "core/checks/reports.h"
 
 namespace sim {
 
@@ -100,6 +101,13 @@ class Events {
     uint32_t offset, bytes;
   };
 
+  /// Two accesses that a finding is about.
+  struct Found {
+    uint64_t after;  ///< events before the second access
+    Finding kind;
+    Unordered two;
+  };
+
   explicit Events(Asked asked) : asked(asked) {}
 
   /// Adds an event, or one more time to the last one where it is the same again. Its number.
@@ -125,6 +133,7 @@ class Events {
 
   const Asked asked;
   std::vector<std::vector<Named>> named;  ///< by site, where registers are wanted
+  std::vector<Found> unordered;           ///< once for each kind of finding and pair of instructions, in their order
 
  private:
   Event* last();

@@ -238,10 +238,17 @@ struct GlobalShadow::Hold {
   const bool locks;
 };
 
-GlobalShadow::GlobalShadow(const Allocations& allocations, uint32_t granule_bytes, bool several_threads)
+GlobalShadow::GlobalShadow(const Allocations& allocations, uint32_t granule_bytes, bool several_threads,
+                           uint64_t clusters)
     : allocations_(allocations),
       shift_(static_cast<uint32_t>(std::countr_zero(granule_bytes))),
-      locks_(several_threads) {}
+      locks_(several_threads),
+      starts_(std::min<uint64_t>(clusters, 1u << 16)) {}
+
+uint32_t GlobalShadow::since_start(uint64_t cluster, uint32_t stamp) const {
+  if (stamp == under_way_stamp || cluster >= starts_.size()) return Unordered::none;
+  return stamp < starts_[cluster] ? 0 : stamp - starts_[cluster];
+}
 
 GlobalShadow::~GlobalShadow() = default;
 
@@ -336,8 +343,8 @@ void GlobalShadow::check_writes(const Actor& actor, Touch touch, const GlobalReg
     if (sim::writes(touch) && own) continue;
     told = before->site;
     report({sim::writes(touch) ? GlobalObjection::What::write_of_write : GlobalObjection::What::read_of_write,
-            page.begin + (uint64_t{g} << shift_), 1u << shift_, who, told, before->stamp == under_way_stamp,
-            is_noticed(actor, who, before->stamp)});
+            page.begin + (uint64_t{g} << shift_), 1u << shift_, who, told, before->stamp,
+            before->stamp == under_way_stamp, is_noticed(actor, who, before->stamp)});
   }
 }
 
@@ -351,7 +358,7 @@ void GlobalShadow::check_reads(const Actor& actor, GlobalRegion::Page& page, uin
     if (!own && !is_ordered(actor, read.who, read.stamp) && !are_strong(actor, read.who)) {
       report({GlobalObjection::What::write_of_read,
               page.begin + (uint64_t{std::max<uint32_t>(read.first, first)} << shift_), 1u << shift_, read.who,
-              read.site, read.stamp == under_way_stamp, is_noticed(actor, read.who, read.stamp)});
+              read.site, read.stamp, read.stamp == under_way_stamp, is_noticed(actor, read.who, read.stamp)});
     }
     if (first <= read.first && read.last <= last) return true;
     if (read.last <= last)

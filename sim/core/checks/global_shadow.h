@@ -23,6 +23,7 @@
 #include "core/checks/clocks.h"
 #include "core/checks/grid_flags.h"
 #include "core/checks/pattern.h"
+#include "core/checks/reports.h"
 #include "core/checks/shadow.h"
 
 namespace sim {
@@ -51,7 +52,7 @@ struct GlobalObjection {
   uint64_t address;
   uint32_t bytes;  ///< that are told apart
   GlobalWho other;
-  uint32_t other_site;
+  uint32_t other_site, other_stamp;
   bool under_way;  ///< what the other one started nobody has waited for
   bool noticed;    ///< a flag tells of it, but no fence has followed the load of the flag
 };
@@ -105,7 +106,7 @@ class GlobalShadow {
   };
 
   /// `granule_bytes` is the smallest access of the kernel: what is told apart.
-  GlobalShadow(const Allocations& allocations, uint32_t granule_bytes, bool several_threads);
+  GlobalShadow(const Allocations& allocations, uint32_t granule_bytes, bool several_threads, uint64_t clusters);
   ~GlobalShadow();
 
   /// The allocation that holds this address; null where there is none, or one that nobody may write.
@@ -125,6 +126,13 @@ class GlobalShadow {
 
   /// For the next launch, where that may begin before this one's end: an instruction that has accessed these bytes.
   std::optional<uint32_t> touched(GlobalSpan span, bool only_writes);
+
+  /// A cluster's stamps count from here on. Of the first ones it is remembered, for what reports tell.
+  void begins(uint64_t cluster, uint32_t start) {
+    if (cluster < starts_.size()) starts_[cluster] = start;
+  }
+  /// A stamp of that cluster from its start on; Unordered::none where that is not known.
+  uint32_t since_start(uint64_t cluster, uint32_t stamp) const;
 
   GridFlags flags;
   std::function<std::string(uint32_t site)> where;  ///< what an instruction of the kernel is, and its line
@@ -150,6 +158,7 @@ class GlobalShadow {
   const Allocations& allocations_;
   const uint32_t shift_;
   const bool locks_;
+  std::vector<uint32_t> starts_;  ///< by cluster
   std::mutex mutex_;
   std::map<uint64_t, std::unique_ptr<GlobalRegion>> regions_;  ///< by address
 };

@@ -49,16 +49,26 @@ struct SourceLines {
   std::string own_here, own_there;
 };
 
-/// Two accesses that nothing orders. Stamps are the cluster's logical time, from its start on.
+/// Two accesses that nothing orders. Stamps are the logical time of each one's cluster, from its start on. A clock has
+/// for each agent of a cluster the stamp up to which its accesses came before. Neither access came before the other:
+/// first.stamp > seen[first.agent], and second.stamp > first_seen[second.agent].
 struct Unordered {
+  static constexpr uint32_t none = ~0u;  ///< as a stamp: still under way, or not known
   struct Side {
+    uint64_t cluster;  ///< number in the grid
     uint32_t agent;    ///< number in the cluster of the warp, or of whoever acts for it
     std::string name;  ///< "warp 1 of block (0,0,0)"
     uint32_t stamp;    ///< of its access
   };
-  uint64_t cluster;  ///< number in the grid
   Side first, second;
-  std::vector<uint32_t> seen;  ///< the second's clock: of each agent up to which stamp its accesses came before
+  std::vector<uint32_t> seen;  ///< the second's clock at its access, of the first's cluster
+  /// The first's clock at the second's access: of the second's cluster, and empty where the first is of another one,
+  /// or no warp. No less than at its own access, since a clock only grows; no more either where it has last grown at
+  /// a stamp below that of its access.
+  std::vector<uint32_t> first_seen = {};
+  uint32_t first_learnt = none;  ///< when it has last grown
+
+  bool is_within_a_cluster() const { return first.cluster == second.cluster; }
 };
 
 struct Report {

@@ -165,15 +165,9 @@ void report_objection(Warp& warp, const Block& owner, const Objection& objection
   const std::string address = owner.place(objection.address);
   const auto other = [&] { return block.cluster.thread(objection.other_agent, objection.other_lane); };
   using What = Objection::What;
-  // Of what is still under way the stamp is ~0.
-  const Clocks& clocks = block.cluster.clocks;
-  const auto side = [&](uint32_t agent, uint32_t stamp) {
-    return Unordered::Side{agent, block.cluster.agent_name(agent), stamp == ~0u ? stamp : stamp - clocks.start()};
-  };
   const auto report = [&](Finding kind, const std::function<std::string()>& message) {
     block.cluster.report(kind, here, objection.other_site, message,
-                         Unordered{block.cluster.number(), side(objection.other_agent, objection.other_stamp),
-                                   side(warp.agent, clocks.now()), clocks.known(warp.agent)});
+                         block.cluster.unordered(objection.other_agent, objection.other_stamp, warp.agent));
   };
   switch (objection.what) {
     case What::never_written:

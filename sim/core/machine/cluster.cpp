@@ -24,6 +24,7 @@ void Cluster::start(uint64_t number) {
   GridFlags* const flags = launch.global && launch.program.syncs_grid ? &launch.global->flags : nullptr;
   const bool stamps_begin_anew =
       clocks.start(static_cast<uint32_t>(blocks_.size()), launch.warps(), flags, static_cast<uint32_t>(number));
+  if (launch.global) launch.global->begins(number, clocks.start());
   async.start();
   waits.start();
   phase_ = 0;
@@ -286,8 +287,20 @@ void Cluster::report(Finding kind, uint32_t here, uint32_t there, const std::fun
   add_report(kind, here, there, message, false, unordered);
 }
 
-void Cluster::warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message) {
-  add_report(kind, here, there, message, true);
+void Cluster::warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+                   const std::optional<Unordered>& unordered) {
+  add_report(kind, here, there, message, true, unordered);
+}
+
+Unordered Cluster::unordered(uint32_t first, uint32_t stamp, uint32_t warp) const {
+  const uint32_t since = stamp == Unordered::none ? stamp : clocks.since_start(stamp);
+  Unordered made{{number_, first, agent_name(first), since},
+                 {number_, warp, agent_name(warp), clocks.since_start(clocks.now())},
+                 clocks.known(warp)};
+  if (first >= clocks.warps()) return made;
+  made.first_seen = clocks.known(first);
+  made.first_learnt = clocks.since_start(clocks.learnt(first));
+  return made;
 }
 
 void Cluster::add_report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
@@ -296,6 +309,7 @@ void Cluster::add_report(Finding kind, uint32_t here, uint32_t there, const std:
     ++known->second;
     return;
   }
+  if (events && unordered) events->unordered.push_back({events->count(), kind, *unordered});
   launch.reports.add(kind, launch.program.name, places(here, there), message, warning, 1, unordered);
 }
 

@@ -56,7 +56,10 @@ class Cluster {
   void report(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
               const std::optional<Unordered>& unordered = std::nullopt);
   /// The same of what is doubtful, or does no harm here.
-  void warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message);
+  void warn(Finding kind, uint32_t here, uint32_t there, const std::function<std::string()>& message,
+            const std::optional<Unordered>& unordered = std::nullopt);
+  /// An earlier access by an agent of this cluster, and one that a warp makes now. ~0 as a stamp: still under way.
+  Unordered unordered(uint32_t first, uint32_t stamp, uint32_t warp) const;
   /// Tells the launch how often what was reported has shown again.
   void count_reports();
   std::string agent_name(uint32_t agent) const;             ///< "warp 1 of block (0,0,0)"

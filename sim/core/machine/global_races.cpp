@@ -94,6 +94,27 @@ std::string message(const Warp& warp, uint32_t lane, const GlobalObjection& obje
          remedy(warp, objection, scope, own);
 }
 
+/// Both accesses' clocks. Of another cluster the second may know something by flags.
+Unordered clocks_of(const Warp& warp, const GlobalObjection& objection) {
+  const Cluster& cluster = warp.block.cluster;
+  const GlobalWho& other = objection.other;
+  if (other.cluster == cluster.number() + 1) return cluster.unordered(other.agent, objection.other_stamp, warp.agent);
+  const Launch& launch = warp.block.launch;
+  const uint64_t its = other.cluster - 1;
+  const auto since = [&](uint32_t stamp) { return launch.global->since_start(its, stamp); };
+  const uint32_t agent = other.agent, warps = launch.warps(), rank = agent / warps;
+  const bool copy = rank >= launch.cluster.count();
+  const std::string name = copy ? "a transfer"
+                                : "warp " + std::to_string(agent % warps) + " of block " +
+                                      triple(launch.index_of(its, rank));
+  Unordered made{{its, agent, name, since(objection.other_stamp)},
+                 {cluster.number(), warp.agent, cluster.agent_name(warp.agent),
+                  cluster.clocks.since_start(cluster.clocks.now())},
+                 cluster.clocks.known_of_other(warp.agent, other.cluster - 1)};
+  for (uint32_t& stamp : made.seen) stamp = since(stamp);
+  return made;
+}
+
 /// The lane of an access that touches this address.
 uint32_t lane_at(const Lanes& lanes, uint64_t address, uint32_t bytes) {
   uint32_t found = first_lane(lanes.mask);
@@ -110,19 +131,20 @@ void object(Warp& warp, uint32_t lane, const GlobalObjection& objection, Touch t
   const uint32_t here = warp.here();
   const bool both_plain = scope == Scope::none && objection.other.scope == Scope::none;
   const bool by_atomic = sites[objection.other_site].counted_as == Class::atomic;
+  const Unordered two = clocks_of(warp, objection);
   if (objection.noticed)
-    return cluster.warn(Finding::race, here, objection.other_site,
-                        [&] { return message(warp, lane, objection, scope, own); });
+    return cluster.warn(
+        Finding::race, here, objection.other_site, [&] { return message(warp, lane, objection, scope, own); }, two);
   if (objection.what == What::write_of_write && touch == Touch::write && both_plain && !objection.under_way)
-    return cluster.doubtful.overwritten(here, objection, message(warp, lane, objection, scope, own));
+    return cluster.doubtful.overwritten(here, objection, message(warp, lane, objection, scope, own), two);
   if (objection.what == What::read_of_write && touch == Touch::read && by_atomic)
-    return cluster.doubtful.unverified(own.agent, here, objection, message(warp, lane, objection, scope, own));
+    return cluster.doubtful.unverified(own.agent, here, objection, message(warp, lane, objection, scope, own), two);
   const bool swaps = sites[here].text.find(".cas") != std::string::npos;
   const auto text = [&] { return message(warp, lane, objection, scope, own); };
   if (objection.what == What::write_of_read && swaps)  // which will fail there if the other one checks by its own
-    cluster.warn(Finding::race, here, objection.other_site, text);
+    cluster.warn(Finding::race, here, objection.other_site, text, two);
   else
-    cluster.report(Finding::race, here, objection.other_site, text);
+    cluster.report(Finding::race, here, objection.other_site, text, two);
 }
 
 /// Before it has waited for it, a launch that may overlap with the one in front keeps off what that one accesses.
@@ -187,7 +209,8 @@ void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan
         {warp.block.cluster.clocks, own, warp.here()}, touch, *region, span,
         [&](const GlobalObjection& objection) {
           warp.block.cluster.report(Finding::race, warp.here(), objection.other_site,
-                                    [&] { return message(warp, lane, objection, scope, own); });
+                                    [&] { return message(warp, lane, objection, scope, own); },
+                                    clocks_of(warp, objection));
         },
         true);
   }
@@ -225,24 +248,26 @@ uint64_t DoubtfulRaces::value(const GlobalObjection& objection) {
   return bits;
 }
 
-void DoubtfulRaces::overwritten(uint32_t here, const GlobalObjection& objection, std::string message) {
-  overwritten_.push_back({objection, here, value(objection), std::move(message)});
+void DoubtfulRaces::overwritten(uint32_t here, const GlobalObjection& objection, std::string message, Unordered two) {
+  overwritten_.push_back({objection, here, value(objection), std::move(message), std::move(two)});
 }
 
 void DoubtfulRaces::settle() {
   for (const Doubt& each : overwritten_) {
     if (value(each.objection) != each.before) {
-      cluster_.report(Finding::race, each.here, each.objection.other_site, [&] { return each.message; });
+      cluster_.report(Finding::race, each.here, each.objection.other_site, [&] { return each.message; }, each.two);
     } else {
-      cluster_.warn(Finding::race, each.here, each.objection.other_site,
-                    [&] { return each.message + ". Both store the same value here, so that it does no harm"; });
+      cluster_.warn(
+          Finding::race, each.here, each.objection.other_site,
+          [&] { return each.message + ". Both store the same value here, so that it does no harm"; }, each.two);
     }
   }
   overwritten_.clear();
 }
 
-void DoubtfulRaces::unverified(uint32_t agent, uint32_t here, const GlobalObjection& objection, std::string message) {
-  unverified_.try_emplace({agent, objection.address}, Doubt{objection, here, 0, std::move(message)});
+void DoubtfulRaces::unverified(uint32_t agent, uint32_t here, const GlobalObjection& objection, std::string message,
+                               Unordered two) {
+  unverified_.try_emplace({agent, objection.address}, Doubt{objection, here, 0, std::move(message), std::move(two)});
 }
 
 void DoubtfulRaces::verify(uint32_t agent, const Lanes& lanes) {
@@ -257,7 +282,7 @@ void DoubtfulRaces::end(uint32_t agent) {
   const auto first = unverified_.lower_bound({agent, 0}), last = unverified_.lower_bound({agent + 1, 0});
   for (auto each = first; each != last; ++each) {
     const Doubt& doubt = each->second;
-    cluster_.report(Finding::race, doubt.here, doubt.objection.other_site, [&] { return doubt.message; });
+    cluster_.report(Finding::race, doubt.here, doubt.objection.other_site, [&] { return doubt.message; }, doubt.two);
   }
   unverified_.erase(first, last);
 }

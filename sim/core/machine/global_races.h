@@ -21,13 +21,13 @@ class DoubtfulRaces {
   explicit DoubtfulRaces(Cluster& cluster) : cluster_(cluster) {}
 
   /// Two plain stores to one place: no more than a warning where both store the same.
-  void overwritten(uint32_t here, const GlobalObjection& objection, std::string message);
+  void overwritten(uint32_t here, const GlobalObjection& objection, std::string message, Unordered two);
   bool any_overwritten() const { return !overwritten_.empty(); }
   /// The store that overwrites has been executed.
   void settle();
 
   /// A plain load of what others change by atomics: right where a compare-and-swap of the same warp checks what it saw.
-  void unverified(uint32_t agent, uint32_t here, const GlobalObjection& objection, std::string message);
+  void unverified(uint32_t agent, uint32_t here, const GlobalObjection& objection, std::string message, Unordered two);
   bool any_unverified() const { return !unverified_.empty(); }
   void verify(uint32_t agent, const Lanes& lanes);
   /// The warp has ended, and checks nothing any more.
@@ -39,6 +39,7 @@ class DoubtfulRaces {
     uint32_t here;
     uint64_t before;  ///< what was in memory
     std::string message;
+    Unordered two;
   };
   static uint64_t value(const GlobalObjection& objection);
 

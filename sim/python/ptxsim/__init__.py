@@ -10,11 +10,12 @@ Arrays are copied to the simulated GPU before the launch and back after it, each
 end is a finding. The first launch takes its settings (PTXSIM_DEVICE, PTXSIM_THREADS, …) from the environment.
 """
 
-from ._kernels import Finding, Kernel, LaunchError, Module, PtxError, Result, Settings, seed, using
+from ._kernels import Finding, Interrupted, Kernel, LaunchError, Module, PtxError, Result, Settings, seed, using
 
 __version__ = "0.2.0"
 __all__ = [
     "Finding",
+    "Interrupted",
     "Kernel",
     "LaunchError",
     "Module",

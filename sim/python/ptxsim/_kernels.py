@@ -60,6 +60,15 @@ class Result:
         return self
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C has ended a launch: `result` is what it did and found until then; the arrays are as before it."""
+
+    def __init__(self, result: Result) -> None:
+        """With the launch's result."""
+        super().__init__(f"a launch was interrupted, with {len(result.findings)} findings until then")
+        self.result = result
+
+
 @dataclass(frozen=True)
 class Settings:
     """How launches run within `using`."""
@@ -217,8 +226,18 @@ class _Launch:
             *self.grid, *self.block, self.shared, None, ctypes.cast(attributes, ctypes.c_void_p), count
         )
         library().gemmSimReset()
-        code = library().cuLaunchKernelEx(ctypes.byref(config), self.kernel._handle, pointers, None)
+        interrupted = False
+        library().gemmSimInterruptible(1)
+        try:
+            code = library().cuLaunchKernelEx(ctypes.byref(config), self.kernel._handle, pointers, None)
+        except KeyboardInterrupt:  # as soon as the call has returned
+            interrupted = True
+        finally:
+            interrupted |= bool(library().gemmSimInterruptible(0))
         result = _result()
+        if interrupted:
+            library().cudaDeviceReset()  # the next launch starts afresh
+            raise Interrupted(result)
         if code == 0:
             code = library().cuCtxSynchronize()
             if code != 0:  # the findings say why; the next launch starts afresh

@@ -3,8 +3,10 @@
 import gzip
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,28 @@ def recorded(name: str) -> str:
 def reverse(barrier: str = "bar.sync 0;") -> ptxsim.Kernel:
     """A kernel that reverses 64 numbers, with or without its barrier."""
     return ptxsim.Module(REVERSE.replace("BARRIER", barrier)).kernel("reverse")
+
+
+ENDLESS = """.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry endless(.param .u64 out)
+{
+  .reg .b64 %d<2>;
+  .reg .b32 %r<3>;
+  .reg .pred %p<2>;
+  .shared .align 4 .b8 tile[256];
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  st.shared.u32 [tile], %r1;
+loop:
+  ld.volatile.global.u32 %r2, [%d1];
+  setp.eq.u32 %p1, %r2, 0;
+  @%p1 bra loop;
+  st.global.u32 [%d1], %r1;
+  ret;
+}
+"""
 
 
 @pytest.fixture
@@ -207,3 +231,101 @@ def test_a_whole_number_is_what_its_parameter_takes() -> None:
     out = np.zeros(64, np.float32)
     ptxsim.Module(text).kernel("reverse")[1, 64](out, 64, 2)
     assert out.tolist() == [2.0] * 64
+
+
+@pytest.mark.parametrize(
+    "send", [lambda: signal.raise_signal(signal.SIGINT), lambda: os.kill(os.getpid(), signal.SIGINT)]
+)
+def test_ctrl_c_ends_a_launch(send) -> None:
+    """Also where the thread that the signal comes to is another one; and the next launch is as ever."""
+    endless = ptxsim.Module(ENDLESS).kernel("endless")
+    out = np.zeros(1, np.uint32)
+    before = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.3, send)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        endless[1, 64](out)
+    timer.join()
+    assert isinstance(stopped.value, ptxsim.Interrupted)
+    assert [each.kind for each in stopped.value.result.findings] == ["race"]
+    assert stopped.value.result.counts["instructions"] > 100
+    assert out[0] == 0 and signal.getsignal(signal.SIGINT) is before
+    turned = np.zeros(64, np.uint32)
+    reverse()[1, 64](turned, 64, 1.0).check()
+    assert turned[0] == 63
+
+
+def test_ctrl_c_between_launches_is_pythons() -> None:
+    """No launch, no change."""
+    reverse()[1, 64](np.zeros(64, np.uint32), 64, 1.0).check()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        signal.raise_signal(signal.SIGINT)
+    assert not isinstance(stopped.value, ptxsim.Interrupted)
+
+
+# Block 0 stores into block 1's shared memory, and block 1 copies that out by the async proxy.
+HANDED_OVER = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry handed_over(.param .u64 out)
+{
+  .reg .b64 %d<2>;
+  .reg .b32 %r<6>;
+  .reg .pred %p<3>;
+  .shared .align 128 .b8 tile[128];
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %cluster_ctarank;
+  mov.u32 %r3, tile;
+  mapa.shared::cluster.u32 %r4, %r3, 1;
+  shl.b32 %r5, %r1, 2;
+  add.u32 %r4, %r4, %r5;
+  setp.eq.u32 %p1, %r2, 0;
+  @!%p1 bra meet;
+  st.shared::cluster.u32 [%r4], %r1;
+  WRITER
+meet:
+  MEET
+  setp.ne.u32 %p2, %r1, 0;
+  @%p1 bra end;
+  @%p2 bra end;
+  READER
+  cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 128;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+end:
+  ret;
+}
+"""
+PROXY, CLUSTER = "fence.proxy.async;", "fence.acq_rel.cluster;"
+MEET, WAIT = "barrier.cluster.arrive;\nbarrier.cluster.wait;", "barrier.cluster.wait;"
+RELAXED = "barrier.cluster.arrive.relaxed;\n" + WAIT
+
+
+@pytest.mark.parametrize(
+    ("writer", "meet", "reader", "kinds"),
+    [
+        (PROXY, MEET, "", []),  # on either side of the cluster's barrier
+        ("", MEET, PROXY, []),
+        ("", MEET, "", ["missing proxy fence"]),
+        ("", PROXY + MEET, "", []),  # by all, before: the writer's own counts
+        (PROXY + CLUSTER, RELAXED, "", []),
+        (CLUSTER, RELAXED, PROXY, []),
+        (
+            PROXY,
+            RELAXED,
+            "",
+            ["exited block", "race"],
+        ),  # the proxy's fence orders no threads, and so nobody knows of the store
+        ("", RELAXED, PROXY, ["exited block", "race"]),
+    ],
+)
+def test_fences_across_a_cluster(writer: str, meet: str, reader: str, kinds: list[str]) -> None:
+    """The fence of the async proxy may stand with the block that writes, or with the one that copies."""
+    text = HANDED_OVER.replace("WRITER", writer).replace("MEET", meet).replace("READER", reader)
+    for number in range(4):
+        with ptxsim.using(ptxsim.Settings(seed=number)):
+            out = np.zeros(32, np.uint32)
+            result = ptxsim.Module(text).kernel("handed_over")[2, 32](out, cluster=2)
+        assert sorted({each.kind for each in result.findings}) == kinds, (number, result)
+        assert kinds or out.tolist() == list(range(32))
