@@ -70,15 +70,14 @@ bool let_interrupt(bool on) {
   if (on ? interruptible++ != 0 : --interruptible != 0) return ended_a_launch;
   if (!on) {
     struct sigaction now{};
-    if (sigaction(SIGINT, nullptr, &now) == 0 && now.sa_sigaction == end_launch)
-      sigaction(SIGINT, &told_next, nullptr);
+    if (sigaction(SIGINT, nullptr, &now) == 0 && now.sa_sigaction == end_launch) sigaction(SIGINT, &told_next, nullptr);
     return ended_a_launch.exchange(false);
   }
   ended_a_launch = false;
   if (sigaction(SIGINT, nullptr, &told_next) != 0) return false;
-  const bool has_handler = told_next.sa_flags & SA_SIGINFO ||
-                           (told_next.sa_handler != SIG_DFL && told_next.sa_handler != SIG_IGN &&
-                            told_next.sa_handler != end_by_signal);
+  const bool has_handler =
+      told_next.sa_flags & SA_SIGINFO ||
+      (told_next.sa_handler != SIG_DFL && told_next.sa_handler != SIG_IGN && told_next.sa_handler != end_by_signal);
   if (!has_handler) return false;
   struct sigaction own = told_next;
   own.sa_sigaction = end_launch;

@@ -130,16 +130,16 @@ Json events_json(const Launch& launch, const Events& events) {
     add_unordered(findings.back(), each.two);
   }
   Json made{{"name", readable(program.name)},
-          {"symbol", program.name},
-          {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
-          {"block", {launch.block.x, launch.block.y, launch.block.z}},
-          {"cluster", {launch.cluster.x, launch.cluster.y, launch.cluster.z}},
-          {"blocks", blocks_json(launch, events.asked.cluster)},
-          {"warps", launch.warps()},
-          {"shared_variables", shared_variables_json(launch)},
-          {"window", {{"first", events.asked.first}, {"kept", kept.size()}, {"all", events.count()}}},
-          {"sites", sites},
-          {"events", all}};
+            {"symbol", program.name},
+            {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
+            {"block", {launch.block.x, launch.block.y, launch.block.z}},
+            {"cluster", {launch.cluster.x, launch.cluster.y, launch.cluster.z}},
+            {"blocks", blocks_json(launch, events.asked.cluster)},
+            {"warps", launch.warps()},
+            {"shared_variables", shared_variables_json(launch)},
+            {"window", {{"first", events.asked.first}, {"kept", kept.size()}, {"all", events.count()}}},
+            {"sites", sites},
+            {"events", all}};
   if (!findings.empty()) made["findings"] = findings;
   return made;
 }

@@ -241,7 +241,7 @@ TEST(Events, ARaceTellsTheClocksOfBothSides) {
   const Unordered unordered = *ran.reports.front().unordered;
   EXPECT_EQ(unordered.first.agent, 1u);  // which ends the barrier, and goes on
   EXPECT_EQ(unordered.second.agent, 0u);
-  EXPECT_LT(unordered.seen.at(1), unordered.first.stamp);  // the second does not know of the first
+  EXPECT_LT(unordered.seen.at(1), unordered.first.stamp);         // the second does not know of the first
   EXPECT_LT(unordered.first_seen.at(0), unordered.second.stamp);  // nor the first of the second
   EXPECT_LT(unordered.first_learnt, unordered.first.stamp);  // at the barrier: it is the clock that it had at its store
 }

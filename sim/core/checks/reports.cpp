@@ -64,7 +64,7 @@ uint32_t rank(Finding kind) {
 }
 
 /// Then the text says that __syncwarp would be enough, which it is not where two warps race at the same lines.
-bool is_within_a_warp(const std::optional<Unordered>& two) { 
+bool is_within_a_warp(const std::optional<Unordered>& two) {
   return two && two->first.cluster == two->second.cluster && two->first.agent == two->second.agent;
 }
 

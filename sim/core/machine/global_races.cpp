@@ -104,13 +104,12 @@ Unordered clocks_of(const Warp& warp, const GlobalObjection& objection) {
   const auto since = [&](uint32_t stamp) { return launch.global->since_start(its, stamp); };
   const uint32_t agent = other.agent, warps = launch.warps(), rank = agent / warps;
   const bool copy = rank >= launch.cluster.count();
-  const std::string name = copy ? "a transfer"
-                                : "warp " + std::to_string(agent % warps) + " of block " +
-                                      triple(launch.index_of(its, rank));
-  Unordered made{{its, agent, name, since(objection.other_stamp)},
-                 {cluster.number(), warp.agent, cluster.agent_name(warp.agent),
-                  cluster.clocks.since_start(cluster.clocks.now())},
-                 cluster.clocks.known_of_other(warp.agent, other.cluster - 1)};
+  const std::string name =
+      copy ? "a transfer" : "warp " + std::to_string(agent % warps) + " of block " + triple(launch.index_of(its, rank));
+  Unordered made{
+      {its, agent, name, since(objection.other_stamp)},
+      {cluster.number(), warp.agent, cluster.agent_name(warp.agent), cluster.clocks.since_start(cluster.clocks.now())},
+      cluster.clocks.known_of_other(warp.agent, other.cluster - 1)};
   for (uint32_t& stamp : made.seen) stamp = since(stamp);
   return made;
 }
@@ -208,9 +207,9 @@ void watch_races_of_copy(Warp& warp, uint32_t lane, const std::vector<GlobalSpan
     shadow->touch(
         {warp.block.cluster.clocks, own, warp.here()}, touch, *region, span,
         [&](const GlobalObjection& objection) {
-          warp.block.cluster.report(Finding::race, warp.here(), objection.other_site,
-                                    [&] { return message(warp, lane, objection, scope, own); },
-                                    clocks_of(warp, objection));
+          warp.block.cluster.report(
+              Finding::race, warp.here(), objection.other_site,
+              [&] { return message(warp, lane, objection, scope, own); }, clocks_of(warp, objection));
         },
         true);
   }

@@ -172,8 +172,7 @@ Dim3 Launch::index_of(uint64_t of_cluster, uint32_t rank) const {
 
 void Launch::begin_to_watch() {
   if (!options.watch || global) return;
-  global = std::make_unique<GlobalShadow>(allocations, program.global_granule_bytes, options.threads > 1,
-                                          clusters());
+  global = std::make_unique<GlobalShadow>(allocations, program.global_granule_bytes, options.threads > 1, clusters());
   global->where = [&program = program](uint32_t site) {
     return program.sites[site].text + " at " + program.where(program.sites[site].location);
   };
