@@ -71,6 +71,7 @@ LIBRARIES = (
         "-",
         ("f16", "f16"),
     ),
+    Product("cublas", "cublaslt_e4m3_fast_sums", ("cublasLt FP8", "cublasLt FP8"), style.AMBER, "-", ("e4m3", "f22")),
     Product("cublas", "cublas_bf16", ("cuBLAS BF16", "cuBLAS BF16"), style.AMBER, "-", ("bf16", "f32")),
 )
 
@@ -138,13 +139,14 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
 
 
 def library_speed(records: Records, gpu: str, types: tuple[str, str]) -> float | None:
-    """cuBLAS's TFLOPS at 4096³ in these types: the median of what it did beside our kernels."""
+    """The library's TFLOPS at 4096³ in these types: the median of what it did beside our kernels."""
+    call = "cublaslt_fast_sums" if types[0] == "e4m3" else "cublas"
     rows = [
         r["baseline_tflops"]
         for r in records.timings.get(gpu, [])
         if (r["m"], r["n"], r["k"]) == (SIZE, SIZE, SIZE)
         and (r.get("a"), r.get("acc")) == types
-        and r.get("baseline") == "cublas"
+        and r.get("baseline") == call
         and not r.get("beta")
     ]
     return statistics.median(rows) if rows else None
@@ -173,7 +175,12 @@ def bits_of(records: Records, gpu: str, step: Step, record: Record) -> float | N
     wanted = own if own in _OF_THEIR_OWN else _ARITHMETIC.get(kind, own)
     rows = [r for r in records.errors.get(gpu, []) if (r["step"], r["variant"]) == wanted and r.get("relative")]
     found = next((r for r in rows if (r["k"], r["data"]) == (SIZE, "normal")), None)
-    return bits(found["relative"]) if found else None
+    return bits(_of_floats(found)) if found else None
+
+
+def _of_floats(record: Record) -> float:
+    """The norm of the error of FP32 data by that of the result, what rounding them to 8 bits lost included."""
+    return record.get("relative_to_floats", record["relative"])
 
 
 _FAMILIES = {
@@ -183,6 +190,8 @@ _FAMILIES = {
     ("bf16", "f32"): (("BF16", "BF16"), style.MUTED),
     ("tf32", "f32"): (("TF32", "TF32"), style.PLUM),
     ("f32", "s32"): (("digits", "数位"), style.GREEN),
+    ("e4m3", "f22"): (("FP8 e4m3", "FP8 e4m3"), style.BLUE),
+    ("e4m3", "f32"): (("FP8 e4m3", "FP8 e4m3"), style.BLUE),
 }
 _NAMED = {  # variants that the page speaks of
     ("32_digits", "two_digits"): ("32 two digits", "32 两个数位"),
@@ -208,7 +217,7 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
         row = recorded(records, gpu, product, "normal").get(SIZE)
         speed = library_speed(records, gpu, product.types)
         if row and row.get("relative") and speed:
-            libraries.append((bits(row["relative"]), speed, say(language, *product.names)))
+            libraries.append((bits(_of_floats(row)), speed, say(language, *product.names)))
     if not ours or not libraries:
         raise Missing("no errors of cuBLAS relative to the result: build/lab/errors")
     single = max(speed for _, speed, name in libraries if name == say(language, *PRODUCTS[0].names))
@@ -224,7 +233,7 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
             f"a dot: a variant of a step, {SIZE}³; bits relative to the result; the line: no other kernel is both faster and more precise",
             f"一个点是某一步的一个变体，{SIZE}³；位数相对于结果；折线上的 kernel，没有别的比它又快又准",
         ),
-        [("box", colour, say(language, *names)) for family, (names, colour) in _FAMILIES.items() if family in ours],
+        list(dict.fromkeys(("box", c, say(language, *names)) for f, (names, c) in _FAMILIES.items() if f in ours)),
     )
     drawn, (ax,) = layout.page(texts, [Panel(3.6)], layout.SPEEDS, 0.3)
     for family, points in ours.items():
