@@ -50,10 +50,10 @@ class Reference {
 ///   else:   |out - ref| <= (2 u_in + 8 u_acc) * magnitude + max(u_out |ref|, least_out) + |alpha| least_acc
 ///   else, in digits of 8 bits, for normal inputs, of size 8 at most, whose rows and columns are all scaled alike:
 ///           |out - ref| <= |alpha| 256^(1 - digits) sqrt(k) + max(u_out |ref|, least_out)
-/// u: unit roundoff of the type, u_in twice that where a variant cuts its operands; least: half the spacing of its subnormal numbers, below which no rounding error is
-/// relative any more. An infinite result is right where the reference is beyond C's type, or so near its largest number
-/// that the bound reaches it; with beta != 0 any that is not finite is right where the sum may overflow in float before
-/// beta * c is added.
+/// u: unit roundoff of the type, u_in twice that where a variant cuts its operands; least: half the spacing of its
+/// subnormal numbers, below which no rounding error is relative any more. An infinite result is right where the
+/// reference is beyond C's type, or so near its largest number that the bound reaches it; with beta != 0 any that is
+/// not finite is right where the sum may overflow in float before beta * c is added.
 struct Tolerance {
   bool exact;
   double per_magnitude;  // 2 u_in + 8 u_acc
