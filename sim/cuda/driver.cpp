@@ -92,9 +92,7 @@ CUresult load(CUmodule* loaded, const void* image, const char* function) {
   } else {
     const std::string text = static_cast<const char*>(image);
     try {
-      const std::string target = sim::ptx::parse(text).target;  // all of it, as a driver's compiler would
-      const std::string why = sim::why_not_run(target, static_cast<uint32_t>(Simulator::instance().device.capability));
-      if (!why.empty()) throw sim::Refused(why);
+      sim::ptx::parse(text);  // all of it, as a driver's compiler would
     } catch (const sim::Refused& why) {
       return refused(CUDA_ERROR_INVALID_PTX, std::string(function) + ": " + why.what());
     }

@@ -10,6 +10,8 @@
 #include <string>
 #include <tuple>
 
+#include "core/ptx/lexer.h"
+
 namespace sim {
 namespace {
 
@@ -104,7 +106,11 @@ std::string does_not_run(uint32_t architecture) {
 
 }  // namespace
 
-std::string why_not_run(const std::string& target, uint32_t architecture) {
+std::string why_not_run(std::string_view ptx, uint32_t architecture) {
+  ptx::Lexer lexer(ptx);
+  while (lexer.peek().kind != ptx::Token::Kind::end && !lexer.peek().is(".target")) lexer.take();
+  lexer.take();
+  const std::string target(lexer.peek().text);
   constexpr std::string_view before = "sm_";
   if (!target.starts_with(before)) return "there is no .target such as sm_90 in this PTX";
   const uint32_t wanted = static_cast<uint32_t>(std::atoi(target.c_str() + before.size()));

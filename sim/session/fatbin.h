@@ -22,7 +22,7 @@ struct PtxTexts {
 /// is none, or where nothing here can unpack it.
 PtxTexts find_ptx(const void* fat_binary, uint32_t architecture);
 
-/// Why a GPU of `architecture` does not run PTX whose `.target` is this (sm_90a); empty where it does.
-std::string why_not_run(const std::string& target, uint32_t architecture);
+/// Why a GPU of `architecture` does not run this PTX, by its `.target`; empty where it does.
+std::string why_not_run(std::string_view ptx, uint32_t architecture);
 
 }  // namespace sim

@@ -20,8 +20,8 @@ void gemmSimReset(void);
 ///      "kernels": [{"name", "launches", "seconds", "grid": [x,y,z],
 ///                   "block": [x,y,z], "counts": {…},
 ///                   "lines": [{"file", "line", "counts": {…}}]}],
-///      "reports": [{"kind", "kernel", "message", "times", "lines": [here, there]}],
-///      "warnings": as the reports: what is doubtful, or does no harm here,
+///      "reports": [{"kind", "kernel", "message", "times", "lines": [here, there], "rule"}],
+///      "warnings": as the reports, without "rule": what is doubtful, or does no harm here,
 ///      "mistakes": [{"text", "warning"}]: both as they are printed, one for each mistake, causes first}
 const char* gemmSimReport(void);
 

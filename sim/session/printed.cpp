@@ -3,7 +3,9 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "core/checks/rules.h"
 #include "session/simulator.h"
 
 namespace sim {
@@ -84,6 +86,7 @@ std::string Simulator::all_mistakes() const {
   text += ", causes first\n";
   size_t number = 0;
   bool without_lines = false;
+  std::set<Finding> ruled;
   for (const Mistake& mistake : mistakes) {
     if (number == most_mistakes_) {
       text += "  and " + std::to_string(mistakes.size() - number) + " more (ptxsim --reports N)\n";
@@ -99,6 +102,8 @@ std::string Simulator::all_mistakes() const {
     else
       text += ": " + mistake.first.message;
     text += also(mistake) + "\n";
+    if (!mistake.first.warning && ruled.insert(mistake.first.kind).second)  // once for each kind
+      text += "     rule: " + std::string(rule(mistake.first.kind)) + "\n";
     without_lines |= places.own_here.starts_with("PTX line");
   }
   if (without_lines)

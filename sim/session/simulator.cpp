@@ -189,8 +189,11 @@ Module* Simulator::add_module(const std::vector<const void*>& fat_binaries) {
 }
 
 Module* Simulator::add_module(std::string ptx) {
-  return add_module(std::vector<Module::Texts>{
-      [text = std::make_shared<const std::string>(std::move(ptx))](uint32_t) { return PtxTexts{{*text}, {}}; }});
+  return add_module(
+      std::vector<Module::Texts>{[text = std::make_shared<const std::string>(std::move(ptx))](uint32_t architecture) {
+        if (const std::string why = why_not_run(*text, architecture); !why.empty()) throw Refused(why);
+        return PtxTexts{{*text}, {}};
+      }});
 }
 
 void Simulator::remove_module(Module* module) {

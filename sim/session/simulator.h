@@ -44,6 +44,8 @@ class Module {
 
   /// The module's variables and one kernel of it, from the newest architecture's text that has this kernel.
   ptx::Module syntax(const std::string& kernel);
+  /// Throws Refused where the simulated GPU runs none of its texts.
+  void check_target() { parts(); }
   /// The text that `syntax` took.
   std::string_view text(const std::string& kernel);
   /// Address and size of a `.global` or `.const` variable.

@@ -2,6 +2,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/checks/rules.h"
 #include "session/simulator.h"
 
 namespace sim {
@@ -134,6 +135,7 @@ std::string Simulator::summary(bool asked) {
                              {"message", report.message},
                              {"times", report.times},
                              {"lines", json::array({report.lines.own_here, report.lines.own_there})}});
+      if (!report.warning) result[key].back()["rule"] = rule(report.kind);
       if (report.unordered) add_unordered(result[key].back(), *report.unordered);
     }
   };

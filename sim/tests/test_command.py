@@ -138,6 +138,7 @@ def main() -> int:
             "with no barrier between",
             "in all 2 errors, causes first",
             "1. race",
+            "rule: PTX ISA, “Conflict and Data-races”: ",
         )
         expect("a mistake", run(PTXSIM, program, "w"), 1, *race, "2. uninitialised read")
         expect("a mistake, then abort", run(PTXSIM, program, "a"), -signal.SIGABRT, *race)

@@ -1,6 +1,7 @@
 // What was found, as people read it: each mistake once, with how often, causes before consequences; and what programs
 // as they are written need: modifiers in any order, clocks, texts that were compiled apart.
 #include "core/base/readable.h"
+#include "core/checks/rules.h"
 #include "core/ptx/link.h"
 #include "evaluate.h"
 
@@ -21,6 +22,21 @@ TEST(Reports, OneMistakeIsOneReport) {
   EXPECT_EQ(mistakes[1].times, 7u);
   EXPECT_EQ(mistakes[1].also, std::vector<std::string>{"a:4 and a:1"});
   EXPECT_EQ(mistakes[2].first.lines.here, "a:9");
+}
+
+TEST(Reports, EveryKindOfErrorNamesTheRuleThatItBreaks) {
+  for (int i = 0; std::string(name(static_cast<Finding>(i))) != "?"; ++i) {
+    const auto kind = static_cast<Finding>(i);
+    const std::string text = rule(kind);
+    if (kind == Finding::clock) {
+      EXPECT_EQ(text, "") << "only ever a warning";
+      continue;
+    }
+    const bool quotes = text.starts_with("PTX ISA, “") || text.starts_with("CUDA ");
+    EXPECT_TRUE(quotes ? text.find("”") != std::string::npos : text.starts_with("the simulator's own")) << name(kind);
+    EXPECT_NE(text.find(": "), std::string::npos) << name(kind) << ": what the section says";
+    EXPECT_EQ(text.find('\n'), std::string::npos) << name(kind);
+  }
 }
 
 // A sum that needs a barrier in each round races within a warp and between warps: the text is that of the barrier.

@@ -142,6 +142,7 @@ TEST_F(Runtime, RefusesBadLaunches) {
   EXPECT_EQ(launch(1, 0, out), cudaErrorInvalidValue);
   EXPECT_EQ(launch(1, 2048, out), cudaErrorInvalidValue);
   EXPECT_NE(warnings().find("a block of 2048 x 1 x 1 threads"), std::string::npos);
+  EXPECT_FALSE(report().at("warnings")[0].contains("rule")) << "no error";
   EXPECT_EQ(launch(dim3(1, 70000), 32, out), cudaErrorInvalidValue);
   EXPECT_EQ(launch(1, dim3(1, 1, 65), out), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
@@ -184,6 +185,7 @@ TEST_F(Runtime, LaunchesClusters) {
   EXPECT_TRUE(report().at("reports").empty());
   EXPECT_EQ(launch_with(8, 3), cudaErrorInvalidClusterSize);
   EXPECT_NE(reports().find("a cluster of 3x1x1 blocks does not divide the grid of 8x1x1"), std::string::npos);
+  EXPECT_NE(report().at("reports")[0].at("rule").get<std::string>().find("“Thread Block Clusters”"), std::string::npos);
   EXPECT_EQ(launch_with(16, 16), cudaErrorInvalidClusterSize);
   EXPECT_EQ(cudaFuncSetAttribute(&key, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), cudaSuccess);
   EXPECT_EQ(launch_with(16, 16), cudaSuccess);

@@ -164,7 +164,14 @@ Json Front::module(const Json& request) {
     kernels.push_back({{"symbol", symbol}, {"name", readable(symbol)}});
   }
   if (kernels.empty()) throw Refusal("this text has no .entry: it is no PTX of a kernel");
-  modules_.push_back(simulator().add_module(text));
+  Module* const made = simulator().add_module(text);
+  try {
+    made->check_target();
+  } catch (const Refused&) {
+    simulator().remove_module(made);
+    throw;
+  }
+  modules_.push_back(made);
   return {{"module", modules_.size() - 1}, {"kernels", kernels}};
 }
 
