@@ -10,7 +10,7 @@ from plots.figures.text import say
 
 # In slices: a short K, and what a tile takes beyond its slices.
 SLICES, AHEAD = 8, 2
-FILL, STORE = 1.5, 1.5
+FILL, STORE = 1.1, 1.1
 LEFT, RIGHT, TRACK = 100.0, layout.RIGHT, 32.0
 
 
@@ -83,9 +83,9 @@ def persistent_blocks(language: str) -> Canvas:
     )
     y = layout.legend(canvas, y + 18, language, entries)
     words = (
-        "Numbers: slices of the tile. Schematic: filling and storing are drawn 1.5 slices long each; together, about "
+        f"Numbers: slices of the tile. Schematic: filling and storing are drawn {FILL:g} slices long each; together, about "
         "what a tile costs beyond its own slices.",
-        "数字：该分块的第几片。示意图：流水线预填与写回各画作 1.5 片，合起来大致是一个分块在自己的切片之外的开销。",
+        f"数字：该分块的第几片。示意图：流水线预填与写回各画作 {FILL:g} 片，合起来大致是一个分块在自己的切片之外的开销。",
     )
     canvas.height = layout.paragraph(canvas, y + 2, language, words, fill=MUTED)
     return canvas

@@ -3,12 +3,20 @@
 // taken back?
 //
 // Against kernel.cu: a list of changes, of which each variant makes some.
+//
 //   SWIZZLED    an XOR in the address instead of a pad
+//
 //   AHEAD       fragments loaded one unit (64×64×16) before they are multiplied, also across the
-//   barrier SPREAD      the copies of a slice in four parts, one per 16 of k, instead of all before
-//   its first product SERPENTINE  every other row of instructions from right to left, so that
-//   neighbours share a fragment of B QUADS       C in 16-byte stores, after the lanes of a quad
-//   have transposed their sums
+//               barrier
+//
+//   SPREAD      the copies of a slice in four parts, one per 16 of k, instead of all before its
+//               first product
+//
+//   SERPENTINE  every other row of instructions from right to left, so that neighbours share a
+//               fragment of B
+//
+//   QUADS       C in 16-byte stores, after the lanes of a quad have transposed their sums
+//
 // With none of them the loop is step 19's (`none`); with all of them (`every`) it is kernel.cu's.
 
 #include "common/device/also.h"
