@@ -3,10 +3,10 @@
 import pytest
 from programs import printing
 
-from lab import hit_rate, l2_traffic, validate
+from lab import hit_rate, l2_traffic, pipes, validate
 from lab.ncu import Failed, parse
 from records import read
-from records.metrics import L2_HITS, L2_TRAFFIC
+from records.metrics import CALL_CYCLES, CYCLES, L2_HITS, L2_TRAFFIC, LIBRARY, PIPES, TENSOR_ANY
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 COPIES = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"
@@ -127,6 +127,35 @@ def test_hit_rates_belong_to_the_strides_in_the_order_asked(tmp_path, monkeypatc
     monkeypatch.setattr("sys.argv", [*words, "--ncu", str(tmp_path / "none")])
     assert hit_rate.main() == 2
     assert capsys.readouterr().err == f"hit_rate: {tmp_path}/none could not be started: No such file or directory\n"
+
+
+def test_a_call_is_as_busy_as_its_longest_kernel_and_cublas_stands_beside_it(tmp_path, monkeypatch, capsys):
+    def line(kernel, *counts):
+        return ",".join(f'"{cell}"' for cell in ("0", kernel, *counts)) + "\n"
+
+    table = line("Kernel Name", *PIPES).replace('"0"', '"ID"', 1) + line("", *[""] * 5).replace('"0"', '""', 1)
+    table += line("void for_each_kernel<int>(int)", "9,000,000", "0", "1", "1", "1")  # the harness's
+    table += line("gemm_kernel(int)", "2,000,000", "96.5", "100", "64", "32")
+    table += line("rest_kernel(int)", "150,000", "60", "9", "9", "9")
+    table += line("nvjet_tst_192x192_64x4", "2,200,000", "93", "200", "128", "32")
+    printed = "31_eight_bits s8, m 64 n 64 k 64: C 00000000000000ff\n"
+    words = ["pipes", "31", "--sizes", "64", "--gpu", "a100", "--data", str(tmp_path)]
+    ours = "".join(row for row in table.splitlines(keepends=True) if "nvjet" not in row)
+    ncu = tmp_path / "ncu"
+    ncu.write_text(f'#!/bin/sh\ncase "$*" in *fingerprint*) cat {tmp_path}/ours;; *) cat {tmp_path}/both;; esac\n')
+    ncu.chmod(0o755)
+    (tmp_path / "ours").write_text(printed + ours)
+    (tmp_path / "both").write_text(table)
+    monkeypatch.setattr("sys.argv", [*words, "--ncu", str(ncu)])
+    assert pipes.main() == 0
+    capsys.readouterr()
+    found = {(r["variant"], r["metric"]): r["value"] for r in read(tmp_path / "a100" / "profile.jsonl")}
+    assert found["s8", CYCLES] == 2_000_000 and found["s8", CALL_CYCLES] == 2_150_000
+    assert found["s8", TENSOR_ANY] == 96.5
+    assert found[f"s8 {LIBRARY}", CYCLES] == found[f"s8 {LIBRARY}", CALL_CYCLES] == 2_200_000
+    (tmp_path / "both").write_text("")
+    assert pipes.main() == 0, "a product that cuBLAS does not have"
+    assert "nothing beside s8" in capsys.readouterr().err
 
 
 def test_the_recorded_table_is_what_the_simulator_counts_today():
