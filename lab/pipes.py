@@ -15,7 +15,7 @@ from pathlib import Path
 from lab import profile_records
 from lab.ncu import ONE_LAUNCH, PRINTED, Failed, run
 from records import Record
-from records.metrics import CALL_CYCLES, CYCLES, LIBRARY, PIPES
+from records.metrics import CALL_CYCLES, CYCLES, BESIDE_CUBLAS, PIPES
 
 HARNESS = re.compile(r"\b(for_each_kernel|total_kernel|reference_kernel|note_multiprocessors)\b")
 LIBRARIES = re.compile(r"nvjet|cutlass|xmma|ampere_|sm[89]0_|gemv|splitK", re.IGNORECASE)
@@ -54,7 +54,7 @@ def counted(step: Path, size: int, variant: str, ncu: str, limit: float) -> list
     sides = {printed["variant"]: [one for one in kernels(ours) if not HARNESS.search(one[0])]}
     try:
         seen = [one for one in kernels(run([*command, *TIMED_ONCE], limit)) if LIBRARIES.search(one[0])]
-        sides[f"{printed['variant']} {LIBRARY}"] = seen[:1]
+        sides[f"{printed['variant']} {BESIDE_CUBLAS}"] = seen[:1]
     except Failed as problem:  # a product that cuBLAS does not have
         print(f"pipes: nothing beside {printed['variant']}: {problem}", file=sys.stderr)
     return [

@@ -400,7 +400,7 @@ class _Teller:
         default = self.records.default_at(self.gpu, step.name, size)
         name = variant or (default["variant"] if default else "")
         if quantity.startswith("library-"):
-            quantity, name = quantity.removeprefix("library-"), f"{name} {metrics.LIBRARY}"
+            quantity, name = quantity.removeprefix("library-"), f"{name} {metrics.BESIDE_CUBLAS}"
         rows = [r for r in self.records.profiles.get(self.gpu, []) if (r["step"], r["variant"]) == (step.name, name)]
         counts = {r["metric"]: r["value"] for r in rows if r["m"] == r["n"] == r["k"] == size}
         if metrics.CALL_CYCLES not in counts:

@@ -25,4 +25,4 @@ TENSOR_ANY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
 DRAM_WRITTEN = "dram__bytes_write.sum"
 PIPES = (CYCLES, TENSOR_ANY, RECEIVED_SECTORS, DRAM_READ, DRAM_WRITTEN)
 CALL_CYCLES = "all kernels of a call: sm__cycles_elapsed.max"
-LIBRARY = "beside cuBLAS"  # ends the name of a variant: what the library launched for the same product
+BESIDE_CUBLAS = "beside cuBLAS"  # ends the name of a variant: what the library launched for the same product

@@ -38,7 +38,7 @@ def busy(page: Page, step: Step) -> str:
         for (size, variant), counts in sorted(found.items(), key=lambda item: item[0][0]):
             if metrics.CALL_CYCLES not in counts:
                 continue
-            ours, of_library, _ = variant.partition(f" {metrics.LIBRARY}")
+            ours, of_library, _ = variant.partition(f" {metrics.BESIDE_CUBLAS}")
             name = page.say(f"cuBLAS beside `{ours}`", f"`{ours}` 旁的 cuBLAS") if of_library else f"**`{ours}`**"
             share = counts[metrics.TENSOR_ANY]
             made.rows.append(
