@@ -15,7 +15,7 @@ from pathlib import Path
 from lab import profile_records
 from lab.ncu import ONE_LAUNCH, PRINTED, Failed, run
 from records import Record
-from records.metrics import CALL_CYCLES, CYCLES, BESIDE_CUBLAS, PIPES
+from records.metrics import BESIDE_CUBLAS, CALL_CYCLES, CYCLES, PIPES
 
 HARNESS = re.compile(r"\b(for_each_kernel|total_kernel|reference_kernel|note_multiprocessors)\b")
 LIBRARIES = re.compile(r"nvjet|cutlass|xmma|ampere_|sm[89]0_|gemv|splitK", re.IGNORECASE)

@@ -6,7 +6,7 @@ from programs import printing
 from lab import hit_rate, l2_traffic, pipes, validate
 from lab.ncu import Failed, parse
 from records import read
-from records.metrics import CALL_CYCLES, CYCLES, L2_HITS, L2_TRAFFIC, BESIDE_CUBLAS, PIPES, TENSOR_ANY
+from records.metrics import BESIDE_CUBLAS, CALL_CYCLES, CYCLES, L2_HITS, L2_TRAFFIC, PIPES, TENSOR_ANY
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 COPIES = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"
