@@ -1,10 +1,9 @@
 """Nsight Compute on the launches of a step: how it is started, and the numbers in what it prints."""
 
 import csv
-import io
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 ONE_LAUNCH = ("--fingerprint", "--verify", "off")
@@ -64,20 +63,26 @@ def launches(output: str, metrics: Sequence[str], name: str) -> list[tuple[re.Ma
 
 
 def parse(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
-    """The metrics of each launch in ncu's CSV: a row of names, one of units, then one per launch, among other lines."""
+    """The metrics of each launch in ncu's CSV."""
+    return [numbers(row, metrics) for row in rows(text)]
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """Each launch in ncu's CSV, by column: a row of names, one of units, then one per launch, among other lines."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-    rows = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
-    if len(rows) < 3:
+    found = list(csv.DictReader(line for line in lines[start:] if line.startswith('"')))[1:]
+    if not found:
         raise Failed(
             "ncu saw no launch of a step's kernel; may it read counters here? (run as root, or allow profiling)"
         )
-    found = []
-    for row in rows[2:]:
-        shown_as = dict(zip(rows[0], row, strict=False))
-        numbers = {metric: shown_as.get(metric, "").replace(",", "") for metric in metrics}
-        found.append({name: float(text) for name, text in numbers.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text)})
     return found
+
+
+def numbers(row: Mapping[str, str], metrics: Sequence[str]) -> dict[str, float]:
+    """The metrics of one launch, less those that have no number."""
+    shown_as = {metric: (row.get(metric) or "").replace(",", "") for metric in metrics}
+    return {name: float(text) for name, text in shown_as.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text)}
 
 
 def known_metrics(ncu: str, limit: float = LIMIT_SECONDS) -> set[str]:

@@ -6,14 +6,12 @@ records/<gpu>/profile.jsonl. Of a call of several kernels the longest counts, an
 begins with empty caches, as ncu does unless told otherwise.
 """
 
-import csv
-import io
 import re
 import sys
 from pathlib import Path
 
 from lab import profile_records
-from lab.ncu import ONE_LAUNCH, PRINTED, Failed, run
+from lab.ncu import ONE_LAUNCH, PRINTED, Failed, numbers, rows, run
 from records import Record
 from records.metrics import BESIDE_CUBLAS, CALL_CYCLES, CYCLES, PIPES
 
@@ -24,16 +22,7 @@ TIMED_ONCE = ("--baseline", "cublas", "--rounds", 1, "--min-time", 0.0001, "--wa
 
 def kernels(output: str) -> list[tuple[str, dict[str, float]]]:
     """Each launch in ncu's CSV: the kernel's name and its metrics."""
-    lines = [line for line in output.splitlines() if line.startswith('"')]
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
-        raise Failed("ncu saw no kernel; may it read counters here? (run as root, or allow profiling)")
-    found = []
-    for row in list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))[1:]:  # the first is of units
-        values = {metric: (row.get(metric) or "").replace(",", "") for metric in PIPES}
-        numbers = {name: float(text) for name, text in values.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text)}
-        found.append((row["Kernel Name"], numbers))
-    return found
+    return [(row["Kernel Name"], numbers(row, PIPES)) for row in rows(output)]
 
 
 def of_call(launches: list[tuple[str, dict[str, float]]]) -> dict[str, float]:
