@@ -2,8 +2,8 @@
 
 Starts the default variant (or each of --variants) once per size under Nsight Compute, then the library's call of the same
 product, and puts the cycles, the share of them in which the tensor cores worked, and the bytes among the records of
-records/<gpu>/profile.jsonl. Of a call of several kernels the longest counts, and the cycles of all of them. Every kernel
-begins with empty caches, as ncu does unless told otherwise.
+records/<gpu>/profile.jsonl. Of a call of several kernels the longest counts, and the cycles of all of them; of the library's,
+which is made several times, its first kernel. Every kernel begins with empty caches, as ncu does unless told otherwise.
 """
 
 import re
@@ -40,17 +40,16 @@ def counted(step: Path, size: int, variant: str, ncu: str, limit: float) -> list
     ours = run([*command, *ONE_LAUNCH], limit)
     if (printed := PRINTED.search(ours)) is None:
         raise Failed(f"{step.name} did not say what it launched")
-    sides = {printed["variant"]: [one for one in kernels(ours) if not HARNESS.search(one[0])]}
+    sides = {printed["variant"]: of_call([one for one in kernels(ours) if not HARNESS.search(one[0])])}
     try:
         seen = [one for one in kernels(run([*command, *TIMED_ONCE], limit)) if LIBRARIES.search(one[0])]
-        sides[f"{printed['variant']} {BESIDE_CUBLAS}"] = seen[:1]
+        sides[f"{printed['variant']} {BESIDE_CUBLAS}"] = of_call(seen[:1])
     except Failed as problem:  # a product that cuBLAS does not have
         print(f"pipes: nothing beside {printed['variant']}: {problem}", file=sys.stderr)
     return [
         {"step": step.name, "variant": side, **dict.fromkeys("mnk", size), "metric": metric, "value": value}
-        for side, launches in sides.items()
-        if launches
-        for metric, value in of_call(launches).items()
+        for side, counts in sides.items()
+        for metric, value in counts.items()
     ]
 
 

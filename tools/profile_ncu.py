@@ -18,14 +18,14 @@ from records import metrics
 
 DURATION = "gpu__time_duration.sum"  # ns
 BUSY = ".avg.pct_of_peak_sustained_elapsed"
-TENSOR_PIPE, FMA_PIPE = f"sm__pipe_tensor_cycles_active{BUSY}", f"sm__pipe_fma_cycles_active{BUSY}"
+TENSOR_PIPE, FMA_PIPE = metrics.TENSOR_ANY, f"sm__pipe_fma_cycles_active{BUSY}"
 ISSUE_SLOTS = f"smsp__issue_active{BUSY}"
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 L1_HITS, L2_HITS = "l1tex__t_sector_hit_rate.pct", metrics.L2_HITS
 L1_BYTES, L2_BYTES = "l1tex__t_bytes.sum", "lts__t_bytes.sum"
 SM_RECEIVED, SM_SENT = "l1tex__m_xbar2l1tex_read_bytes.sum", "l1tex__m_l1tex2xbar_write_bytes.sum"
 COALESCER_SECTORS, COALESCER_RATIO = metrics.COALESCER_SECTORS, metrics.COALESCER_RATIO
-DRAM_READ, DRAM_WRITTEN = metrics.DRAM_READ, "dram__bytes_write.sum"
+DRAM_READ, DRAM_WRITTEN = metrics.DRAM_READ, metrics.DRAM_WRITTEN
 FIGURES = (DURATION, TENSOR_PIPE, FMA_PIPE, ISSUE_SLOTS, WARPS, L1_HITS, L2_HITS, L1_BYTES, L2_BYTES)
 FIGURES += (SM_RECEIVED, SM_SENT, COALESCER_SECTORS, COALESCER_RATIO, DRAM_READ, DRAM_WRITTEN)
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active")
@@ -118,15 +118,13 @@ def page(ncu: str, report: Path, name: str) -> str:
 
 def values(raw: str) -> dict[str, float]:
     """Every number on the raw page of a report with one launch, by the metric's name."""
-    heading = next((line for line in raw.splitlines() if line.startswith('"ID"')), "")
-    names = next(csv.reader([heading]), [])
     try:
-        launches = lab_ncu.parse(raw, names)
+        launches = lab_ncu.rows(raw)
     except lab_ncu.Failed as problem:
         raise Failure(str(problem)) from None
     if len(launches) != 1:
         raise Failure(f"ncu saw {len(launches)} launches of the step's kernel, not one")
-    return launches[0]
+    return lab_ncu.numbers(launches[0], list(launches[0]))
 
 
 def stalls(figures: Mapping[str, float]) -> dict[str, float]:
