@@ -12,7 +12,7 @@ from typing import Any
 from base.errors import UserError
 from base.paths import BUILD, DATA
 from base.registry import Step
-from records import read
+from records import Record, read
 from tools import bound_counts
 from tools.bound_counts import Work
 from tools.practice_tasks import Size, Task
@@ -147,18 +147,18 @@ def recorded_counts(step: Step, size: Size = SIZE) -> dict[str, Any] | None:
 
 def recorded_facts(task: Task, step: Step) -> dict[str, int]:
     """The recorded facts of a step, observed as the task's kernel is."""
-    for record in read(FACTS_FILE):
-        if record["task"] == task.step.name and record["step"] == step.name:
-            return record["facts"]
-    return {}
+    return _recorded(task, step).get("facts", {})
 
 
 def recorded_work(task: Task) -> Work | None:
     """The recorded work of the step, whose bounds the reader's are compared with; None where nothing is."""
-    for record in read(FACTS_FILE):
-        if record["task"] == record["step"] == task.step.name and "work" in record:
-            return bound_counts.of_record(record["work"])
-    return None
+    work = _recorded(task, task.step).get("work")
+    return bound_counts.of_record(work) if work else None
+
+
+def _recorded(task: Task, step: Step) -> Record:
+    found = (record for record in read(FACTS_FILE) if (record["task"], record["step"]) == (task.step.name, step.name))
+    return next(found, {})
 
 
 def judged(task: Task, counted: dict[str, Any], facts: dict[str, int], source: Path, compiler: str) -> list[Goal]:
