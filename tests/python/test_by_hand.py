@@ -5,6 +5,7 @@ import math
 import os
 import re
 import unicodedata
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -43,11 +44,11 @@ def work(number: int) -> Work:
     return practice_goals.recorded_work(TASKS[number])
 
 
-def bounds(number: int, size: int = 4096, block: tuple[int, int] | None = None, sms: float | None = None):
-    """What `./gemm bound` makes of it; `block`: of another tile, `sms`: that share one."""
+def bounds(number: int, size: int = 4096, block: tuple[int, int] | None = None):
+    """What `./gemm bound` makes of it; `block`: of another tile, which no other SM shares."""
     one = work(number)
     if block:
-        one = Work(**{**vars(one), "variant": {**one.variant, "block": [*block, 64]}, "sms_per_tile": sms or 1})
+        one = replace(one, variant={**one.variant, "block": [*block, 64]}, sms_per_tile=1)
     return bound_limits.bounds(STEPS[number], one, H200, size, recorded())
 
 
@@ -72,9 +73,9 @@ def each(number: int, variant: str, block: tuple[int, int, int], *names: str, on
     return first - slices * slope if once else slope
 
 
-def filled(number: int, size: int, block: tuple[int, int] | None = None, sms: float | None = None) -> float:
+def filled(number: int, size: int, block: tuple[int, int] | None = None) -> float:
     """The share of the SMs' time that is spent on elements of C."""
-    found = bounds(number, size, block, sms)
+    found = bounds(number, size, block)
     return found.filled * found.inside
 
 
