@@ -2,7 +2,6 @@
 
 import re
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,6 @@ def launched(executable: Path, variant: dict[str, Any]) -> str:
         if code != 0 or not file.is_file():
             raise UserError(f"{executable.name} --sim --variant {variant['variant']} failed: {text[:200]}")
         symbols = read(file)[-1]["kernels"]
-    return product(symbols)
-
-
-def product(symbols: Iterable[str]) -> str:
-    """The one symbol among these that names a matrix product."""
     found = [symbol for symbol in symbols if not any(name in symbol for name in _PREPARES)]
     if len(found) != 1:
         raise UserError(f"a variant launches {len(found)} products: {', '.join(symbols)}")
