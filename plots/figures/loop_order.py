@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 from itertools import chain
+from typing import Any
 
 from base.paths import DATA
 from plots.figures import layout
@@ -22,11 +23,20 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 
 @cache
+def recorded(step: str) -> dict[str, Any]:
+    """The record of the default's machine code."""
+    return next(row for row in read(DATA / "instruction_mix" / f"{step}.jsonl") if "order" in row)
+
+
+def in_order(step: str) -> tuple[str, ...]:
+    """The kinds of its loop's instructions, from the first on."""
+    return tuple(chain.from_iterable([kind] * count for kind, count in recorded(step)["order"]))
+
+
+@cache
 def issued(step: str) -> tuple[str, ...]:
-    """The kinds of a slice's instructions in the order of the default's machine code, from the barrier on."""
-    rows = read(DATA / "instruction_mix" / f"{step}.jsonl")
-    runs = next(row["order"] for row in rows if "order" in row)
-    kinds = tuple(chain.from_iterable([kind] * count for kind, count in runs))
+    """The kinds of a slice's instructions in the order of the machine code, from the barrier on."""
+    kinds = in_order(step)
     at = kinds.index("barrier")
     return kinds[at:] + kinds[:at]
 

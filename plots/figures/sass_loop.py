@@ -1,17 +1,13 @@
 """docs/profiling: the main loop of step 07, instruction by instruction, and what a reader looks for in it; from the SASS."""
 
 from collections.abc import Iterable
-from functools import cache
-from itertools import chain
 from typing import Any
 
-from base.paths import DATA
-from plots.figures import layout
+from plots.figures import layout, loop_order
 from plots.figures.layout import Pair
 from plots.figures.palette import DARK, INK, MUTED, THREAD, C
 from plots.figures.svg import Canvas, Draw, text_width
 from plots.figures.timelines import GLOBAL, STORE
-from records import read
 
 STEP = "07_thread_tile_8x8"
 BRANCH = "branch"  # the last instruction of a loop
@@ -32,17 +28,14 @@ def pictures() -> Iterable[tuple[str, Draw]]:
     yield "profiling-loop", loop
 
 
-@cache
 def recorded() -> dict[str, Any]:
     """The record of the default's machine code."""
-    rows = read(DATA / "instruction_mix" / f"{STEP}.jsonl")
-    return next(row for row in rows if "order" in row)
+    return loop_order.recorded(STEP)
 
 
 def issued() -> tuple[str, ...]:
     """The kinds of the loop's instructions from its first to the branch back."""
-    runs = recorded()["order"]
-    return (*chain.from_iterable([kind] * count for kind, count in runs), BRANCH)
+    return (*loop_order.in_order(STEP), BRANCH)
 
 
 def _notes() -> dict[str, tuple[str, Pair]]:
