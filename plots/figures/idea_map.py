@@ -8,9 +8,10 @@ from functools import cache
 import records
 from base.paths import DATA, ROOT
 from plots import bounds_charts, glossary
+from plots.bounds_charts import INSTRUCTION, ISSUE, LOAD_STORE, PIPES
 from plots.course import Course
 from plots.figures import here, layout, parts
-from plots.figures.palette import EDGE, INK, RED, THREAD, A, C
+from plots.figures.palette import EDGE, A
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
@@ -39,7 +40,6 @@ CODE = {
     "digit": r"[dD]igit",
 }
 TILES = {"thread tile": here.THREAD[0], "warp tile": here.WARP[0]}  # not in the glossary by themselves
-LOAD_STORE, ISSUE, PIPE, INSTRUCTION = THREAD.strong, INK, C.strong, RED  # as in the charts of bounds
 NAMES, BOUND, FIRST, PITCH, ROW = layout.MARGIN + 10, 214.0, 244.0, 14.0, 22.0
 
 
@@ -85,7 +85,7 @@ def _lowest(course: Course, recorded: records.Records, step: bounds_charts.Step)
     if not step.on_tensor_cores and (issue := bounds_charts.issue_bound(course, recorded, gpu, step)):
         of[ISSUE] = issue / clock
     if pipe := bounds_charts.pipes_bound(course, gpu, step):
-        of[PIPE] = pipe / clock
+        of[PIPES] = pipe / clock
     return min(of, key=of.__getitem__)
 
 
@@ -118,7 +118,7 @@ def ideas(language: str) -> Canvas:
     entries = (
         (LOAD_STORE, ("lowest bound: the load/store unit", "最低的上界：LSU")),
         (ISSUE, ("issue slots", "发射槽")),
-        (PIPE, ("one pipe", "单条 pipe")),
+        (PIPES, ("one pipe", "单条 pipe")),
         (INSTRUCTION, ("the instruction", "指令自身")),
     )
     y = layout.legend(canvas, y + 18, language, entries) - 4
@@ -142,10 +142,10 @@ def _lines(canvas: Canvas, top: float, steps: list[Row], columns: dict[str, floa
         users = [row.number for row in every if name in row.has]
         alive = [index for index, row in enumerate(steps) if users[0] <= row.number <= users[-1]]
         here_too = [index for index, row in enumerate(steps) if name in row.has]
-        for indices, colour, line in ((alive, EDGE, 2), (here_too, A.middle, 2)):
+        for indices, colour in ((alive, EDGE), (here_too, A.middle)):
             if len(indices) > 1:
                 first, last = (top + (index + 0.5) * ROW for index in (indices[0], indices[-1]))
-                canvas.line(x, first, x, last, colour, line)
+                canvas.line(x, first, x, last, colour, 2)
 
 
 def _row(canvas: Canvas, y: float, row: Row, columns: dict[str, float], language: str) -> None:
