@@ -44,7 +44,7 @@ def _matrix(canvas: Canvas, x: float, y: float, held_by: dict[Cell, Place], heig
 
 
 def _registers(canvas: Canvas, x: float, y: float, count: int, letter: str) -> None:
-    layout.legend(canvas, y, "en", [(TINTS[i], (f"{letter}{i}",) * 2) for i in range(count)], layout.SMALL, x)
+    layout.legend(canvas, y, "en", [(TINTS[i], (f"{letter}{i}",) * 2) for i in range(count)], x)
 
 
 def mma_fragments(language: str) -> Canvas:

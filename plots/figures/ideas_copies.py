@@ -23,7 +23,7 @@ def _node(
     canvas.rect(x, y, width, height, colour, EDGE, radius=6)
     lines = text.split("\n")
     first = y + height / 2 + 5 - (len(lines) - 1) * 9
-    canvas.lines(x + width / 2, first, lines, layout.SMALL, 18 / 14, fill=ink, anchor="middle", bold=True)
+    canvas.lines(x + width / 2, first, lines, 18 / 14, fill=ink, anchor="middle", bold=True)
 
 
 def double_buffer(language: str) -> Canvas:

@@ -72,9 +72,7 @@ def legend(
     y: float,
     language: str,
     entries: Iterable[tuple[str, Pair]],
-    size: float = SMALL,
     x: float = MARGIN,
-    right: float = RIGHT,
 ) -> float:
     """Marks with their meaning, in rows; the first one's baseline at y.
 
@@ -84,11 +82,11 @@ def legend(
     left = x
     for mark, words in entries:
         text = say(language, *words)
-        wide = 18 + text_width(text, size)
-        if left > x and left + wide > right:
+        wide = 18 + text_width(text)
+        if left > x and left + wide > RIGHT:
             left, y = x, y + 21
         _mark(canvas, left, y, mark)
-        canvas.text(left + 18, y, text, size)
+        canvas.text(left + 18, y, text)
         left += wide + 18
     return y + 21
 

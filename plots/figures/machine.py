@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plots.figures import layout, parts
-from plots.figures.palette import BOX, EDGE, INK, MUTED, THREAD, A, B, C
+from plots.figures.palette import EDGE, INK, MUTED, THREAD, A, B, C
 from plots.figures.svg import Canvas, Draw
 from plots.figures.text import say
 
@@ -47,7 +47,7 @@ def _sm(canvas: Canvas, language: str) -> None:
     """Four quarters side by side; under them the load/store unit and the memory that they share."""
     y, width = 76.0, layout.WIDTH - 2 * CARD
     words = ("one SM: up to 64 warps of 32 threads at a time", "一个 SM：同时最多驻留 64 个 warp，每个 32 个线程")
-    parts.card(canvas, CARD, y, width, 480, fill_colour=BOX)
+    parts.card(canvas, CARD, y, width, 480)
     canvas.text(INNER, y + 24, say(language, *words), bold=True)
     gap = 8.0
     wide = (width - 24 - 3 * gap) / QUARTERS
@@ -66,7 +66,7 @@ def _sm(canvas: Canvas, language: str) -> None:
             canvas.rect(left + 5, top, wide - 10, high, tone.pale, tone.strong, radius=4)
             canvas.text(middle, top + 19, say(language, *name), layout.SMALL, tone.ink, "middle", bold=True)
             lines = [say(language, *note) for note in notes]
-            canvas.lines(middle, top + 38, lines, layout.SMALL, 1.3, fill=INK, anchor="middle")
+            canvas.lines(middle, top + 38, lines, 1.3, fill=INK, anchor="middle")
     under = y + 38 + len(rows) * (high + 6) + 6
     unit = ("load/store unit: 1 wavefront or look-up per cycle", "LSU：每周期一个 wavefront，或查一次缓存行")
     _arrow(canvas, under + 2)

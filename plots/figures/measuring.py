@@ -46,7 +46,7 @@ def outer_product(language: str) -> Canvas:
         share = fmas / (fmas + loads)
         canvas.text(left, top + 58, f"{share:.0%}", 24, C.ink, bold=True)
         among = ("FMAs among\nthe two", "FMA 占\n两者之和")
-        canvas.lines(left, top + 78, say(language, *among).split("\n"), layout.SMALL, 1.3, fill=MUTED)
+        canvas.lines(left, top + 78, say(language, *among).split("\n"), 1.3, fill=MUTED)
         if index % 2:
             y += 70 + max(SHAPES[index][0], 7) * unit
     entries = (

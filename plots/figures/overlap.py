@@ -166,7 +166,7 @@ def _tracks(canvas: Canvas, line: Line, top: float, scale: float, language: str)
         canvas.rect(LEFT, y + 3, line.length * scale, TRACK - 6, "#f1f4f8", radius=3)
         names = track(language).split("\n")
         first = y + TRACK / 2 + 5 - 9 * (len(names) - 1)
-        canvas.lines(LEFT - 8, first, names, layout.SMALL, 1.2, fill=INK, anchor="end")
+        canvas.lines(LEFT - 8, first, names, 1.2, fill=INK, anchor="end")
     for start, stop in line.idle:
         canvas.rect(LEFT + start * scale, top + TRACK + 3, (stop - start) * scale, TRACK - 6, PALE_RED)
     for bar in line.bars:

@@ -16,11 +16,9 @@ def grid(canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float
         canvas.path(down + across, GRID, line=0.6)
 
 
-def frame(
-    canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float, stroke: str = "#9aa6b5"
-) -> None:
+def frame(canvas: Canvas, x: float, y: float, rows: int, cols: int, height: float, width: float) -> None:
     """The border of a matrix, drawn over its cells."""
-    canvas.rect(x, y, cols * width, rows * height, "none", stroke, 1.2)
+    canvas.rect(x, y, cols * width, rows * height, "none", "#9aa6b5", 1.2)
 
 
 def boxes(cells: Iterable[Cell]) -> list[tuple[int, int, int, int]]:
@@ -90,9 +88,8 @@ def card(
     height: float,
     title: str = "",
     colour: str = INK,
-    fill_colour: str = BOX,
 ) -> None:
     """A container: a rounded plate with its name at the top left."""
-    canvas.rect(x, y, width, height, fill_colour, EDGE, radius=7)
+    canvas.rect(x, y, width, height, BOX, EDGE, radius=7)
     if title:
         canvas.text(x + 12, y + 21, title, SMALL, colour, bold=True)

@@ -124,6 +124,6 @@ def _turn(canvas: Canvas, y: float, count: int, read: list[int], written: dict[i
         lines = layout.wrap(say(language, *words), layout.SMALL, layout.INNER - 24)
         high = 38 + 19.0 * len(lines)
         parts.card(canvas, layout.MARGIN, y, layout.INNER, high, say(language, *heading), ink)
-        canvas.lines(layout.MARGIN + 12, y + 42, lines, layout.SMALL, 1.4)
+        canvas.lines(layout.MARGIN + 12, y + 42, lines, 1.4)
         y += high + 10
     return y

@@ -85,10 +85,9 @@ class Canvas:
             f'<path d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}" stroke="{stroke}" stroke-width="{_n(line)}"{extra}/>'
         )
 
-    def path(self, data: str, stroke: str = "", fill: str = "none", line: float = 1, dash: str = "") -> None:
+    def path(self, data: str, stroke: str = "", fill: str = "none", line: float = 1) -> None:
         """Any path, in SVG's own notation."""
         extra = f' stroke="{stroke}" stroke-width="{_n(line)}"' if stroke else ""
-        extra += f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(f'<path d="{data}" fill="{fill}"{extra}/>')
 
     def circle(self, x: float, y: float, radius: float, fill: str, stroke: str = "") -> None:
@@ -135,14 +134,12 @@ class Canvas:
         self.parts.append(f'<text x="{_n(x)}" y="{_n(y)}"{style}>{escape(text)}</text>')
         return width
 
-    def lines(
-        self, x: float, y: float, texts: Sequence[str], size: float = SMALL, step: float = 1.45, **style: object
-    ) -> float:
+    def lines(self, x: float, y: float, texts: Sequence[str], step: float = 1.45, **style: object) -> float:
         """Several lines of text one under the other; returns the baseline of the next."""
         for text in texts:
             if text:
-                self.text(x, y, text, size, **style)  # type: ignore[arg-type]
-            y += size * step
+                self.text(x, y, text, **style)  # type: ignore[arg-type]
+            y += SMALL * step
         return y
 
     def problems(self) -> list[str]:

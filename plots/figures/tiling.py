@@ -143,7 +143,7 @@ def _panels(canvas: Canvas, y: float, found: list[Level]) -> None:
         bottom, right = y + height * level.rows, x + width * level.cols
         canvas.text(NOTES, y + 16, level.name, layout.SMALL, INK, bold=True)
         canvas.text(NOTES + text_width(level.name, bold=True) * 1.1 + 10, y + 16, level.size, layout.SMALL, MUTED)
-        canvas.lines(NOTES, y + 40, level.notes, layout.SMALL, 1.5, fill=INK)
+        canvas.lines(NOTES, y + 40, level.notes, 1.5, fill=INK)
         parts.grid(canvas, x, y, level.rows, level.cols, height, width, level.every)
         for colour, cells in level.colours:
             parts.fill(canvas, x, y, cells, height, width, colour)

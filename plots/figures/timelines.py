@@ -300,4 +300,4 @@ def _centred(
     """One line of text or two in the middle of a track whose upper edge is y."""
     lines = text.split("\n") if text else []
     first = y + TRACK / 2 + 5 - 9 * (len(lines) - 1)
-    canvas.lines(x, first, lines, layout.SMALL, 1.2, fill=colour, anchor=anchor, bold=bold)
+    canvas.lines(x, first, lines, 1.2, fill=colour, anchor=anchor, bold=bold)

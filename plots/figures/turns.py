@@ -98,7 +98,7 @@ def turns(language: str) -> Canvas:
     canvas.line(LEFT + end * scale, top - 3, LEFT + end * scale, top + 3 + 3 * TRACK, RED, 2)
     saved = 1 - end / max(work.end for work in shared)
     less = say(language, f"{saved * 100:.0f} %\nless", f"少\n{saved:.0%}").split("\n")
-    canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, SMALL, 1.25, fill=RED, bold=True)
+    canvas.lines(LEFT + end * scale + 8, top + 1.5 * TRACK - 4, less, 1.25, fill=RED, bold=True)
     entries = (
         (A.middle, ("multiplies", "做乘法")),
         (B.strong, ("stores, with all else at a tile's end", "写回，以及分块末尾的其他工作")),

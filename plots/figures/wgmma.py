@@ -113,7 +113,7 @@ def _a(canvas: Canvas, y: float, language: str) -> None:
         say(language, "K-major with a swizzle", "K-major，有 swizzle"),
         say(language, "warpgroup 1: start + 8192 bytes", "warpgroup 1：start + 8192 字节"),
     ]
-    canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, layout.SMALL, 1.4)
+    canvas.lines(MARGIN + 12, top + GROUPS * EIGHT + 24, lines, 1.4)
 
 
 def _b(canvas: Canvas, y: float, language: str) -> None:
@@ -143,7 +143,7 @@ def _b(canvas: Canvas, y: float, language: str) -> None:
         say(language, "next 16 of k: start + 2048 bytes", "下 16 个 k：start + 2048 字节"),
         say(language, "both warpgroups read the same B", "两个 warpgroup 读同一份 B"),
     ]
-    canvas.lines(MARGIN + 12, under + 26, lines, layout.SMALL, 1.4)
+    canvas.lines(MARGIN + 12, under + 26, lines, 1.4)
 
 
 def _d(canvas: Canvas, y: float, language: str) -> None:
@@ -162,4 +162,4 @@ def _d(canvas: Canvas, y: float, language: str) -> None:
         say(language, "16 rows per warp,", "每个 warp 16 行，"),
         say(language, "128 sums per thread", "每线程 128 个累加结果"),
     ]
-    canvas.lines(card + 12, top + 4 * high + 24, lines, layout.SMALL, 1.4)
+    canvas.lines(card + 12, top + 4 * high + 24, lines, 1.4)
