@@ -156,6 +156,9 @@ def test_a_call_is_as_busy_as_its_longest_kernel_and_cublas_stands_beside_it(tmp
     (tmp_path / "both").write_text("")
     assert pipes.main() == 0, "a product that cuBLAS does not have"
     assert "nothing beside s8" in capsys.readouterr().err
+    (tmp_path / "ours").write_text(printed + "".join(table.splitlines(keepends=True)[:3]))
+    assert pipes.main() == 2, "a launch of the harness's kernels alone"
+    assert "none of the kernels" in capsys.readouterr().err
 
 
 def test_the_recorded_table_is_what_the_simulator_counts_today():
