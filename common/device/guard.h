@@ -20,6 +20,7 @@
 #include "common/device/ptx/cluster.h"
 #include "common/device/ptx/dependent_launch.h"
 #include "common/device/tiles.h"
+#include "common/device/turned_bytes.h"
 
 inline constexpr int GUARD_DIGITS = 4;
 /// What is kept of a row or column: the norms of its four digits, and the largest that r's can be.
@@ -106,12 +107,10 @@ __device__ __forceinline__ void guarded_digits_of(float4 x, uint32_t (&words)[GU
     return static_cast<uint32_t>(integer) - (down ? 1u : 0u) + EVERY_128;
   };
   const uint32_t of[] = {biased(x.x), biased(x.y), biased(x.z), biased(x.w)};
-  const uint32_t low_left = __byte_perm(of[0], of[1], 0x5140), low_right = __byte_perm(of[2], of[3], 0x5140);
-  const uint32_t high_left = __byte_perm(of[0], of[1], 0x7362), high_right = __byte_perm(of[2], of[3], 0x7362);
-  words[3] = __byte_perm(low_left, low_right, 0x5410) ^ EVERY_128;
-  words[2] = __byte_perm(low_left, low_right, 0x7632) ^ EVERY_128;
-  words[1] = __byte_perm(high_left, high_right, 0x5410) ^ EVERY_128;
-  words[0] = __byte_perm(high_left, high_right, 0x7632) ^ EVERY_128;
+  uint32_t turned[GUARD_DIGITS];
+  turn_bytes(of, turned);
+#pragma unroll
+  for (int digit = 0; digit < GUARD_DIGITS; ++digit) words[digit] = turned[GUARD_DIGITS - 1 - digit] ^ EVERY_128;
 }
 
 /// What a thread, a block or a cluster has summed of a row or column: the squares of each digit, exactly, and the sizes

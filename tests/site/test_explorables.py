@@ -150,6 +150,25 @@ def test_a_mistake_that_earns_a_warning_alone(visit, tree, breaks):
     assert shown.endswith(f"{warning['kind']}: {warning['message']}")
 
 
+def test_a_mistake_that_ends_the_launch(visit, tree, breaks):
+    """It is reported as natively, and what the launch has left of C is compared."""
+    page = visit(there(tree, breaks))
+    number = page.evaluate(
+        "step => explorables.recorded('kernels', step, 'mistakes')"
+        ".then(({ runs }) => runs.findIndex(({ launches }) => launches.every(({ results }) => !results.length)))",
+        breaks,
+    )
+    if number < 0:
+        pytest.skip(f"{breaks} has none")
+    page = visit(f"{there(tree, breaks)}#explore-break?mistake={number}&guess=both")
+    page.locator("#explore-break pre").wait_for()
+    page.click("#explore-break > button")
+    assert data(page, "break", "outcome") == "both"
+    shown = page.locator("#explore-break .problem").first.text_content()
+    report = native(f"{breaks}.mistakes")[number]["reports"][0]
+    assert shown == f"{report['kind']}: {report['message']}"
+
+
 def native_events(step: str) -> list[dict]:
     """The events of a step as the native simulator recorded them (lab/events.py packs them)."""
     packed = json.loads((ROOT / "records" / "simulator" / "events" / f"{step}.json").read_text(encoding="utf-8"))

@@ -147,7 +147,8 @@ def test_a_tab_closed_in_the_middle_does_no_harm(visit, tree):
     page.wait_for_function("document.querySelector('#explore-run progress').value > 0")
     where = page.url
     page.close(run_before_unload=True)
-    page.wait_for_event("close") if not page.is_closed() else None
+    if not page.is_closed():
+        page.wait_for_event("close")
     again = context.new_page()
     visit.listen(again)
     again.goto(where)

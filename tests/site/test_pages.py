@@ -1,5 +1,5 @@
-"""Every page as a reader meets it: axe-core finds nothing serious on it, its console says nothing. The explorables after
-they were used, and the heads of some pages, are compared with pictures that somebody has looked at."""
+"""Every page as a reader meets it: its console says nothing, and in one of its languages axe-core finds nothing serious on
+it. The explorables after they were used, and the heads of some pages, are compared with pictures that somebody has looked at."""
 
 import importlib.util
 from collections.abc import Callable

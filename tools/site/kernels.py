@@ -41,8 +41,9 @@ class Recorded:
 
     @property
     def counts(self) -> dict:
-        """What the kernel counted that was the last to change an array."""
-        last = [each["kernel"] for each in self.launches["launches"] if each["results"]][-1]
+        """What the kernel counted that was the last to change an array; where none did, the last one."""
+        launches = self.launches["launches"]
+        last = ([each["kernel"] for each in launches if each["results"]] or [launches[-1]["kernel"]])[-1]
         return next(each["counts"] for each in self.launches["summary"]["kernels"] if each["symbol"] == last)
 
 
@@ -67,10 +68,12 @@ def recorded_run(
     arguments: Sequence[str],
     folder: Path,
     settings: Mapping[str, str] = MappingProxyType({}),
+    size: tuple[int, int, int] | None = None,
 ) -> Recorded | None:
     """Runs a step once in the simulator and writes down its launches; None where that is refused.
 
-    `settings`: further ones of the simulator.
+    `settings`: further ones of the simulator. `size`: where it is known, a run whose launch fails is written down, too:
+    the harness ends there, and prints none.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".json") as launches:
@@ -80,9 +83,10 @@ def recorded_run(
         done = subprocess.run(line, capture_output=True, text=True, check=False, env=variables, timeout=600)
         found = _SIZE.search(done.stdout)
         text = Path(launches.name).read_text(encoding="utf-8")
-    if not found or not text:
+    size = tuple(map(int, found.groups())) if found else size
+    if not size or not text:
         return None
-    return Recorded(step, variant, tuple(map(int, found.groups())), json.loads(text))
+    return Recorded(step, variant, size, json.loads(text))
 
 
 def only_random(recorded: dict) -> dict:

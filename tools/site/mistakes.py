@@ -1,6 +1,7 @@
 """The steps' mistakes for the pages: mutants of tests/sim/mutants.py, compiled beforehand, beside the kernel as it is."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from base import registry
@@ -47,17 +48,27 @@ def _of_step(step: registry.Step, folder: Path, work: Path, wasm: Path) -> None:
         runtime = {"LD_LIBRARY_PATH": str(BUILD / "sim")}  # unlike a step's, its runtime stands in no path of its own
         for number, mutant in enumerate(chosen(step)):
             right = kernels.recorded_run(BUILD / "steps" / step.name, step, "", mutant.arguments, work)
-            wrong = kernels.recorded_run(executable, step, f"mutant_{number}", mutant.arguments, work, runtime)
+            size = right and right.size
+            wrong = kernels.recorded_run(executable, step, f"mutant_{number}", mutant.arguments, work, runtime, size)
             if right is None or wrong is None:
-                # Step 22 without its wait: the launch ends with an error, so the harness makes no run on random inputs,
-                # with which the page would compare.
-                say(f"    left out, for its launch ends with an error: {mutant.kind}, '{mutant.old}'")
-                continue
-            runs.append(_run(mutant, kernels.compact(right), kernels.compact(wrong)))
-    if not runs:
-        raise Failure(f"none of the mistakes of {step.name} could be recorded")
+                raise Failure(f"a mistake of {step.name} could not be recorded: {mutant.kind}, '{mutant.old}'")
+            runs.append(_run(mutant, kernels.compact(right), kernels.compact(on_the_inputs_of(right, wrong))))
     kernels.write_one(file, step, "mistakes", runs, wasm)
     stamp.write_text(wanted, encoding="utf-8")
+
+
+def on_the_inputs_of(right: kernels.Recorded, wrong: kernels.Recorded) -> kernels.Recorded:
+    """A wrong run that has ended at its first launch, on exact inputs, with the launches of the right one, of one kernel.
+
+    The page compares C on random inputs, on which the harness would have run it next. What it leaves there is not known.
+    """
+    launches = right.launches["launches"]
+    if len(wrong.launches["launches"]) == len(launches):
+        return wrong
+    [first] = wrong.launches["launches"]
+    own = {"module": first["module"], "kernel": first["kernel"], "results": []}
+    given = {"allocations": right.launches["allocations"], "launches": [{**each, **own} for each in launches]}
+    return replace(wrong, launches={**wrong.launches, **given})
 
 
 def _run(mutant: mutants.Mutant, right: dict, wrong: dict) -> dict:

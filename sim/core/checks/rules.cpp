@@ -30,10 +30,11 @@ const char* rule(Finding kind) {
     case Finding::failed_assertion:
       return "CUDA C++ Programming Guide, “Assertion”: assert() stops the kernel where its expression is zero";
     case Finding::trap:
-      return "PTX ISA, “trap”: ends the kernel with an error; “brx.idx”: the index is one of the list's";
+      return "PTX ISA, “trap”: aborts the kernel; “brx.idx”: with an index that is not below the list's length the "
+             "behaviour is undefined";
     case Finding::tensor_map:
-      return "CUDA Driver API, “Tensor Map Object Management”: a tensor map is opaque, made and changed by the "
-             "API's functions and PTX's instructions only";
+      return "CUDA Driver API, “cuTensorMapEncodeTiled”: a tensor map is an opaque value, which only CUDA's functions "
+             "and PTX's instructions access";
     case Finding::mbarrier:
       return "PTX ISA, “Lifecycle of the mbarrier object” and “Contents of the mbarrier object”: it is "
              "initialised before it is used, nothing else uses its memory, and its counts stay within their "

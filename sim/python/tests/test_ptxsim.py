@@ -53,25 +53,32 @@ def reverse(barrier: str = "bar.sync 0;") -> ptxsim.Kernel:
     return ptxsim.Module(REVERSE.replace("BARRIER", barrier)).kernel("reverse")
 
 
-ENDLESS = """.version 9.0
-.target sm_80
+def kernel_of(body: str, target: str) -> ptxsim.Kernel:
+    """A kernel of one array, whose address is in %d1; %r1 is the thread's number."""
+    return ptxsim.Module(f""".version 9.0
+.target {target}
 .address_size 64
-.visible .entry endless(.param .u64 out)
-{
+.visible .entry kernel(.param .u64 out)
+{{
   .reg .b64 %d<2>;
-  .reg .b32 %r<3>;
-  .reg .pred %p<2>;
-  .shared .align 4 .b8 tile[256];
+  .reg .b32 %r<6>;
+  .reg .pred %p<3>;
+  .shared .align 128 .b8 tile[256];
   ld.param.u64 %d1, [out];
   mov.u32 %r1, %tid.x;
+{body}
+  ret;
+}}
+""").kernel("kernel")
+
+
+ENDLESS = """
   st.shared.u32 [tile], %r1;
 loop:
   ld.volatile.global.u32 %r2, [%d1];
   setp.eq.u32 %p1, %r2, 0;
   @%p1 bra loop;
   st.global.u32 [%d1], %r1;
-  ret;
-}
 """
 
 
@@ -238,7 +245,7 @@ def test_a_whole_number_is_what_its_parameter_takes() -> None:
 )
 def test_ctrl_c_ends_a_launch(send) -> None:
     """Also where the thread that the signal comes to is another one; and the next launch is as ever."""
-    endless = ptxsim.Module(ENDLESS).kernel("endless")
+    endless = kernel_of(ENDLESS, "sm_80")
     out = np.zeros(1, np.uint32)
     before = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(0.3, send)
@@ -264,17 +271,7 @@ def test_ctrl_c_between_launches_is_pythons() -> None:
 
 
 # Block 0 stores into block 1's shared memory, and block 1 copies that out by the async proxy.
-HANDED_OVER = """.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry handed_over(.param .u64 out)
-{
-  .reg .b64 %d<2>;
-  .reg .b32 %r<6>;
-  .reg .pred %p<3>;
-  .shared .align 128 .b8 tile[128];
-  ld.param.u64 %d1, [out];
-  mov.u32 %r1, %tid.x;
+HANDED_OVER = """
   mov.u32 %r2, %cluster_ctarank;
   mov.u32 %r3, tile;
   mapa.shared::cluster.u32 %r4, %r3, 1;
@@ -294,8 +291,6 @@ meet:
   cp.async.bulk.commit_group;
   cp.async.bulk.wait_group 0;
 end:
-  ret;
-}
 """
 PROXY, CLUSTER = "fence.proxy.async;", "fence.acq_rel.cluster;"
 MEET, WAIT = "barrier.cluster.arrive;\nbarrier.cluster.wait;", "barrier.cluster.wait;"
@@ -311,12 +306,8 @@ RELAXED = "barrier.cluster.arrive.relaxed;\n" + WAIT
         ("", PROXY + MEET, "", []),  # by all, before: the writer's own counts
         (PROXY + CLUSTER, RELAXED, "", []),
         (CLUSTER, RELAXED, PROXY, []),
-        (
-            PROXY,
-            RELAXED,
-            "",
-            ["exited block", "race"],
-        ),  # the proxy's fence orders no threads, and so nobody knows of the store
+        # The proxy's fence orders no threads, and so nobody knows of the store.
+        (PROXY, RELAXED, "", ["exited block", "race"]),
         ("", RELAXED, PROXY, ["exited block", "race"]),
     ],
 )
@@ -326,6 +317,6 @@ def test_fences_across_a_cluster(writer: str, meet: str, reader: str, kinds: lis
     for number in range(4):
         with ptxsim.using(ptxsim.Settings(seed=number)):
             out = np.zeros(32, np.uint32)
-            result = ptxsim.Module(text).kernel("handed_over")[2, 32](out, cluster=2)
+            result = kernel_of(text, "sm_90")[2, 32](out, cluster=2)
         assert sorted({each.kind for each in result.findings}) == kinds, (number, result)
         assert kinds or out.tolist() == list(range(32))

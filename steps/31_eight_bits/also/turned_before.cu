@@ -12,6 +12,7 @@
 #include "common/device/check.h"
 #include "common/device/gemm.h"
 #include "common/device/tiles.h"
+#include "common/device/turned_bytes.h"
 
 namespace {
 
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(THREADS)
   const int first_k = blockIdx.x * SIDE, first_n = blockIdx.y * SIDE;
   const int word = threadIdx.x % WORDS, row = threadIdx.x / WORDS;
 #pragma unroll
-  for (int i = row; i < WORDS; i += AT_ONCE) {  // four rows of k
+  for (int i = row; i < WORDS; i += AT_ONCE) {  // four rows of k, four columns of each
     uint32_t in[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -47,14 +48,10 @@ __global__ void __launch_bounds__(THREADS)
       in[j] =
           load_word(b + here_k * static_cast<int64_t>(ldb) + here_n, here_k < k ? n - here_n : 0);
     }
-    const uint32_t low01 = __byte_perm(in[0], in[1], 0x5140),
-                   high01 = __byte_perm(in[0], in[1], 0x7362);
-    const uint32_t low23 = __byte_perm(in[2], in[3], 0x5140),
-                   high23 = __byte_perm(in[2], in[3], 0x7362);
-    tile[word * 4][i] = __byte_perm(low01, low23, 0x5410);
-    tile[word * 4 + 1][i] = __byte_perm(low01, low23, 0x7632);
-    tile[word * 4 + 2][i] = __byte_perm(high01, high23, 0x5410);
-    tile[word * 4 + 3][i] = __byte_perm(high01, high23, 0x7632);
+    uint32_t out[4];  // four k of each column
+    turn_bytes(in, out);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) tile[word * 4 + j][i] = out[j];
   }
   __syncthreads();  // the tile is complete
 #pragma unroll
