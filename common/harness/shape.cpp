@@ -60,7 +60,7 @@ void require_tiles(const Variant& variant, const char* what, int value, int bloc
   const long long by_grid = most_tiles * block, countable = INT_LIMIT / block * block;
   if (value > by_grid && by_grid < countable)
     refuse_beyond(variant, what, value, by_grid,
-                  std::string("its ") + lines + " of blocks lie along the grid's second axis, which ends at " +
+                  std::string("its ") + lines + " of blocks lie along the grid's second axis, which has room for " +
                       to_string(most_tiles));
   if (value > countable)
     refuse_beyond(variant, what, value, countable, "whole tiles of " + to_string(block) + " are counted in 32 bits");

@@ -85,6 +85,7 @@ std::vector<Variant> variants() {
   v.workspace(
       [](int, int n, int k) { return (static_cast<size_t>(n) * pitch_of(k) + 255) / 256 * 256; });
   v.on_tensor_cores().k_up_to(MOST_K).note("B as K×N, turned by a kernel before");
+  v.most_block_cols = Variant::MOST_ON_Y * SIDE / v.block_n;  // blocks that turn B: y is along n
   return {v};
 }
 
