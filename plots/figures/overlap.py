@@ -103,8 +103,8 @@ def block_that_stays() -> Line:
     return Line(
         "25_overlapped_store",
         Words(
-            "a block that stays: the engine stores during the next products",
-            "persistent 线程块：引擎写回时，下一个分块已在计算",
+            "a block that stays: TMA stores during the next products",
+            "persistent 线程块：TMA 写回时，下一个分块已在计算",
         ),
         (
             COPIES,
@@ -132,7 +132,7 @@ def timeline(language: str) -> Canvas:
         (
             f"BM = {BM}, BN = {BN}, BK = {BK}; one SM computes two tiles; the same lengths of loads, products "
             "and stores",
-            f"BM = {BM}，BN = {BN}，BK = {BK}；一个 SM 计算两个分块；两步的加载、计算、写回画成同样长",
+            f"一个 SM 上的两个分块，BM = {BM}，BN = {BN}，BK = {BK}；两步的加载、计算、写回画成一样长",
         ),
     )
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
