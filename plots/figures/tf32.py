@@ -91,7 +91,7 @@ def lanes(language: str) -> Canvas:
     canvas.text(342, b_y - 48, say(language, *heading), bold=True)
     for number, tone in enumerate((FIRST, SECOND)):
         x = 342.0 + number * 148
-        words = (f"of instruction {number + 1}", f"第 {number + 1} 条指令的")
+        words = (f"instruction {number + 1}", f"第 {number + 1} 条指令")
         canvas.text(x, b_y - 24, say(language, *words), layout.SMALL, tone.ink, bold=True)
         parts.grid(canvas, x, b_y - 12, OPERAND_ROWS, 8, op_high, op_wide)
         for quad in range(COLS // 4):
@@ -122,9 +122,10 @@ def lanes(language: str) -> Canvas:
         (
             f"Lane {LANE} gives columns 0 and 1 to the first instruction, 2 and 3 to the second. "
             "Of each it gets back the sums of just these columns, in two rows of C. "
-            "So it stores four neighbours at once, 16 bytes.",
+            "So it stores four neighbours at once, 16 bytes. "
+            "Lanes 8 to 11 give their pairs the other way round.",
             f"lane {LANE} 把 0、1 两列给第一条指令，把 2、3 两列给第二条；两条指令还给它的，正是这几列在 C 的两行里的累加结果。"
-            "所以它一次写回四个相邻元素，16 字节。",
+            "所以它一次写回四个相邻元素，16 字节。lane 8 到 11 的两对次序相反。",
         ),
         x=328,
         width=RIGHT - 328,
