@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from records import BASELINES, BEST_LIBRARY, COMPLETE, Record, Records
@@ -114,7 +113,7 @@ def _beside_products(
 
 
 def chart(course: Course, records: Records, step: Step, language: str) -> Figure:
-    """Speed relative to the full kernel, a bar per size and piece of work left out; the published gains as marks.
+    """The time beside the full kernel's, which is 100; a bar per size and piece of work left out, and those published.
 
     Of a ladder that is measured against the best library call, all at the power limit, by the ratios to the library in
     turn, as its chapter tells."""
@@ -125,12 +124,12 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     every = [r for rows in by_size.values() for r in rows]
     turns = course.yardstick(step.ladder) == BEST_LIBRARY and all(r.in_turn for r in every)
     gain: Callable[[LeftOut], float] = (lambda r: r.gain_in_turn) if turns else (lambda r: r.gain)
-    marks = {name: value / full for name, (full, value) in published(course, step.name).items()}
+    marks = {name: 100 * full / value for name, (full, value) in published(course, step.name).items()}
     names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
     words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
     others = iter((style.PLUM, style.AMBER))
     colours = [style.SIZES.get(size) or next(others) for size in by_size]
-    bars = {n: [(i, gain(r), r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
+    bars = {n: [(i, 100 / gain(r), r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
                 r.record["variant"] == n] for n in names}  # fmt: skip
     thick, between = 0.19, 0.14
     height = 0.1 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
@@ -157,23 +156,27 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         panels.conditions(records, gpu, language),
     )
     drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, _RIGHT)
-    longest = max([1.0, *marks.values(), *map(gain, every)])
+    longest = max([100.0, *marks.values(), *(100 / gain(r) for r in every)])
     inches = layout.WIDTH - _LEFT - _RIGHT
-    figures = (style.em("×1.11 · 1111") * style.SMALL + 6) / 72  # beside the longest bar
+    figures = (style.em("111 · 1111") * style.SMALL + 6) / 72  # in a column of their own
+
+    def beside(y: float, text: str) -> None:
+        ax.annotate(text, (longest, y), (5, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
+
     y, middles = 0.0, []
     for name in names:
         first = y
-        for index, times, tflops in bars[name]:
-            ax.barh(y, times, thick * 0.88, color=colours[index % len(colours)], zorder=2)
-            _gain(ax, times, y, f"×{times:.2f} · {style.number(tflops)}")
+        for index, time, tflops in bars[name]:
+            ax.barh(y, time, thick * 0.88, color=colours[index % len(colours)], zorder=2)
+            beside(y, f"{time:.0f} · {style.number(tflops)}")
             y += thick
         if name in marks:
             ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)
-            _gain(ax, marks[name], y, f"×{marks[name]:.2f}")
+            beside(y, f"{marks[name]:.0f}")
             y += thick
         middles.append((first + y - thick) / 2)
         y += between
-    ax.axvline(1, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
+    ax.axvline(100, color=style.INK, ls=panels.DOTTED, lw=1.6, zorder=3)
     ax.set_xlim(0, longest * inches / (inches - figures))
     ax.set_ylim(y - between, -0.2)
     ax.set_yticks([])
@@ -181,19 +184,5 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         label = "\n".join(layout.wrap(words[name], _LEFT - 0.2, style.SMALL))
         style.lines_of_text(ax, label, (0, middle), ax.get_yaxis_transform(), -7, ha="right")
     ax.grid(axis="x")
-    ax.set_xlabel(say(language, "speed relative to the full kernel", "相对完整 kernel 的速度"))
+    ax.set_xlabel(say(language, "time, the full kernel being 100", "时间，完整 kernel 为 100"))
     return drawn
-
-
-def _gain(ax: Axes, gain: float, y: float, text: str) -> None:
-    """The figure after a bar's end, on a plate where the line of the full kernel runs."""
-    ax.annotate(
-        text,
-        (gain, y),
-        (5, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=style.SMALL,
-        zorder=6,
-        bbox={"facecolor": style.PANEL, "edgecolor": "none", "pad": 0.3, "alpha": 0.85},
-    )

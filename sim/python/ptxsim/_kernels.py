@@ -38,6 +38,7 @@ class Finding:
     message: str
     lines: tuple[str, ...] = ()
     times: int = 1
+    rule: str = ""  # of PTX or CUDA, the one that an error breaks; a warning breaks none
 
     def __str__(self) -> str:
         """As it is printed."""
@@ -325,6 +326,7 @@ def _result() -> Result:
                 each["message"],
                 tuple(line for line in each["lines"] if line),
                 each["times"],
+                each.get("rule", ""),
             )
             for each in seen[key]
         ]

@@ -137,6 +137,7 @@ def test_findings_and_counts() -> None:
             wrong = reverse("")[1, 64](out, 64, 1.0)
         assert wrong.findings[0].kind == "race"
         assert sorted(wrong.findings[0].lines) == ["reverse.cu:4", "reverse.cu:5"]
+        assert wrong.findings[0].rule.startswith("PTX ISA, “Conflict and Data-races”")
         with pytest.raises(AssertionError, match="with no barrier between"):
             wrong.check()
     short = reverse()[1, 64](out[:60], 64, 1.0)
