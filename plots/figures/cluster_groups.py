@@ -49,10 +49,10 @@ def groups(language: str) -> Canvas:
             "按组分配，需要同样几列 B 的分块对才落在同一组",
         ),
         (
-            f"The first {len(dealt())} pairs, {of.bm}×{of.cluster * of.bn} of C each, at 8192³. The number is the group of SMs that "
-            f"computes the pair (–: SMs of no group), as a trial found on our H200",
-            f"8192³ 的前 {len(dealt())} 对，每对是 C 的 {of.bm}×{of.cluster * of.bn}。数字是计算这一对的 SM 所属的组"
-            "（–：不属于任何一组），由我们的 H200 上的一次试验得出",
+            f"The first {len(dealt())} pairs, {of.bm}×{of.cluster * of.bn} of C each, at every size from 4096³. The number is the group "
+            f"of SMs that computes the pair, as a trial found on our H200; –: two of the {2 * ALONE} SMs that stand in twos, in no group",
+            f"C 的前 {len(dealt())} 对，每对 {of.bm}×{of.cluster * of.bn}，4096³ 及以上都是如此。数字是计算这一对的 SM 所属的组，"
+            f"由我们的 H200 上的一次试验得出；–：另有 {2 * ALONE} 个 SM 两两成双，不属于任何一组",
         ),
     )
     panels = (

@@ -72,8 +72,9 @@ def ring(language: str) -> Canvas:
             "两个线程块都读完，一个 stage 才算空",
         ),
         (
-            f"BM = {of.bm}, BN = {of.bn}, BK = {of.bk}; schematic: block 1 is a little late",
-            f"BM = {of.bm}，BN = {of.bn}，BK = {of.bk}；示意图：线程块 1 稍慢一些",
+            f"BM = {of.bm}, BN = {of.bn}, BK = {of.bk}; schematic: block 1 is a little late; the number at a mark is the parity of "
+            "the phase that ends there",
+            f"BM = {of.bm}，BN = {of.bn}，BK = {of.bk}；示意图：线程块 1 稍慢一些；标记旁的数字是在此结束的 phase 的奇偶",
         ),
     )
     found = turns(of)
