@@ -14,9 +14,13 @@ ROWS: tuple[tuple[Pair, tuple[int, ...]], ...] = (
     (("normal", "正态"), (3, 4, 4)),
     (("normal · 2²⁰", "正态 · 2²⁰"), (3, 4, 4)),
     (("(u − ½)·e^g", "(u − ½)·e^g"), (4, 4, 0)),
-    (("normal · e^(4g)", "正态 · e^(4g)"), (4, 0, 0)),
+    (("(u − ½)·e^(4g)", "(u − ½)·e^(4g)"), (4, 0, 0)),
 )
-COLUMNS: tuple[Pair, ...] = (("normal", "正态"), ("(u − ½)·e^g", "(u − ½)·e^g"), ("normal · e^(4g)", "正态 · e^(4g)"))
+COLUMNS: tuple[Pair, ...] = (
+    ("normal", "正态"),
+    ("(u − ½)·e^g", "(u − ½)·e^g"),
+    ("(u − ½)·e^(4g)", "(u − ½)·e^(4g)"),
+)
 CHOICES: dict[int, tuple[str, str, Pair]] = {
     3: (C.pale, C.ink, ("3 digits", "3 个数位")),
     4: (B.pale, B.ink, ("4 digits", "4 个数位")),
