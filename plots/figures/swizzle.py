@@ -10,6 +10,10 @@ from plots.figures.svg import SMALL, Canvas, Draw
 from plots.figures.text import Words, say
 
 CHUNK = 16  # bytes: what one lane copies, and one row of an 8×8 matrix
+NOTE = (
+    "a column is a group of four banks; a number is the chunk of the row; strong: chunk 1 of each row",
+    "一列是四个 bank；数字是该行的第几个 chunk；突出：每一行的 chunk 1",
+)
 
 
 def place(row: int, chunk: int, row_bytes: int) -> int:
@@ -27,23 +31,29 @@ def place(row: int, chunk: int, row_bytes: int) -> int:
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
     yield "swizzle-chunks", chunks
+    yield "20_mma_warp_swizzle-chunks", chunks_of_step_20
     yield "swizzle-banks", matrix_banks
     yield "swizzle-copies", copy_banks
 
 
 def chunks(language: str) -> Canvas:
     """Where the chunks of eight rows lie before and after, for both lengths of row."""
-    canvas, y = layout.page(
-        language,
-        ("chunk ^ row sends eight rows to eight groups of banks", "chunk ^ row 把八行分到八组 bank"),
-        (
-            "a column is a group of four banks; a number is the chunk of the row; strong: chunk 1 of each row",
-            "一列是四个 bank；数字是该行的第几个 chunk；突出：每一行的 chunk 1",
-        ),
-    )
+    heading = "chunk ^ row sends eight rows to eight groups of banks", "chunk ^ row 把八行分到八组 bank"
+    canvas, y = layout.page(language, heading, NOTE)
+    return _before_and_after(canvas, y, (128, 64), language)
+
+
+def chunks_of_step_20(language: str) -> Canvas:
+    """The same for A's rows of step 20."""
+    heading = "the XOR sends eight rows to eight groups of banks", "XOR 把八行分到八组 bank"
+    canvas, y = layout.of_step("20_mma_warp_swizzle", language, heading, NOTE)
+    return _before_and_after(canvas, y, (128,), language)
+
+
+def _before_and_after(canvas: Canvas, y: float, lengths: Iterable[int], language: str) -> Canvas:
     unit = 32.0
     right = layout.RIGHT - 8 * unit
-    for row_bytes in (128, 64):
+    for row_bytes in lengths:
         many = row_bytes // CHUNK
         for x, swizzled in ((layout.MARGIN, False), (right, True)):
             name = say(language, f"rows of {row_bytes} bytes", f"每行 {row_bytes} 字节")
