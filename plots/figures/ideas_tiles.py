@@ -161,12 +161,12 @@ def warp_squares(language: str) -> Canvas:
     canvas, top = layout.of_step(
         "11_warp_tiling",
         language,
-        ("a square part of C needs fewer floats per FMA", "每个 warp 一个方块，每次 FMA 要的 float 更少"),
+        ("a square part of C needs fewer floats per FMA", "warp 负责的部分是正方形，每次 FMA 要的 float 更少"),
     )
     half = (INNER - 24) / 2
     for x, kernel, heading in (
         (MARGIN, traced("10_cp_async"), ("step 10: a warp's part of C", "步骤 10：一个 warp 负责的 C")),
-        (MARGIN + half + 24, warp_tiling(), ("step 11: one square", "步骤 11：一个方块")),
+        (MARGIN + half + 24, warp_tiling(), ("step 11: one square", "步骤 11：一个正方形")),
     ):
         _warp_card(canvas, x, top + 6, half, kernel, heading, language)
     canvas.arrow(MARGIN + half + 2, top + 110, MARGIN + half + 22, top + 110, INK, 2.4)

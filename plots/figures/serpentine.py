@@ -111,13 +111,13 @@ def _turn(canvas: Canvas, y: float, cols: int, language: str) -> float:
                 canvas.arrow(left + 29, top - 25, left + 29, top - 3, tone.strong, 2)
         canvas.text(x + 192, top + 17, "·", layout.SMALL, INK, "middle", bold=True)
     right = x + 292
-    dark = "strong: kept in the reuse cache", "突出：留在 reuse cache 里"
+    dark = "strong: kept in the reuse cache", "突出：留在 reuse 缓存里"
     under = layout.paragraph(canvas, y + 32, language, dark, layout.SMALL, right, layout.RIGHT - right, bold=True)
     why = (
-        "An FMA reads three registers. The register file has two banks and gives one register of each per cycle. "
-        "With one operand kept, the other two take one cycle if they lie in different banks.",
-        "一条 FMA 读三个寄存器，而寄存器堆有两个 bank，每周期各给出一个。"
-        "留住一个操作数之后，另外两个只要在不同的 bank 里，一个周期就读得完。",
+        "An FMA reads three registers. The register file has two register banks and gives one register of each per cycle. "
+        "With a or b kept, the other two take one cycle if they lie in different banks.",
+        "一条 FMA 读三个寄存器，而寄存器堆分成两个寄存器 bank，每周期各给出一个。"
+        "留住 a 或 b 之后，另外两个只要分属两个 bank，一个周期就读得完。",
     )
     layout.paragraph(canvas, under + 8, language, why, layout.SMALL, right, layout.RIGHT - right, 1.5, MUTED)
     return y + 16 + 4 * 50

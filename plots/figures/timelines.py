@@ -49,6 +49,7 @@ class Line:
     waits: tuple[tuple[float, float], ...]  # when the multipliers idle
     fma_track: int
     length: float
+    fills_an_sm: bool = False  # with one block
 
 
 def _slice(number: int, tail: Words | None = None) -> Words:
@@ -160,42 +161,42 @@ def cp_async() -> Line:
         tuple(waits),
         1,
         at,
+        fills_an_sm=True,
     )
 
 
-def warp_tiling() -> Line:
-    """Step 11: slices on their way two ahead, fragments one k ahead, A stored late in the slice."""
+def warp_tiling(steady: bool = False) -> Line:
+    """Step 11: slices on their way two ahead, fragments one k ahead, A stored late in the slice. `steady`: from a slice in
+    the middle on, as the step's own page shows it; otherwise from the first."""
     width = MULTIPLY / PIECES
-    bars = [
-        Bar(0, 0, COPY - 4, GLOBAL, Words("slices\n0, 1", "切片\n0、1")),
-        Bar(1, COPY - 4, COPY, STORE, Words("", "")),
-    ]
-    barriers, waits = [COPY], [(0.0, COPY + 3)]
-    bars.append(Bar(2, COPY, COPY + 3, THREAD.strong, Words("", "")))
-    at = COPY + 3
+    bars: list[Bar] = []
+    barriers, waits, at = [], [], 0.0
+    if not steady:
+        bars.append(Bar(0, 0, COPY - 4, GLOBAL, Words("slices\n0, 1", "切片\n0、1")))
+        bars.append(Bar(1, COPY - 4, COPY, STORE, Words("", "")))
+        bars.append(Bar(2, COPY, COPY + 3, THREAD.strong, Words("", "")))
+        barriers, waits, at = [COPY], [(0.0, COPY + 3)], COPY + 3
     for number in range(3):
-        last = number == 2
-        if number < 1:
-            bars.append(Bar(0, at, at + MULTIPLY - 2 * width - 0.5, GLOBAL, _slice(number + 2)))
-            bars.append(
-                Bar(
-                    1,
-                    at + MULTIPLY - 2 * width,
-                    at + MULTIPLY - width - 0.5,
-                    STORE,
-                    Words(f"{number + 2}", f"{number + 2}"),
-                )
-            )
+        last = number == 2 and not steady
+        if steady or number < 1:
+            copied = _later(number + 2) if steady else _slice(number + 2)
+            put = Words("", "") if steady else Words(f"{number + 2}", f"{number + 2}")
+            bars.append(Bar(0, at, at + MULTIPLY - 2 * width - 0.5, GLOBAL, copied))
+            bars.append(Bar(1, at + MULTIPLY - 2 * width, at + MULTIPLY - width - 0.5, STORE, put))
         bars += _fragments(at, PIECES - 1 if last else PIECES)
-        bars.append(Bar(3, at, at + MULTIPLY, C.strong, _slice(number)))
+        bars.append(Bar(3, at, at + MULTIPLY, C.strong, _later(number) if steady else _slice(number)))
         if not last:
             barriers.append(at + MULTIPLY - width)
         at += MULTIPLY
     return Line(
         "11_warp_tiling",
         Words(
-            "three stages: slices two ahead, A stored as late as possible; the FMAs run on across the barrier",
-            "三个 stage：拷贝超前两片，A 尽可能晚写入；FMA 跨过屏障不停",
+            "three slices in the steady state: copies two slices ahead, fragments one k ahead, A stored late"
+            if steady
+            else "three stages: slices two ahead, A stored as late as possible; the FMAs run on across the barrier",
+            "稳态下的三片：拷贝超前两片，fragment 超前一个 k，A 尽量晚写入"
+            if steady
+            else "三个 stage：拷贝超前两片，A 尽可能晚写入；FMA 跨过屏障不停",
         ),
         (
             Words("from global\nmemory", "从全局\n内存拷贝"),
@@ -208,7 +209,14 @@ def warp_tiling() -> Line:
         tuple(waits),
         3,
         at,
+        fills_an_sm=True,
     )
+
+
+def _later(number: int) -> Words:
+    """A slice's name by its distance from the first one drawn, s."""
+    name = f"s + {number}" if number else "s"
+    return Words(f"slice {name}", f"切片 {name}")
 
 
 def all_lines() -> list[Line]:
@@ -218,7 +226,7 @@ def all_lines() -> list[Line]:
 
 def pictures() -> Iterable[tuple[str, Draw]]:
     """File name and drawing function of each picture."""
-    for line in all_lines():
+    for line in (conflict_free(), double_buffer(), cp_async(), warp_tiling(steady=True)):
         yield f"{line.name}-timeline", lambda language, line=line: draw([line], f"{title(line.name)}", language)
     yield "double-buffering", lambda language: draw(all_lines(), "", language)
 
@@ -252,17 +260,16 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
         bands.append((y - 3, y + len(line.tracks) * TRACK + 3.5))
         y += len(line.tracks) * TRACK + 14
     motion.sweep(canvas, LEFT, RIGHT, bands)
-    entries = (
-        (PALE_RED, ("the multipliers wait", "乘法单元在等")),
-        (f"line:{DARK}", ("__syncthreads()", "__syncthreads()")),
-    )
+    entries = ((f"line:{DARK}", ("__syncthreads()", "__syncthreads()")),)
+    if any(line.waits for line in lines):
+        entries = ((PALE_RED, ("the multipliers wait", "乘法单元在等")), *entries)
     if any(line.name.startswith("09") for line in lines):
         entries += ((STORE, ("stores, with the number of the buffer", "写入，数字是缓冲的编号")),)
     y = layout.legend(canvas, y + 16, language, entries)
-    words = (
-        "schematic; lengths are not to scale, other blocks of the SM left out",
-        "示意图：长度不按比例，未画同一 SM 上的其他线程块",
-    )
+    others = "other blocks of the SM left out", "未画同一 SM 上的其他线程块"
+    if all(line.fills_an_sm for line in lines):
+        others = "the block has its SM to itself", "一个线程块独占一个 SM"
+    words = f"schematic; lengths are not to scale, {others[0]}", f"示意图：长度不按比例，{others[1]}"
     canvas.height = layout.paragraph(canvas, y, language, words, fill=MUTED)
     return canvas
 

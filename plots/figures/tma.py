@@ -1,4 +1,4 @@
-"""The way of a box in step 22: global memory, the box, the swizzled box, and the barrier that counts its bytes."""
+"""The way of a box in step 22: global memory, the box, the swizzled box, and the mbarrier that counts its bytes."""
 
 from collections.abc import Iterable
 
@@ -27,11 +27,11 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 
 def box(language: str) -> Canvas:
-    """Step 22: a box on its way into shared memory, and what its barrier counts meanwhile."""
+    """Step 22: a box on its way into shared memory, and what its mbarrier counts meanwhile."""
     canvas, y = layout.of_step(
         "22_tma",
         language,
-        ("one instruction copies a box, a barrier counts its bytes", "一条指令拷贝一个 box，屏障按字节计数"),
+        ("one instruction copies a box, an mbarrier counts its bytes", "一条指令拷贝一个 box，mbarrier 按字节计数"),
         (
             f"BM = {BM}, BN = {BN}, BK = {BK}, 16-bit elements; sizes and times are not to scale",
             f"BM = {BM}，BN = {BN}，BK = {BK}，元素 16 位；大小与时间均未按比例",
@@ -99,7 +99,7 @@ def _chunks(canvas: Canvas, x: float, y: float, name: str, order: str, swizzled:
 
 
 def _barrier(canvas: Canvas, top: float, language: str) -> float:
-    """The two counts of a barrier during one phase, and the warps that wait for its end; returns the y under them."""
+    """The two counts of an mbarrier during one phase, and the warps that wait for its end; returns the y under them."""
     high = 296.0
     heading = (
         f"full[stage] during one phase: one arrival and {STAGE_BYTES:,} bytes end it",
