@@ -155,7 +155,7 @@ def guard_cost(page: Page, step: Step) -> str:
         made = Table(["M = N = K", f"{other[:2]}, ms", f"{step.name[:2]}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
         made.note = page.say(
             "medians of passes, each of which times both one after the other",
-            "取各遍的中位数；每一遍里两者前后相接地计时",
+            "取各遍的中位数；每一遍里两者交替计时",
         )
         for size in sizes:
             ms = {

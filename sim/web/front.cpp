@@ -367,8 +367,9 @@ Json Front::origin(const Json& request) {
     return {{"sources", sources_json(origins_->of_shared(rank, request["shared"], bytes))}};
   if (!request.contains("register"))
     return {{"sources", sources_json(origins_->of_global(address_of(launch, request), bytes))}};
+  const std::string wanted = request["register"];
   for (const auto& each : launch.program.registers) {
-    if (each.name != request["register"]) continue;
+    if (each.name != wanted) continue;
     const uint32_t width = static_cast<uint32_t>(each.width), lane = request.at("lane");
     return {{"sources", sources_json(origins_->of_register(rank, request.value("warp", 0u), each.offset,
                                                            lane * width + request.value("first_byte", 0u),

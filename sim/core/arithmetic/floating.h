@@ -31,7 +31,7 @@ template <class T, class Bits>
   const auto bits = std::bit_cast<Bits>(sum);
   const bool inexact = (error > 0) | (error < 0);  // false for the NaN that an infinite sum leaves
   const Bits step = (error > 0) == (sum > 0) ? Bits{1} : ~Bits{0};
-  return std::bit_cast<T>(inexact & ((bits & 1) == 0) ? static_cast<Bits>(bits + step) : bits);
+  return std::bit_cast<T>((inexact & ((bits & 1) == 0)) ? static_cast<Bits>(bits + step) : bits);
 }
 
 /// a·b + c, rounded once: the host's own where it has a fused multiply-add.

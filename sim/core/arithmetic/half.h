@@ -84,7 +84,7 @@ struct Bfloat {
     const f64 size = std::fabs(exact), near_size = std::fabs(f64{near});
     const bool inexact = (size < near_size) | (size > near_size);  // false for NaN
     const u32 step = size > near_size ? 1u : ~0u;
-    return rounded(std::bit_cast<f32>(inexact & ((bits & 1) == 0) ? bits + step : bits));
+    return rounded(std::bit_cast<f32>((inexact & ((bits & 1) == 0)) ? bits + step : bits));
   }
 };
 
