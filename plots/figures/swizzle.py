@@ -65,8 +65,8 @@ def _before_and_after(canvas: Canvas, y: float, lengths: Iterable[int], language
             groups = len({p % 8 for p in places})
             ways = 8 // groups
             words = (
-                f"8 rows in {groups} group{'s' * (groups > 1)}: {ways} pass{'es' * (ways > 1)}",
-                f"8 行落在 {groups} 组：{ways} 趟",
+                f"8 rows in {groups} group{'s' * (groups > 1)}: {ways} wavefront{'s' * (ways > 1)}",
+                f"8 行落在 {groups} 组：{ways} 个 wavefront",
             )
             under = y + 56 + many * unit + 24
             canvas.text(x, under, say(language, *words), SMALL, RED if ways > 1 else C.ink, bold=True)

@@ -17,7 +17,7 @@ def ladder(page: Page, name: str) -> str:
     names = [s.name for s in steps]
 
     def of(gpu: str) -> Table:
-        baselines = ratio_columns(records.beside(gpu, names))
+        baselines = ratio_columns(records.beside(gpu, names), page.course.yardstick(name))
         ratios = [page.of(b) for b in baselines]
         head = [
             page.say("step", "步骤"),

@@ -141,9 +141,10 @@ def by_rounds(page: Page, rows: Iterable[Mapping[str, float | None]]) -> str:
     return ""
 
 
-def ratio_columns(baselines: Sequence[str]) -> list[str]:
-    """The baselines that have a column of ratios: the best library call's makes that of cublasLt superfluous."""
-    return [b for b in baselines if b != CUBLASLT or BEST_LIBRARY not in baselines]
+def ratio_columns(baselines: Sequence[str], yardstick: str) -> list[str]:
+    """The baselines that have a column of ratios: of cublasLt and the best library call one, by the ladder's yardstick."""
+    superfluous = CUBLASLT if yardstick == BEST_LIBRARY else BEST_LIBRARY
+    return [b for b in baselines if b != superfluous or BEST_LIBRARY not in baselines]
 
 
 def in_turn(record: Record) -> Cells:
