@@ -3,6 +3,7 @@
 
 #include <cfenv>
 #include <cmath>
+#include <type_traits>
 
 #include "core/arithmetic/software.h"
 
@@ -81,6 +82,9 @@ T multiply_add(Round how, T a, T b, T c) {
 }
 template <class To, class From>
 To converted(Round how, From x) {
+  // clang converts a u64 as a difference of two parts, and 0 − 0 is −0 where sums are rounded down.
+  if constexpr (std::is_integral_v<From>)
+    if (x == 0) return To{0};
   const RoundingMode guard(how);
   return opaque(static_cast<To>(opaque(x)));
 }
