@@ -81,6 +81,8 @@ def parser() -> Parser:
     test.add_argument("--sanitize-host", action="store_true", help=sanitized)
     other = "simulator and steps for aarch64 instead: cross-compiled, run under qemu, compared with this machine"
     test.add_argument("--aarch64", action="store_true", help=other)
+    by_clang = "the simulator's own tests instead, compiled by clang"
+    test.add_argument("--clang", action="store_true", help=by_clang)
     checked = "clang-tidy's checks of the host's C++ instead"
     test.add_argument("--tidy", action="store_true", help=checked)
     pages = "the site instead: its links, the simulator in WebAssembly, its speed, every page in Chromium, pictures; `short` "
@@ -220,7 +222,7 @@ def _run(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
 
 def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:
     from base import environment
-    from tools import aarch64, changed, sanitize_host, suites, tidy
+    from tools import aarch64, changed, clang, sanitize_host, suites, tidy
 
     if parsed.since and not parsed.changed:
         raise UserError("--since goes with --changed")
@@ -236,6 +238,8 @@ def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
         sanitize_host.run(setup)
     elif parsed.aarch64:
         aarch64.run(setup)
+    elif parsed.clang:
+        clang.run(setup)
     elif parsed.tidy:
         tidy.run(setup)
     elif parsed.sanitize is None:
