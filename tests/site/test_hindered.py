@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 from tests.site.reader import SITE, button, data, said, until_said
 
 STEP = "steps/03_smem_tiling/index.html"
+LONG = "steps/26_clusters/index.html"  # its run takes seconds
 WAVES = "docs/start-here.html"
 UNABLE = {"": "This browser has no WebAssembly", "zh/": "这个浏览器没有 WebAssembly"}
 # Scripts that take from the browser what the simulator needs.
@@ -159,7 +160,7 @@ def test_a_tab_closed_in_the_middle_does_no_harm(visit, tree):
 
 
 def test_a_run_can_be_stopped(visit, tree):
-    page = visit(f"{tree}{STEP}#explore-run?size=1")
+    page = visit(f"{tree}{LONG}#explore-run?size=1")
     predict(page)
     page.wait_for_function("document.querySelector('#explore-run progress').value > 0")
     button(page, "run", "Stop", "停止").click()
