@@ -112,6 +112,9 @@ class Clocks {
     return stamp <= SyncClock::of(known.seen, agent) ||
            (!known.lanes_seen.empty() && stamp <= known.lanes_seen.of(agent, lane));
   }
+  /// Up to which stamp that holds whatever the lane; and the same of has_fenced.
+  uint32_t seen(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.seen, agent); }
+  uint32_t fenced(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.fenced, agent); }
   /// The same of an agent of another cluster.
   bool has_seen_other(uint32_t observer, uint32_t cluster, uint32_t agent, uint32_t lane, uint32_t stamp) const {
     return knows(of_[observer].known.others, cluster, agent, lane, stamp);
