@@ -8,58 +8,68 @@
 namespace sim {
 namespace {
 
-/// A value of type M in memory, widened by its sign to a register of type R.
+/// Values of type M in memory, widened by their sign to registers of type R.
+template <class M, class R>
+void copy_to_registers(Warp& warp, const Access& instruction, const Lanes& lanes, const Bytes& bytes) {
+  for (uint32_t element = 0; element < instruction.count; ++element) {
+    R* const to = warp.lanes<R>(instruction.registers[element]);
+    const std::byte* const first = bytes.at(lanes, 0) + element * sizeof(M);
+    if (bytes.spread == Pattern::Spread::same) {
+      M value;
+      std::memcpy(&value, first, sizeof(M));
+      std::fill_n(to, warp_size, static_cast<R>(value));
+      continue;
+    }
+    if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
+      M values[warp_size];
+      std::memcpy(values, first, sizeof values);
+      std::copy_n(values, warp_size, to);
+      continue;
+    }
+    for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
+      M value;
+      std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
+      to[lane] = static_cast<R>(value);
+    });
+  }
+}
+
+template <class M, class R>
+void copy_to_memory(Warp& warp, const Access& instruction, const Lanes& lanes, const Bytes& bytes) {
+  for (uint32_t element = 0; element < instruction.count; ++element) {
+    const R* const from = warp.lanes<const R>(instruction.registers[element]);
+    if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
+      M values[warp_size];
+      std::copy_n(from, warp_size, values);
+      std::memcpy(bytes.at(lanes, 0), values, sizeof values);
+      continue;
+    }
+    for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
+      const M value = static_cast<M>(from[lane]);
+      std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
+    });
+  }
+}
+
 template <class M, class R>
 void load(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
-    for (uint32_t element = 0; element < instruction.count; ++element) {
-      R* const to = warp.lanes<R>(instruction.registers[element]);
-      const std::byte* const first = bytes.at(lanes, 0) + element * sizeof(M);
-      if (bytes.spread == Pattern::Spread::same) {
-        M value;
-        std::memcpy(&value, first, sizeof(M));
-        std::fill_n(to, warp_size, static_cast<R>(value));
-        continue;
-      }
-      if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
-        M values[warp_size];
-        std::memcpy(values, first, sizeof values);
-        std::copy_n(values, warp_size, to);
-        continue;
-      }
-      for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
-        M value;
-        std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
-        to[lane] = static_cast<R>(value);
-      });
-    }
-  });
+  access(warp, instruction, Touch::read,
+         [&](const Lanes& lanes, const Bytes& bytes) { copy_to_registers<M, R>(warp, instruction, lanes, bytes); });
 }
 
 template <class M, class R>
 void store(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
-    for (uint32_t element = 0; element < instruction.count; ++element) {
-      const R* const from = warp.lanes<const R>(instruction.registers[element]);
-      if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
-        M values[warp_size];
-        std::copy_n(from, warp_size, values);
-        std::memcpy(bytes.at(lanes, 0), values, sizeof values);
-        continue;
-      }
-      for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
-        const M value = static_cast<M>(from[lane]);
-        std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
-      });
-    }
-  });
+  access(warp, instruction, Touch::write,
+         [&](const Lanes& lanes, const Bytes& bytes) { copy_to_memory<M, R>(warp, instruction, lanes, bytes); });
 }
 
-/// Strong accesses are atomic on the host as well: another core may be running the block that writes what this one
-/// waits for, and what it wrote before has to be seen. Loads acquire and stores release, as the strongest of them do.
+/// Strong accesses of global memory are atomic on the host as well: another core may be running the block that writes
+/// what this one waits for, and what it wrote before has to be seen. Loads acquire and stores release, as the strongest
+/// of them do.
 template <class M, class R>
 void load_strong(Warp& warp, const Access& instruction) {
   access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
+    if (bytes.of_one_core) return copy_to_registers<M, R>(warp, instruction, lanes, bytes);
     for (uint32_t element = 0; element < instruction.count; ++element) {
       R* const to = warp.lanes<R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
@@ -74,6 +84,7 @@ void load_strong(Warp& warp, const Access& instruction) {
 template <class M, class R>
 void store_strong(Warp& warp, const Access& instruction) {
   access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
+    if (bytes.of_one_core) return copy_to_memory<M, R>(warp, instruction, lanes, bytes);
     for (uint32_t element = 0; element < instruction.count; ++element) {
       const R* const from = warp.lanes<const R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
