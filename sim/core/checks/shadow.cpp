@@ -52,6 +52,11 @@ WITH_THE_HOSTS_VECTORS bool any_of_many_above(const uint32_t* stamps, uint32_t c
 WITH_THE_HOSTS_VECTORS bool note_read_of_many(const NotedRead& read, uint32_t count) { return note_read(read, count); }
 WITH_THE_HOSTS_VECTORS void fill_many(uint32_t* to, uint32_t count, uint32_t value) { std::fill_n(to, count, value); }
 
+/// As many words as a warp has lanes, each so much more than the one before.
+WITH_THE_HOSTS_VECTORS void fill_by_lane(uint32_t* to, uint32_t first, uint32_t step) {
+  for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = first + lane * step;
+}
+
 bool any_above_of(const std::vector<uint32_t>& stamps, uint32_t first, uint32_t last, uint32_t most) {
   const uint32_t* const from = stamps.data() + first;
   return last - first < many ? any_above(from, last - first, most) : any_of_many_above(from, last - first, most);
@@ -295,8 +300,8 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
     fill(write_site_, first, last, site);
   }
   if (pattern.spread() == Pattern::Spread::side_by_side && lanes.bytes == 1u << shift_) {
-    Who* const writer = &writer_[granule_of(base)];
-    for (uint32_t lane = 0; lane < warp_size; ++lane) writer[lane] = who.of(lane);
+    const auto first = std::bit_cast<uint32_t>(who), second = std::bit_cast<uint32_t>(who.of(1));
+    fill_by_lane(reinterpret_cast<uint32_t*>(&writer_[granule_of(base)]), first, second - first);
     return;
   }
   Who* const writer = writer_.data();
