@@ -108,6 +108,25 @@ TEST(Checks, NamedBarriersOrderOnlyWhoTakesPart) {
   EXPECT_EQ(third_reads.count(Finding::race), 1) << third_reads.text();
 }
 
+// Two of three warps meet, and overwrite what each other has written: the third has never come to a barrier.
+TEST(Checks, SomeWarpsMeetAndOverwriteEachOther) {
+  const LaunchShape three{.block = {96, 1, 1}};
+  const std::string first = "setp.ge.u32 %p1, %r1, 64;\n@%p1 bra third;\nst.shared.u32 [%r2], %r1;\n",
+                    meet = "bar.sync 1, 64;\n", end = "bra end;\nthird:\nend:\n";
+  clean(ran(first + meet + "st.shared.u32 [%r3], %r1;\n" + end, three));
+  clean(ran(first + meet +
+                "shr.u32 %r4, %r3, 3;\nshl.b32 %r4, %r4, 3;\nsetp.eq.u32 %p2, %r4, %r3;\n"
+                "@%p2 st.shared.v2.u32 [%r4], {%r1, %r1};\n" +
+                end,
+            three));
+  expect_only(ran(first + "st.shared.u32 [%r3], %r1;\n" + end, three), Finding::race, {3, 4});
+  expect_only(
+      ran(first + meet + "xor.b32 %r4, %r2, 4;\nst.shared.u32 [%r2], %r1;\nst.shared.u32 [%r4], %r1;\n" + end, three),
+      Finding::race, {6, 7});
+  expect_only(ran(first + meet + "bra end;\nthird: sub.u32 %r5, %r2, 256;\nst.shared.u32 [%r5], %r1;\nend:\n", three),
+              Finding::race, {3, 7});
+}
+
 // Reads at different times by warps that nothing orders must all be remembered until the write.
 TEST(Checks, EarlierReadersAreNotForgotten) {
   const std::string body =

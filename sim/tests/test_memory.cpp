@@ -61,7 +61,11 @@ TEST(Memory, EqualNeighbouringAndScatteredAddresses) {
   const struct {
     std::string type, registers;
     uint32_t bytes, register_bytes;  // of a lane
-  } loads[] = {{"u32", "%r4", 4, 4}, {"s16", "%r4", 2, 4}, {"v2.u32", "{%r4, %r5}", 8, 8}, {"u64", "%d6", 8, 8}};
+  } loads[] = {{"u32", "%r4", 4, 4},
+               {"s16", "%r4", 2, 4},
+               {"v2.u32", "{%r4, %r5}", 8, 8},
+               {"u64", "%d6", 8, 8},
+               {"v4.u32", "{%r4, %r5, %r7, %r8}", 16, 16}};
   constexpr uint32_t rounds = 4;  // strides of 0, 1, 2 and 3 values
   for (const auto& [type, registers, bytes, register_bytes] : loads) {
     std::vector<uint8_t> in(32 * rounds * bytes), out(32 * rounds * register_bytes);
@@ -85,6 +89,19 @@ TEST(Memory, EqualNeighbouringAndScatteredAddresses) {
           << type << ", lane " << i % 32 << ", stride " << i / 32;
     }
   }
+}
+
+// Lanes that take no part keep their registers, also where the others load four at once.
+TEST(Memory, VectorsOfSomeLanesOnly) {
+  std::vector<uint32_t> in(128), out(128);
+  std::iota(in.begin(), in.end(), 1u);
+  clean(run(kernel(prologue + "mad.wide.u32 %d3, %r1, 16, %d1;\nmad.wide.u32 %d4, %r1, 16, %d2;\nmov.u32 %r4, 0;\n"
+                              "mov.u32 %r5, 0;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0;\nsetp.ge.u32 %p1, %r1, 5;\n"
+                              "@%p1 ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%d3];\n"
+                              "st.global.v4.u32 [%d4], {%r4, %r5, %r6, %r7};\n",
+                   2),
+            {}, in, out));
+  for (size_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], i / 4 < 5 ? 0 : in[i]);
 }
 
 TEST(Memory, GenericAddressesGoWhereTheyBelong) {

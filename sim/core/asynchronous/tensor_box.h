@@ -65,27 +65,51 @@ class TensorBox {
   /// Calls body(run) for every run of the box whose first byte is at `shared`, rows in order.
   template <class Body>
   void for_runs(uint32_t shared, Body body) const {
-    for (uint32_t row = 0; row < rows_; ++row) {
-      uint64_t global = first_;
-      bool inside = true;
-      uint32_t rest = row;
-      for (uint32_t i = 1; i < map_.rank; ++i) {
-        const int64_t at = start_[i] + static_cast<int64_t>(rest % counts_[i]) * map_.element_stride[i];
-        rest /= counts_[i];
-        inside &= at >= 0 && at <= static_cast<int64_t>(map_.last[i]);
-        global += static_cast<uint64_t>(at) * map_.stride[i - 1];
-      }
+    for_rows([&](uint32_t row, uint64_t global, bool inside) {
+      const uint32_t first = shared + row * pitch_;
       const uint32_t begin = inside ? inside_begin_ : row_bytes_, end = inside ? inside_end_ : row_bytes_;
+      if (span_ != 0 && begin == 0 && end == row_bytes_ && row_bytes_ % piece_bytes == 0) {  // mostly
+        for (uint32_t at = 0; at < row_bytes_; at += piece_bytes)
+          body(BoxRun{global + at, swizzled(first + at, span_), piece_bytes, true});
+        return;
+      }
       for (uint32_t at = 0; at < row_bytes_;) {
         uint32_t stop = at < begin ? begin : at < end ? end : row_bytes_;
-        if (span_ != 0) stop = std::min(stop, (at / 16 + 1) * 16);
-        body(BoxRun{global + at, swizzled(shared + row * pitch_ + at, span_), stop - at, at >= begin && at < end});
+        if (span_ != 0) stop = std::min(stop, (at / piece_bytes + 1) * piece_bytes);
+        body(BoxRun{global + at, swizzled(first + at, span_), stop - at, at >= begin && at < end});
         at = stop;
       }
-    }
+    });
+  }
+
+  /// Calls body(address, bytes) for what the box has of each row of the tensor in global memory.
+  template <class Body>
+  void for_rows_inside(Body body) const {
+    for_rows([&](uint32_t, uint64_t global, bool inside) {
+      if (inside && inside_begin_ < inside_end_) body(global + inside_begin_, inside_end_ - inside_begin_);
+    });
   }
 
  private:
+  static constexpr uint32_t piece_bytes = 16;  ///< that a swizzle leaves together
+
+  /// Calls body(number, address, whether the tensor has it) for every row.
+  template <class Body>
+  void for_rows(Body body) const {
+    std::array<uint32_t, max_rank> index{};
+    for (uint32_t row = 0; row < rows_; ++row) {
+      uint64_t global = first_;
+      bool inside = true;
+      for (uint32_t i = 1; i < map_.rank; ++i) {
+        const int64_t at = start_[i] + static_cast<int64_t>(index[i]) * map_.element_stride[i];
+        inside &= at >= 0 && at <= static_cast<int64_t>(map_.last[i]);
+        global += static_cast<uint64_t>(at) * map_.stride[i - 1];
+      }
+      body(row, global, inside);
+      for (uint32_t i = 1; i < map_.rank && ++index[i] == counts_[i]; ++i) index[i] = 0;
+    }
+  }
+
   TensorMap map_;
   Coordinates start_;
   std::array<uint32_t, max_rank> counts_;

@@ -72,12 +72,11 @@ std::optional<TensorBox> box_of(Warp& warp, uint32_t lane, const TensorCopy& cop
 /// What the box has in global memory.
 std::vector<GlobalSpan> spans_of(const TensorBox& box) {
   std::vector<GlobalSpan> spans;
-  box.for_runs(0, [&](const BoxRun& run) {
-    if (!run.inside) return;
-    if (!spans.empty() && spans.back().begin + spans.back().bytes == run.global)
-      spans.back().bytes += run.bytes;
+  box.for_rows_inside([&](uint64_t address, uint32_t bytes) {
+    if (!spans.empty() && spans.back().begin + spans.back().bytes == address)
+      spans.back().bytes += bytes;
     else
-      spans.push_back({run.global, run.bytes});
+      spans.push_back({address, bytes});
   });
   return spans;
 }
@@ -87,10 +86,9 @@ std::optional<uint64_t> global_bytes(Warp& warp, uint32_t lane, const TensorCopy
                                      const Coordinates& at) {
   uint64_t low = ~uint64_t{0}, high = 0, bytes = 0;
   SectorCount sectors;
-  box.for_runs(0, [&](const BoxRun& run) {
-    if (!run.inside) return;
-    low = std::min(low, run.global), high = std::max(high, run.global + run.bytes), bytes += run.bytes;
-    sectors.add(run.global, run.bytes);
+  box.for_rows_inside([&](uint64_t address, uint32_t of_row) {
+    low = std::min(low, address), high = std::max(high, address + of_row), bytes += of_row;
+    sectors.add(address, of_row);
   });
   const bool store = copy.what == TensorCopy::What::store;
   const auto range = bytes == 0 ? std::nullopt : warp.block.launch.allocations.holding(low);

@@ -5,29 +5,35 @@
 namespace sim {
 
 uint32_t LaneStamps::of(uint32_t agent, uint32_t lane) const {
-  for (const Entry& entry : entries_) {
-    if (entry.agent == agent && entry.lane == lane) return entry.stamp;
-  }
-  return 0;
+  const auto found = std::lower_bound(keys_.begin(), keys_.end(), key(agent, lane));
+  return found == keys_.end() || *found != key(agent, lane) ? 0 : stamps_[static_cast<size_t>(found - keys_.begin())];
+}
+
+void LaneStamps::insert(size_t at, uint32_t key, uint32_t stamp) {
+  keys_.insert(keys_.begin() + static_cast<ptrdiff_t>(at), key);
+  stamps_.insert(stamps_.begin() + static_cast<ptrdiff_t>(at), stamp);
 }
 
 void LaneStamps::raise(uint32_t agent, uint32_t lane, uint32_t stamp) {
-  for (Entry& entry : entries_) {
-    if (entry.agent != agent || entry.lane != lane) continue;
-    entry.stamp = std::max(entry.stamp, stamp);
-    return;
-  }
-  entries_.push_back({agent, lane, stamp});
+  const uint32_t wanted = key(agent, lane);
+  const auto at = static_cast<size_t>(std::lower_bound(keys_.begin(), keys_.end(), wanted) - keys_.begin());
+  if (at == keys_.size() || keys_[at] != wanted) return insert(at, wanted, stamp);
+  stamps_[at] = std::max(stamps_[at], stamp);
 }
 
 void LaneStamps::join(const LaneStamps& other) {
-  // Those that have been joined before mostly lie alike.
-  for (size_t i = 0; i < other.entries_.size(); ++i) {
-    const Entry& entry = other.entries_[i];
-    if (i < entries_.size() && entries_[i].agent == entry.agent && entries_[i].lane == entry.lane)
-      entries_[i].stamp = std::max(entries_[i].stamp, entry.stamp);
+  if (keys_ == other.keys_) {  // mostly: those that have met before
+    for (size_t i = 0; i < stamps_.size(); ++i) stamps_[i] = std::max(stamps_[i], other.stamps_[i]);
+    return;
+  }
+  size_t at = 0;
+  for (size_t i = 0; i < other.keys_.size(); ++i) {
+    const uint32_t wanted = other.keys_[i];
+    while (at < keys_.size() && keys_[at] < wanted) ++at;
+    if (at == keys_.size() || keys_[at] != wanted)
+      insert(at, wanted, other.stamps_[i]);
     else
-      raise(entry.agent, entry.lane, entry.stamp);
+      stamps_[at] = std::max(stamps_[at], other.stamps_[i]);
   }
 }
 

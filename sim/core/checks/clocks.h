@@ -23,17 +23,21 @@ class LaneStamps {
  public:
   static constexpr uint32_t any = 32;  ///< as a lane: one of the warp, it is not known which
 
-  bool empty() const { return entries_.empty(); }
-  void clear() { entries_.clear(); }
+  bool empty() const { return keys_.empty(); }
+  void clear() {
+    keys_.clear();
+    stamps_.clear();
+  }
   uint32_t of(uint32_t agent, uint32_t lane) const;
   void raise(uint32_t agent, uint32_t lane, uint32_t stamp);
   void join(const LaneStamps& other);
 
  private:
-  struct Entry {
-    uint32_t agent, lane, stamp;
-  };
-  std::vector<Entry> entries_;  ///< few
+  static uint32_t key(uint32_t agent, uint32_t lane) { return agent << 6 | lane; }
+  void insert(size_t at, uint32_t key, uint32_t stamp);
+
+  std::vector<uint32_t> keys_;    ///< of agents and their lanes, in order
+  std::vector<uint32_t> stamps_;  ///< theirs
 };
 
 /// For every agent, up to which stamp its accesses are known to have happened before.
@@ -108,6 +112,9 @@ class Clocks {
     return stamp <= SyncClock::of(known.seen, agent) ||
            (!known.lanes_seen.empty() && stamp <= known.lanes_seen.of(agent, lane));
   }
+  /// Up to which stamp that holds whatever the lane; and the same of has_fenced.
+  uint32_t seen(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.seen, agent); }
+  uint32_t fenced(uint32_t observer, uint32_t agent) const { return SyncClock::of(of_[observer].known.fenced, agent); }
   /// The same of an agent of another cluster.
   bool has_seen_other(uint32_t observer, uint32_t cluster, uint32_t agent, uint32_t lane, uint32_t stamp) const {
     return knows(of_[observer].known.others, cluster, agent, lane, stamp);

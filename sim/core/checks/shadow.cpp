@@ -1,9 +1,78 @@
 #include "core/checks/shadow.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "core/base/host.h"
+
 namespace sim {
+namespace {
+
+/// Whether some of `count` stamps are above this one.
+[[gnu::always_inline]] inline bool any_above(const uint32_t* stamps, uint32_t count, uint32_t most) {
+  uint32_t above = 0;  // a word: the compiler makes no vectors of a loop that ends in a bool
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < count; ++i) above |= stamps[i] > most ? 1u : 0u;
+  return above != 0;
+}
+
+/// What a warp's read of neighbouring granules looks at and notes, from the first of them on.
+struct NotedRead {
+  const uint32_t* write_stamp;
+  uint32_t *read_stamp, *read_site, *readers;
+  uint32_t start, written_by;  ///< what was written has a stamp from the one on, at most so much later
+  uint32_t now, clear, site, bit;
+};
+
+/// Notes the read if there is nothing to object to, and no other read to remember beside it.
+[[gnu::always_inline]] inline bool note_read(const NotedRead& read, uint32_t count) {
+  const auto [write_stamp, read_stamp, read_site, readers, start, written_by, now, clear, site, bit] = read;
+  uint32_t wrong = 0;
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < count; ++i) {
+    wrong |= write_stamp[i] - start > written_by ? 1u : 0u;
+    wrong |= (read_stamp[i] != now) & (read_stamp[i] > clear) ? 1u : 0u;
+  }
+  if (wrong != 0) return false;
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < count; ++i) {
+    readers[i] = (read_stamp[i] == now ? readers[i] : 0u) | bit;
+    read_stamp[i] = now;
+    read_site[i] = site;
+  }
+  return true;
+}
+
+// The same with the host's vectors, where the call is worth it.
+constexpr uint32_t many = 16;
+WITH_THE_HOSTS_VECTORS bool any_of_many_above(const uint32_t* stamps, uint32_t count, uint32_t most) {
+  return any_above(stamps, count, most);
+}
+WITH_THE_HOSTS_VECTORS bool note_read_of_many(const NotedRead& read, uint32_t count) { return note_read(read, count); }
+WITH_THE_HOSTS_VECTORS void fill_many(uint32_t* to, uint32_t count, uint32_t value) { std::fill_n(to, count, value); }
+
+/// As many words as a warp has lanes, each so much more than the one before.
+WITH_THE_HOSTS_VECTORS void fill_by_lane(uint32_t* to, uint32_t first, uint32_t step) {
+  for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = first + lane * step;
+}
+
+bool any_above_of(const std::vector<uint32_t>& stamps, uint32_t first, uint32_t last, uint32_t most) {
+  const uint32_t* const from = stamps.data() + first;
+  return last - first < many ? any_above(from, last - first, most) : any_of_many_above(from, last - first, most);
+}
+
+template <class T>
+void fill(std::vector<T>& all, uint32_t first, uint32_t last, T value) {
+  static_assert(sizeof(T) == sizeof(uint32_t));
+  auto* const to = reinterpret_cast<uint32_t*>(all.data()) + first;
+  if (last - first < many)
+    std::fill_n(to, last - first, std::bit_cast<uint32_t>(value));
+  else
+    fill_many(to, last - first, std::bit_cast<uint32_t>(value));
+}
+
+}  // namespace
 
 void Shadow::Reads::resize(size_t granules) {
   stamp.assign(granules, 0);
@@ -93,25 +162,21 @@ void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Patter
   over_granules(
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
-        uint32_t* const write_stamp = write_stamp_.data();
-        uint32_t* const read_stamp = reads.stamp.data();
-        uint32_t* const read_site = read_site_.data();
-        uint32_t* const readers = reads.readers.data();
         const uint32_t* const lane = lane_of;
         if (lane_of != nullptr) lane_of += last - first;
-        uint32_t wrong = 0;  // a word: the compiler makes no vectors of a loop that ends in a bool
-#pragma GCC ivdep
-        for (uint32_t g = first; g < last; ++g) {
-          wrong |= write_stamp[g] - start > written_by ? 1u : 0u;
-          wrong |= (read_stamp[g] != now) & (read_stamp[g] > clear) ? 1u : 0u;
-        }
-        if (wrong != 0 || !own) return false;
-#pragma GCC ivdep
-        for (uint32_t g = first; g < last; ++g) {
-          readers[g] = (read_stamp[g] == now ? readers[g] : 0u) | bit;
-          read_stamp[g] = now;
-          read_site[g] = site;
-        }
+        if (!own) return false;
+        const NotedRead noted{write_stamp_.data() + first,
+                              reads.stamp.data() + first,
+                              read_site_.data() + first,
+                              reads.readers.data() + first,
+                              start,
+                              written_by,
+                              now,
+                              clear,
+                              site,
+                              bit};
+        if (!(last - first < many ? note_read(noted, last - first) : note_read_of_many(noted, last - first)))
+          return false;
         if (lane == nullptr) return true;
         uint32_t* const reader = reader_.data() + first;
 #pragma GCC ivdep
@@ -184,15 +249,22 @@ void Shadow::check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, con
 
 /// Whether all that was done to these granules has a stamp up to this.
 bool Shadow::all_before(uint32_t first, uint32_t last, uint32_t clear) const {
-  const uint32_t* const write_stamp = write_stamp_.data();
-  const uint32_t* const weak_stamp = weak_.stamp.data();
-  uint32_t wrong = 0;
-#pragma GCC ivdep
-  for (uint32_t g = first; g < last; ++g) wrong |= (write_stamp[g] > clear) | (weak_stamp[g] > clear) ? 1u : 0u;
-  if (strong_.stamp.empty()) return wrong == 0;
-  const uint32_t* const strong_stamp = strong_.stamp.data();
-#pragma GCC ivdep
-  for (uint32_t g = first; g < last; ++g) wrong |= strong_stamp[g] > clear ? 1u : 0u;
+  return !any_above_of(write_stamp_, first, last, clear) && !any_above_of(weak_.stamp, first, last, clear) &&
+         (strong_.stamp.empty() || !any_above_of(strong_.stamp, first, last, clear));
+}
+
+/// Whether the warp knows of all that was written to these granules, whoever did it, and all reads have a stamp up to
+/// this: where some warps have met at a barrier of their own.
+bool Shadow::all_known(uint32_t warp, uint32_t first, uint32_t last, uint32_t clear) const {
+  if (any_above_of(weak_.stamp, first, last, clear)) return false;
+  if (!strong_.stamp.empty() && any_above_of(strong_.stamp, first, last, clear)) return false;
+  const uint32_t* const stamp = write_stamp_.data();
+  const Who* const writer = writer_.data();
+  uint32_t agent = ~0u, known = 0, wrong = 0;
+  for (uint32_t g = first; g < last; ++g) {
+    if (writer[g].agent != agent) agent = writer[g].agent, known = known_of(warp, agent);
+    wrong |= stamp[g] > known ? 1u : 0u;
+  }
   return wrong == 0;
 }
 
@@ -213,24 +285,29 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
   over_granules(
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
-        return all_before(first, last, clear) && weak_.earlier.empty() && strong_.earlier.empty();
+        return (all_before(first, last, clear) || all_known(warp, first, last, clear)) && weak_.earlier.empty() &&
+               strong_.earlier.empty();
       },
       [&](uint32_t lane, uint32_t granule) {
         write_slowly(warp, lane, granule, strong, report);
         check_own_reads(warp, lane, granule, report);
       });
   const Who who{static_cast<uint16_t>(warp), 0, strong, false};
+  for (const Pattern::Run& run : pattern.runs()) {
+    const uint64_t from = base + static_cast<uint64_t>(run.offset);
+    const uint32_t first = granule_of(from), last = granule_of(from + run.bytes - 1) + 1;
+    fill(write_stamp_, first, last, clocks.now());
+    fill(write_site_, first, last, site);
+  }
   if (pattern.spread() == Pattern::Spread::side_by_side && lanes.bytes == 1u << shift_) {
-    const uint32_t first = granule_of(base);
-    std::fill_n(write_stamp_.begin() + first, warp_size, clocks.now());
-    std::fill_n(write_site_.begin() + first, warp_size, site);
-    for (uint32_t lane = 0; lane < warp_size; ++lane) writer_[first + lane] = who.of(lane);
+    const auto first = std::bit_cast<uint32_t>(who), second = std::bit_cast<uint32_t>(who.of(1));
+    fill_by_lane(reinterpret_cast<uint32_t*>(&writer_[granule_of(base)]), first, second - first);
     return;
   }
+  Who* const writer = writer_.data();
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
-    for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule)
-      mark_written(granule, who.of(lane), site);
+    for (uint32_t granule = granule_of(lanes.address[lane]); granule <= last; ++granule) writer[granule] = who.of(lane);
   });
 }
 
@@ -297,10 +374,9 @@ void Shadow::mark_written(uint32_t granule, Who who, uint32_t site) {
 }
 
 void Shadow::mark_written(uint32_t first, uint32_t last, Who who, uint32_t site, uint32_t stamp) {
-  const uint32_t count = last + 1 - first;
-  std::fill_n(write_stamp_.begin() + first, count, stamp);
-  std::fill_n(write_site_.begin() + first, count, site);
-  std::fill_n(writer_.begin() + first, count, who);
+  fill(write_stamp_, first, last + 1, stamp);
+  fill(write_site_, first, last + 1, site);
+  fill(writer_, first, last + 1, who);
 }
 
 /// Where all warps have met since, no earlier read matters any more.
@@ -389,8 +465,8 @@ uint32_t Shadow::end_of_same_past(uint32_t first, uint32_t last) const {
 void Shadow::end_async_write(uint32_t agent, Span span, uint8_t swizzle) {
   const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1), site = write_site_[last];
   const Who who{static_cast<uint16_t>(agent), warp_size, false, true};
-  std::fill_n(write_stamp_.begin() + first, last + 1 - first, clocks.now());
-  std::fill_n(writer_.begin() + first, last + 1 - first, who);
+  fill(write_stamp_, first, last + 1, clocks.now());
+  fill(writer_, first, last + 1, who);
   forget_tiles(span.begin, span.end());
   if (tiles_.empty()) tiled_ = span;
   tiles_.push_back({span, agent, clocks.now(), swizzle});
@@ -429,12 +505,32 @@ void Shadow::note_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint
   reads_under_way_.push_back({number, span, warp, lane, site, under_way});
 }
 
+/// Whether the warp knows of all that was written to these granules, and so does the async proxy: whichever lane wrote.
+bool Shadow::all_visible(uint32_t warp, uint32_t first, uint32_t last) const {
+  const uint32_t* const stamp = write_stamp_.data();
+  const Who* const writer = writer_.data();
+  const uint32_t start = clocks.start();
+  for (uint32_t g = first; g < last;) {
+    const uint16_t agent = writer[g].agent;
+    const bool async = writer[g].async;
+    uint32_t visible = known_of(warp, agent);
+    if (!async) visible = std::min(visible, clocks.fenced(warp, agent));
+    uint32_t wrong = visible < start ? 1u : 0u;
+    for (; g < last && writer[g].agent == agent && writer[g].async == async; ++g)
+      wrong |= stamp[g] - start > visible - start ? 1u : 0u;
+    if (wrong != 0) return false;
+  }
+  return true;
+}
+
 void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
   bool objected = false;  // neighbouring granules mostly share their fate
   const ReportTo once = [&](const Objection& objection) {
     if (!std::exchange(objected, true)) report(objection);
   };
-  for (uint32_t granule = granule_of(span.begin); granule <= granule_of(span.end() - 1); ++granule) {
+  const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1);
+  if (all_visible(warp, first, last + 1)) return;
+  for (uint32_t granule = first; granule <= last; ++granule) {
     check_read(warp, lane, granule, false, once);
     const Who writer = writer_[granule];
     const uint32_t stamp = write_stamp_[granule];

@@ -157,11 +157,17 @@ class Shadow {
   void check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
   uint32_t end_of_same_past(uint32_t first, uint32_t last) const;
   bool all_before(uint32_t first, uint32_t last, uint32_t clear) const;
+  bool all_known(uint32_t warp, uint32_t first, uint32_t last, uint32_t clear) const;
+  bool all_visible(uint32_t warp, uint32_t first, uint32_t last) const;
   void mark_written(uint32_t granule, Who who, uint32_t site);
   void mark_written(uint32_t first, uint32_t last, Who who, uint32_t site, uint32_t stamp);
   void forget_tiles(uint64_t begin, uint64_t end);
   void tidy_reads();
   bool is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp) const;
+  /// Up to which stamp that holds of any of its lanes.
+  uint32_t known_of(uint32_t warp, uint32_t agent) const {
+    return agent == warp ? clocks.lanes_met(warp) : clocks.seen(warp, agent);
+  }
   void forget_ordered_reads();
   uint32_t clear_of_all(uint32_t warp) const;
   bool is_own(uint32_t agent) const { return agent - first_agent_ < clocks.warps_per_block(); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -27,6 +28,12 @@ std::string triple(uint32_t x, uint32_t y, uint32_t z) {
 
 }  // namespace
 
+Zeros zeros(size_t bytes) {
+  auto* const made = static_cast<std::byte*>(std::calloc(bytes, 1));
+  if (!made && bytes != 0) throw std::bad_alloc();
+  return Zeros(made);
+}
+
 Block::Block(Cluster& cluster, uint32_t rank)
     : cluster(cluster),
       launch(cluster.launch),
@@ -41,10 +48,10 @@ Block::Block(Cluster& cluster, uint32_t rank)
       mbarriers(*this),
       registers(program, launch.warps()),
       products(*this),
-      register_bytes_(size_t{launch.warps()} * program.register_bytes + 64),
-      local_(size_t{launch.warps()} * warp_size * program.local_bytes) {
-  const auto unaligned = reinterpret_cast<uintptr_t>(register_bytes_.data());
-  std::byte* const first = register_bytes_.data() + (64 - unaligned % 64) % 64;
+      register_bytes_(zeros(size_t{launch.warps()} * program.register_bytes + 64)),
+      local_(zeros(size_t{launch.warps()} * warp_size * program.local_bytes)) {
+  const auto unaligned = reinterpret_cast<uintptr_t>(register_bytes_.get());
+  std::byte* const first = register_bytes_.get() + (64 - unaligned % 64) % 64;
   warps_.reserve(launch.warps());
   for (uint32_t i = 0; i < launch.warps(); ++i) {
     warps_.emplace_back(*this, i, first_agent + i, first + size_t{i} * program.register_bytes);

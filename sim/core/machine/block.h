@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,14 @@
 namespace sim {
 
 class Cluster;
+
+struct Free {
+  void operator()(std::byte* bytes) const { std::free(bytes); }
+};
+/// Zeros, of which the system gives a page when it is first touched: a launch touches few of a large kernel's
+/// registers.
+using Zeros = std::unique_ptr<std::byte, Free>;
+Zeros zeros(size_t bytes);
 
 /// Where a report has no second place.
 inline constexpr uint32_t nowhere = ~0u;
@@ -77,7 +87,7 @@ class Block {
     uint32_t number, arrived, expected, waiting;
   };
   std::vector<BarrierState> open_barriers() const;  ///< to which some have come
-  std::byte* local(const Warp& warp) { return local_.data() + size_t{warp.index} * warp_size * program.local_bytes; }
+  std::byte* local(const Warp& warp) { return local_.get() + size_t{warp.index} * warp_size * program.local_bytes; }
 
   Cluster& cluster;
   Launch& launch;
@@ -117,7 +127,7 @@ class Block {
   uint32_t ended_warps_ = 0;
   Random random_{0};
   std::vector<uint32_t> order_;  ///< in which the warps get their turns
-  std::vector<std::byte> register_bytes_, local_;
+  Zeros register_bytes_, local_;
   std::vector<Warp> warps_;
   std::array<Barrier, barrier_count> barriers_{};
 };

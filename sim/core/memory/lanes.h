@@ -28,6 +28,7 @@ struct Bytes {
   uintptr_t origin = 0;
   uintptr_t stride = 0;
   Pattern::Spread spread = Pattern::Spread::any;
+  bool of_one_core = false;  ///< no other one gets at them: the host runs a cluster on one
   std::byte* at(const Lanes& lanes, uint32_t lane) const {
     return reinterpret_cast<std::byte*>(origin + lane * stride + lanes.address[lane]);
   }
@@ -99,7 +100,7 @@ inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owne
         else
           watch_remote(warp, owner, memo, lanes, touch);
       }
-      return {reinterpret_cast<uintptr_t>(owner.shared.data()), 0, spread()};
+      return {reinterpret_cast<uintptr_t>(owner.shared.data()), 0, spread(), true};
     case Place::parameter:
       check_private(warp, lanes, block.launch.parameters.size(), "parameter");
       return {reinterpret_cast<uintptr_t>(block.launch.parameters.data()), 0};

@@ -8,58 +8,101 @@
 namespace sim {
 namespace {
 
-/// A value of type M in memory, widened by its sign to a register of type R.
+using Four [[gnu::vector_size(16)]] = u32;
+
+/// Rows to columns.
+void turn(Four (&square)[4]) {
+  const Four low = __builtin_shufflevector(square[0], square[1], 0, 4, 1, 5);
+  const Four high = __builtin_shufflevector(square[0], square[1], 2, 6, 3, 7);
+  const Four other_low = __builtin_shufflevector(square[2], square[3], 0, 4, 1, 5);
+  const Four other_high = __builtin_shufflevector(square[2], square[3], 2, 6, 3, 7);
+  square[0] = __builtin_shufflevector(low, other_low, 0, 1, 4, 5);
+  square[1] = __builtin_shufflevector(low, other_low, 2, 3, 6, 7);
+  square[2] = __builtin_shufflevector(high, other_high, 0, 1, 4, 5);
+  square[3] = __builtin_shufflevector(high, other_high, 2, 3, 6, 7);
+}
+
+/// Whether all lanes take four registers of 32 bits each: what takes most of a fast kernel's loads.
+template <class M, class R>
+bool are_squares(const Access& instruction, const Lanes& lanes) {
+  return sizeof(M) == sizeof(u32) && sizeof(R) == sizeof(u32) && instruction.count == 4 && lanes.mask == all_lanes;
+}
+
+/// Four lanes at a time, of which the memory holds the rows and the registers the columns.
+void copy_squares(Warp& warp, const Access& instruction, const Lanes& lanes, const Bytes& bytes) {
+  for (uint32_t lane = 0; lane < warp_size; lane += 4) {
+    Four square[4];
+    for (uint32_t i = 0; i < 4; ++i) std::memcpy(&square[i], bytes.at(lanes, lane + i), sizeof square[i]);
+    turn(square);
+    for (uint32_t i = 0; i < 4; ++i)
+      std::memcpy(warp.lanes<u32>(instruction.registers[i]) + lane, &square[i], sizeof square[i]);
+  }
+}
+
+/// Values of type M in memory, widened by their sign to registers of type R.
+template <class M, class R>
+void copy_to_registers(Warp& warp, const Access& instruction, const Lanes& lanes, const Bytes& bytes) {
+  if (bytes.spread != Pattern::Spread::same && are_squares<M, R>(instruction, lanes))
+    return copy_squares(warp, instruction, lanes, bytes);
+  for (uint32_t element = 0; element < instruction.count; ++element) {
+    R* const to = warp.lanes<R>(instruction.registers[element]);
+    const std::byte* const first = bytes.at(lanes, 0) + element * sizeof(M);
+    if (bytes.spread == Pattern::Spread::same) {
+      M value;
+      std::memcpy(&value, first, sizeof(M));
+      std::fill_n(to, warp_size, static_cast<R>(value));
+      continue;
+    }
+    if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
+      M values[warp_size];
+      std::memcpy(values, first, sizeof values);
+      std::copy_n(values, warp_size, to);
+      continue;
+    }
+    for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
+      M value;
+      std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
+      to[lane] = static_cast<R>(value);
+    });
+  }
+}
+
+template <class M, class R>
+void copy_to_memory(Warp& warp, const Access& instruction, const Lanes& lanes, const Bytes& bytes) {
+  for (uint32_t element = 0; element < instruction.count; ++element) {
+    const R* const from = warp.lanes<const R>(instruction.registers[element]);
+    if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
+      M values[warp_size];
+      std::copy_n(from, warp_size, values);
+      std::memcpy(bytes.at(lanes, 0), values, sizeof values);
+      continue;
+    }
+    for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
+      const M value = static_cast<M>(from[lane]);
+      std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
+    });
+  }
+}
+
 template <class M, class R>
 void load(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
-    for (uint32_t element = 0; element < instruction.count; ++element) {
-      R* const to = warp.lanes<R>(instruction.registers[element]);
-      const std::byte* const first = bytes.at(lanes, 0) + element * sizeof(M);
-      if (bytes.spread == Pattern::Spread::same) {
-        M value;
-        std::memcpy(&value, first, sizeof(M));
-        std::fill_n(to, warp_size, static_cast<R>(value));
-        continue;
-      }
-      if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
-        M values[warp_size];
-        std::memcpy(values, first, sizeof values);
-        std::copy_n(values, warp_size, to);
-        continue;
-      }
-      for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
-        M value;
-        std::memcpy(&value, bytes.at(lanes, lane) + element * sizeof(M), sizeof(M));
-        to[lane] = static_cast<R>(value);
-      });
-    }
-  });
+  access(warp, instruction, Touch::read,
+         [&](const Lanes& lanes, const Bytes& bytes) { copy_to_registers<M, R>(warp, instruction, lanes, bytes); });
 }
 
 template <class M, class R>
 void store(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
-    for (uint32_t element = 0; element < instruction.count; ++element) {
-      const R* const from = warp.lanes<const R>(instruction.registers[element]);
-      if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
-        M values[warp_size];
-        std::copy_n(from, warp_size, values);
-        std::memcpy(bytes.at(lanes, 0), values, sizeof values);
-        continue;
-      }
-      for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {
-        const M value = static_cast<M>(from[lane]);
-        std::memcpy(bytes.at(lanes, lane) + element * sizeof(M), &value, sizeof(M));
-      });
-    }
-  });
+  access(warp, instruction, Touch::write,
+         [&](const Lanes& lanes, const Bytes& bytes) { copy_to_memory<M, R>(warp, instruction, lanes, bytes); });
 }
 
-/// Strong accesses are atomic on the host as well: another core may be running the block that writes what this one
-/// waits for, and what it wrote before has to be seen. Loads acquire and stores release, as the strongest of them do.
+/// Strong accesses of global memory are atomic on the host as well: another core may be running the block that writes
+/// what this one waits for, and what it wrote before has to be seen. Loads acquire and stores release, as the strongest
+/// of them do.
 template <class M, class R>
 void load_strong(Warp& warp, const Access& instruction) {
   access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
+    if (bytes.of_one_core) return copy_to_registers<M, R>(warp, instruction, lanes, bytes);
     for (uint32_t element = 0; element < instruction.count; ++element) {
       R* const to = warp.lanes<R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
@@ -74,6 +117,7 @@ void load_strong(Warp& warp, const Access& instruction) {
 template <class M, class R>
 void store_strong(Warp& warp, const Access& instruction) {
   access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
+    if (bytes.of_one_core) return copy_to_memory<M, R>(warp, instruction, lanes, bytes);
     for (uint32_t element = 0; element < instruction.count; ++element) {
       const R* const from = warp.lanes<const R>(instruction.registers[element]);
       for_lanes(lanes.mask, [&lanes, bytes, from, element](uint32_t lane) {

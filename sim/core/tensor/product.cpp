@@ -12,6 +12,7 @@
 /// Two functions do the same work. The fast one aligns in single precision, where a product of two factors of at most
 /// 12 digits is exact while its exponent is moderate, adds 32-bit integers, and rounds their sum to f32. The other
 /// takes any numbers: it aligns in double precision, in which no product and no scale can overflow.
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -38,6 +39,13 @@ template <class T, class From>
 }
 
 [[gnu::always_inline]] inline Sixteen<s32> larger(Sixteen<s32> a, Sixteen<s32> b) { return a > b ? a : b; }
+[[gnu::always_inline]] inline Sixteen<s32> smaller(Sixteen<s32> a, Sixteen<s32> b) { return a < b ? a : b; }
+
+// Masks come from signs, since other comparisons of sixteen are taken apart where the host's vectors are shorter.
+[[gnu::always_inline]] inline Sixteen<s32> where_negative(Sixteen<s32> of) { return of >> 31; }
+[[gnu::always_inline]] inline Sixteen<s32> choose(Sixteen<s32> mask, Sixteen<s32> a, Sixteen<s32> b) {
+  return (a & mask) | (b & ~mask);
+}
 
 constexpr s32 all_zero = no_exponent / 2;  // sums of exponents below this have a zero in them
 constexpr s32 exponent_bias = 127, wide_bias = 1023;
@@ -61,7 +69,7 @@ constexpr s32 cut_of_fp8 = (1 << 10) - 1;  // bits of f32 that the FP8 products 
 [[gnu::always_inline]] inline Sixteen<s32> exponents_of(Sixteen<f32> c, s32 least) {
   const auto bits = (Sixteen<s32>)c & 0x7fffffff;
   const auto exponent = larger(bits >> 23, Sixteen<s32>{} + (least + exponent_bias)) - exponent_bias;
-  return bits == 0 ? Sixteen<s32>{} + no_exponent : exponent;
+  return choose(where_negative(bits - 1), Sixteen<s32>{} + no_exponent, exponent);
 }
 
 /// The largest exponent of the products: of two columns of A at a time, in the halves of an integer.
@@ -104,12 +112,11 @@ struct Rows {
 /// Integers in units of 2^lowest, toward zero to f32, or of FP8 to 13 fraction bits of it: none is subnormal then.
 template <uint32_t k>
 [[gnu::always_inline]] inline Sixteen<f32> toward_zero(Sixteen<s32> sum, Sixteen<s32> lowest) {
-  constexpr f32 most = 0x7fffff80;                                             // f32 has no larger one below 2^31
-  const Sixteen<s32> size = sum < 0 ? (Sixteen<s32>)-(Sixteen<u32>)sum : sum;  // of -2^31 the bits are right as well
-  auto nearest = __builtin_convertvector(size, Sixteen<f32>);
-  nearest = nearest < most ? nearest : Sixteen<f32>{} + most;
-  const Sixteen<s32> too_large = __builtin_convertvector(nearest, Sixteen<s32>) > size;  // -1: a unit of the last place
-  Sixteen<s32> bits = (Sixteen<s32>)nearest + too_large;
+  constexpr auto most = std::bit_cast<s32>(f32{0x7fffff80});  // f32 has no larger one below 2^31
+  const auto negative = where_negative(sum);
+  const auto size = (Sixteen<s32>)((Sixteen<u32>)(sum ^ negative) - (Sixteen<u32>)negative);  // -2^31 stays as it is
+  Sixteen<s32> bits = smaller((Sixteen<s32>)__builtin_convertvector(size, Sixteen<f32>), Sixteen<s32>{} + most);
+  bits += where_negative(size - __builtin_convertvector((Sixteen<f32>)bits, Sixteen<s32>));  // too large by one unit
   if (k == 32) bits &= ~cut_of_fp8;
   bits |= sum & INT32_MIN;
   return (Sixteen<f32>)bits * (Sixteen<f32>)((lowest + exponent_bias) << 23);
@@ -138,13 +145,14 @@ template <uint32_t k>
       odd += __builtin_convertvector(second * scale, Sixteen<s32>);
     }
     const Sixteen<s32> products = even + odd, rest = __builtin_convertvector(addend * scale, Sixteen<s32>);
-    const Sixteen<s32> any = of_products > all_zero, lowest = top - fraction;
+    const Sixteen<s32> any = where_negative(all_zero - of_products), lowest = top - fraction;
     if (rounded) {
       const auto sum = (Sixteen<s32>)((Sixteen<u32>)products + (Sixteen<u32>)rest);  // may wrap around, which fails
-      fails |= ((sum ^ products) & (sum ^ rest)) | (Sixteen<s32>)(((Sixteen<s32>)addend & 0x7fffffff) >= 0x7f800000);
+      fails |= ((sum ^ products) & (sum ^ rest)) | (0x7f7fffff - ((Sixteen<s32>)addend & 0x7fffffff));
       auto alone = (Sixteen<s32>)addend;
       if (k == 32) alone &= ~cut_of_fp8;
-      const auto result = any ? toward_zero<k>(sum, lowest) : (Sixteen<f32>)alone + 0.0f;
+      const auto result =
+          choose(any, (Sixteen<s32>)toward_zero<k>(sum, lowest), (Sixteen<s32>)((Sixteen<f32>)alone + 0.0f));
       std::memcpy(rounded->at[row], &result, sizeof result);
       continue;
     }
@@ -246,13 +254,15 @@ WITH_THE_HOSTS_VECTORS void gather(const TileB* b, const uint8_t (&met)[32][2], 
   }
 }
 
+WITH_THE_HOSTS_VECTORS void copy(const TileC& from, TileC& to) { std::memcpy(to.at, from.at, sizeof to.at); }
+
 /// `run(multiply, exact, rounded)`: the product with this function, into the one or the other.
 template <class Run>
 void multiply_and_round(bool wild, const Adder& adder, TileC& c, Run run) {
   Sums exact;
   TileC rounded;
   if (!wild && adder.sum == Sum::f32 && run(of_depth(adder.k, false), exact, &rounded)) {
-    c = rounded;
+    copy(rounded, c);
     return;
   }
   run(of_depth(adder.k, wild || any_special(c)), exact, nullptr);

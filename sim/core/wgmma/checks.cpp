@@ -69,26 +69,28 @@ void Products::watch(Warp& warp) {
   RegisterWatch& registers = of(warp).registers;
   const Program& program = block_.program;
   const uint32_t here = warp.here();
-  for (uint32_t i = program.first_use[here]; i < program.first_use[here + 1]; ++i) {
-    const auto [offset, writes] = program.register_uses[i];
-    if (registers.objects(offset, writes)) {
-      const auto is_it = [&, offset = offset](uint32_t each) { return each == offset; };
-      uint32_t site = nowhere;
-      for (const Product& each : of(warp).under_way) {
-        const uint32_t* const d = list(each.wgmma.d);
-        const uint32_t* const a = list(each.wgmma.a);
-        if (std::any_of(d, d + each.wgmma.sum_registers(), is_it) ||
-            (each.wgmma.a_in_registers && std::any_of(a, a + 4, is_it)))
-          site = each.site;
-      }
-      const bool sum = registers.use(offset) == RegisterWatch::Use::sum;
-      block_.report(Finding::unwaited_product, here, site, [&, writes = writes] {
-        return block_.what_it_does(warp, first_lane(warp.exec)) + (writes ? ": writes" : ": reads") +
-               " a register of " + (sum ? "the sums" : "A") + " of the wgmma" +
-               (site == nowhere ? "" : " at " + block_.where(site)) +
-               ", which is under way: no wgmma.wait_group has covered it";
-      });
+  const auto object = [&](uint32_t offset, bool writes) {
+    const auto is_it = [&](uint32_t each) { return each == offset; };
+    uint32_t site = nowhere;
+    for (const Product& each : of(warp).under_way) {
+      const uint32_t* const d = list(each.wgmma.d);
+      const uint32_t* const a = list(each.wgmma.a);
+      if (std::any_of(d, d + each.wgmma.sum_registers(), is_it) ||
+          (each.wgmma.a_in_registers && std::any_of(a, a + 4, is_it)))
+        site = each.site;
     }
+    const bool sum = registers.use(offset) == RegisterWatch::Use::sum;
+    block_.report(Finding::unwaited_product, here, site, [&] {
+      return block_.what_it_does(warp, first_lane(warp.exec)) + (writes ? ": writes" : ": reads") + " a register of " +
+             (sum ? "the sums" : "A") + " of the wgmma" + (site == nowhere ? "" : " at " + block_.where(site)) +
+             ", which is under way: no wgmma.wait_group has covered it";
+    });
+  };
+  const auto* const uses = program.register_uses.data();
+  for (uint32_t i = program.first_use[here], last = program.first_use[here + 1]; i < last; ++i) {
+    const auto [offset, writes] = uses[i];
+    if (registers.objects(offset, writes)) [[unlikely]]
+      object(offset, writes);
     if (writes) registers.mark_written(offset);
   }
 }
