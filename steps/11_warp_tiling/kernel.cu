@@ -9,7 +9,7 @@
 // should come from the reuse cache, which holds operands of the FMA before. So the FMAs walk along
 // one row of the thread tile and back along the next: neighbours always share a or b.
 //
-// Built with ptxas -O1 (steps/meson.build), which keeps the fragment loads between the FMAs of the
+// Built with ptxas -O1 (step.toml), which keeps the fragment loads between the FMAs of the
 // k before; -O3 moves them next to their use (also/o3.cu). Shared memory is addressed by one
 // pointer per tile and offsets known at compile time. A warp has six scoreboards to wait for loads;
 // written otherwise, ptxas gave A's loads from global memory the scoreboard of a fragment load, and
