@@ -6,7 +6,7 @@ A subject is a step's number, with `.VARIANT` where it is not the default and `@
 `@16384k512` where K is another; several sizes (`@4096,8192`) ask for `min-` or `max-` in front of the quantity. Two
 subjects with `/` between them are compared; `25/24:apart` tells of all their pairs of variant and size. A kind in front
 says that other records are meant: `cutlass 27@8192`, `alone 26`, `l2 26@8192`, `launch 20.only_xor`,
-`gpus row.copied.27`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
+`gpus row.copied.27`, `passes 33@8192`, `loop 256x192.40`, `latency load.8192`, `memory 14@8192`, `without 16.no_copies`, `large`,
 `error uniform.30.cut`, `ways turns.512`, `chooser loss`, `sweep 29.8192`, `library hopper@8192`. `steps all:count`,
 `steps hopper:first` and `steps sm90:last` tell of the ladder itself: of all steps, of one ladder's, or of those that need
 this compute capability. Percents are numbers without the sign, which the page's language writes.
@@ -25,7 +25,7 @@ from collections.abc import Callable
 
 from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, costs, metrics
 
-from . import bottleneck_charts, bounds_charts, count_charts, energy, gpu_tables, latencies, panels, traffic
+from . import bottleneck_charts, bounds_charts, count_charts, energy, gpu_tables, latencies, panels, passes, traffic
 from .course import Course, Step
 from .style import Missing, number, say
 from .sweep_charts import HGEMM125, geometric_mean
@@ -41,6 +41,7 @@ _KINDS = (
     "alone",
     "launch",
     "busy",
+    "passes",
     "gpus",
     "loop",
     "large",
@@ -188,6 +189,7 @@ class _Teller:
             "l2": self._l2,
             "launch": self._launch,
             "busy": self._busy,
+            "passes": self._passes,
             "gpus": self._several,
             "loop": self._loop,
             "latency": self._latency,
@@ -370,7 +372,7 @@ class _Teller:
             "served": (counts[metrics.COALESCER_RATIO], 2),
             "merged": (counts[metrics.MERGED], 2),
             "multicast": (counts[metrics.SHARED], 2),
-            "dram": (counts[metrics.DRAM_READ] / 1e9, 2),
+            "dram": (counts[metrics.WARM + metrics.DRAM_READ] / 1e9, 2),
         }
         return _named(values, quantity, "what crosses from L2")
 
@@ -392,6 +394,16 @@ class _Teller:
             "pipe": (counts[metrics.TENSOR_PIPE], 0),
         }
         return _named(values, quantity, "one launch")
+
+    def _passes(self, subject: str, quantity: str) -> Value:
+        """How much longer a step takes than the one before it, timed one after the other: per cent, microseconds."""
+        step, _, size = self.step_of(subject)
+        found = passes.of_sizes(self.records.guard_cost.get(self.gpu, []), step.name)
+        if size not in found:
+            raise UnknownFigure(f"{step.name} was not timed in passes at {size}³")
+        before, now = found[size].medians
+        more = statistics.median(found[size].more)
+        return _named({"more": (100 * more, 1), "us": (1000 * (now - before), 0)}, quantity, "passes")
 
     def _busy(self, subject: str, quantity: str) -> Value:
         """One call under ncu, ours or, as `library-…`, cuBLAS's beside it: the share of cycles in which the tensor cores

@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 
-from .. import error_charts, step_charts
+from .. import error_charts, passes, step_charts
 from ..course import Step
 from ..style import Missing
 from .page import Page, Table, by_gpu, in_percent
@@ -148,22 +148,17 @@ def guard_cost(page: Page, step: Step) -> str:
 
     def of(gpu: str) -> Table | None:
         rows = page.records.guard_cost.get(gpu, [])
-        sizes = sorted({r["m"] for r in rows})
-        if not any(r["step"] == step.name for r in rows):
+        found = passes.of_sizes(rows, step.name)
+        if not found:
             return None
-        other = next(r["step"] for r in rows if r["step"] != step.name)
+        other = next(iter(found.values())).other
         made = Table(["M = N = K", f"{other[:2]}, ms", f"{step.name[:2]}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
         made.note = page.say(
             "medians of passes, each of which times both one after the other",
             "取各遍的中位数；每一遍里两者交替计时",
         )
-        for size in sizes:
-            ms = {
-                name: {r["options"]["pass"]: r["ms"] for r in rows if (r["step"], r["m"]) == (name, size)}
-                for name in (other, step.name)
-            }
-            more = sorted(ms[step.name][at] / ms[other][at] - 1 for at in ms[other])
-            times = [f"{statistics.median(ms[name].values()):.3f}" for name in (other, step.name)]
+        for size, timed in found.items():
+            more, times = timed.more, [f"{ms:.3f}" for ms in timed.medians]
             made.rows.append([str(size), *times, f"{statistics.median(more):.1%}", f"{more[0]:.1%} – {more[-1]:.1%}"])
         made.used += rows
         return made
