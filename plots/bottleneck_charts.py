@@ -124,12 +124,16 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     every = [r for rows in by_size.values() for r in rows]
     turns = course.yardstick(step.ladder) == BEST_LIBRARY and all(r.in_turn for r in every)
     gain: Callable[[LeftOut], float] = (lambda r: r.gain_in_turn) if turns else (lambda r: r.gain)
+
+    def time(r: LeftOut) -> float:
+        return 100 / gain(r)
+
     marks = {name: 100 * full / value for name, (full, value) in published(course, step.name).items()}
     names = list(dict.fromkeys(r.record["variant"] for rows in by_size.values() for r in rows))
     words = {r.record["variant"]: r.words(language) for rows in by_size.values() for r in rows}
     others = iter((style.PLUM, style.AMBER))
     colours = [style.SIZES.get(size) or next(others) for size in by_size]
-    bars = {n: [(i, 100 / gain(r), r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
+    bars = {n: [(i, time(r), r.record["tflops"]) for i, rows in enumerate(by_size.values()) for r in rows if
                 r.record["variant"] == n] for n in names}  # fmt: skip
     thick, between = 0.19, 0.14
     height = 0.1 + sum(thick * (len(bars[n]) + (n in marks)) + between for n in names)
@@ -156,7 +160,7 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         panels.conditions(records, gpu, language),
     )
     drawn, (ax,) = layout.page(texts, [Panel(height)], _LEFT, _RIGHT)
-    longest = max([100.0, *marks.values(), *(100 / gain(r) for r in every)])
+    longest = max([100.0, *marks.values(), *map(time, every)])
     inches = layout.WIDTH - _LEFT - _RIGHT
     figures = (style.em("111 · 1111") * style.SMALL + 6) / 72  # in a column of their own
 
@@ -166,9 +170,9 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
     y, middles = 0.0, []
     for name in names:
         first = y
-        for index, time, tflops in bars[name]:
-            ax.barh(y, time, thick * 0.88, color=colours[index % len(colours)], zorder=2)
-            beside(y, f"{time:.0f} · {style.number(tflops)}")
+        for index, taken, tflops in bars[name]:
+            ax.barh(y, taken, thick * 0.88, color=colours[index % len(colours)], zorder=2)
+            beside(y, f"{taken:.0f} · {style.number(tflops)}")
             y += thick
         if name in marks:
             ax.barh(y, marks[name], thick * 0.88, color=style.AMBER, zorder=2)
