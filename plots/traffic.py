@@ -36,5 +36,5 @@ COLUMNS: tuple[tuple[str, str, Callable[[Counted], str]], ...] = (
     ("received ÷ crossed", "收到 ÷ 传出", _ratio(metrics.COALESCER_RATIO)),
     ("merged by hardware", "硬件合并", _ratio(metrics.MERGED)),
     ("by multicast", "多播", _ratio(metrics.SHARED)),
-    ("read from DRAM, GB", "从显存读，GB", _gigabytes(metrics.DRAM_READ)),
+    ("read from DRAM, GB", "从显存读，GB", _gigabytes(metrics.WARM + metrics.DRAM_READ)),
 )
