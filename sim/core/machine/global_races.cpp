@@ -11,7 +11,7 @@ namespace {
 using What = GlobalObjection::What;
 
 std::string triple(const Dim3& at) {
-  return std::string("(") + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + ")";
+  return "(" + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + ")";
 }
 
 /// "thread (3,0,0) of block (1,0,0)", of any cluster of the launch.
