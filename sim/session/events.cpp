@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/readable.h"
+#include "core/checks/rules.h"
 #include "session/simulator.h"
 #include "session/variables.h"
 
@@ -127,6 +128,7 @@ Json events_json(const Launch& launch, const Events& events) {
   Json findings = Json::array();
   for (const Events::Found& each : events.unordered) {
     findings.push_back({{"after", each.after}, {"kind", name(each.kind)}});
+    if (!each.warning) findings.back()["rule"] = rule(each.kind);
     add_unordered(findings.back(), each.two);
   }
   Json made{{"name", readable(program.name)},

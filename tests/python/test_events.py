@@ -181,6 +181,7 @@ def test_a_finding_has_both_clocks(tmp_path):
     kernel = json.loads(file.read_text())["kernels"][0]
     assert not wrong(kernel["findings"], FINDINGS, "findings")
     found = next(each for each in kernel["findings"] if each["kind"] == "race")
+    assert found["rule"].startswith("PTX ISA, “Conflict and Data-races”")
     two = found["unordered"]
     first, second = two["first"], two["second"]
     assert {first["agent"], second["agent"]} == {0, 1}

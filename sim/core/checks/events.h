@@ -105,6 +105,7 @@ class Events {
   struct Found {
     uint64_t after;  ///< events before the second access
     Finding kind;
+    bool warning;
     Unordered two;
   };
 

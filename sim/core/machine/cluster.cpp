@@ -309,7 +309,7 @@ void Cluster::add_report(Finding kind, uint32_t here, uint32_t there, const std:
     ++known->second;
     return;
   }
-  if (events && unordered) events->unordered.push_back({events->count(), kind, *unordered});
+  if (events && unordered) events->unordered.push_back({events->count(), kind, warning, *unordered});
   launch.reports.add(kind, launch.program.name, places(here, there), message, warning, 1, unordered);
 }
 
