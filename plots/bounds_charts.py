@@ -26,6 +26,8 @@ PIPES = style.GREEN  # of a kernel whose FMAs use a part of them
 INSTRUCTION = style.RED  # of Hopper, whose issue slots are far from full
 PER_CYCLE = "FLOP per cycle and SM", "每个 SM 每周期的 FLOP"  # where clocks differ
 _TICK = 0.46  # half the height of a bound's mark, in rows
+_SPEEDS = 0.54  # inches more than for names alone, with a column of speeds between the names and the axis
+_SPEEDS_WIDTH = 57  # points that this column takes
 _WORDS = {
     LOAD_STORE: ("the load/store unit's bound", "LSU 的上界"),
     ISSUE: ("the issue slots' bound", "发射槽的上界"),
@@ -228,7 +230,8 @@ def _drawn(
 ) -> Figure:
     """The bars with their marks, under a title and a note, over a foot; `only` this one in the colour of a chapter's step."""
     right = 0.56  # for the bounds beyond the axis
-    inches = layout.WIDTH - layout.NAMES - right
+    left = layout.NAMES + _SPEEDS
+    inches = layout.WIDTH - left - right
     shown = [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)]
     shown += [min(row.bounds.values()) for row in rows if only]
     top = 1.12 * panels.axis_top(lines, shown)
@@ -238,24 +241,23 @@ def _drawn(
     ]
     legend = [("box", style.BLUE, say(language, "measured", "实测")), *marks]
     panel = Panel(0.28 * len(rows), panels.room_above(lines, top, inches))
-    drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], layout.NAMES, right)
+    drawn, (ax,) = layout.page(Texts(title, note, legend, foot), [panel], left, right)
     for place, row in enumerate(rows):
         speed = row.record["tflops"]
         ax.barh(place, speed, 0.66, color=style.BLUE if only in (None, row) else style.GREY, zorder=2)
         slow, fast = panels.spread(row.record)
         if fast - slow > 0.004 * top:
             ax.plot([slow, fast], [place, place], color=style.INK, lw=1.2, marker="|", ms=4, zorder=3)
-        inside = speed > 0.3 * top
         lowest = min([*row.bounds.values(), *(line.tflops for line in lines if not line.peak)])
-        # A short bar's text stands behind the marks.
-        beside = slow if inside else max([fast, *(bound for bound in row.bounds.values() if bound <= top)])
-        ink = "white" if only in (None, row) else style.INK
-        panels.bar_text(ax, beside, place, f"{style.number(speed)}  ({speed / lowest:.0%})", inside, ink)
+        # Left of the axis: after a mark it would be read as that mark's value.
+        ax.annotate(f"{style.number(speed)} ({speed / lowest:.0%})", (0, place), (-5, 0), textcoords="offset points",
+                    va="center_baseline", ha="right", fontsize=style.SMALL, color=style.INK)  # fmt: skip
         for colour, bound in row.bounds.items():
             _mark(ax, place, bound, colour, top)
     panels.vertical_references(ax, lines, top, inches)
     ax.set_xlim(0, top)
     panels.named_rows(ax, [row.step.short for row in rows])
+    ax.tick_params(axis="y", pad=5 + _SPEEDS_WIDTH)
     ax.set_xlabel(say(language, *unit))
     return drawn
 
@@ -266,4 +268,4 @@ def _mark(ax: Axes, place: float, bound: float, colour: str, top: float) -> None
         ax.plot([bound, bound], [place - _TICK, place + _TICK], color=colour, lw=3, solid_capstyle="butt", zorder=3.5)
     else:
         ax.annotate(f"{style.number(bound)} →", (top, place), (2, 0), textcoords="offset points",
-                    va="center", fontsize=style.SMALL, color=colour)  # fmt: skip
+                    va="center_baseline", fontsize=style.SMALL, color=colour)  # fmt: skip

@@ -88,6 +88,16 @@ class Course:
         """The baseline by which a ladder's charts tell who is ahead."""
         return _YARDSTICKS.get(ladder, CUBLAS)
 
+    def the_library(self, language: str) -> str:
+        """What "the library" is, in words: cuBLAS, and from which step on the fastest call."""
+        first = next((step.number for step in self.steps if self.yardstick(step.ladder) == BEST_LIBRARY), 0)
+        words = Words("the library: cuBLAS", "库：cuBLAS")(language)
+        later = Words(
+            f", from step {first:02d} on the fastest call of cuBLAS and cublasLt",
+            f"，从步骤 {first:02d} 起为 cuBLAS 与 cublasLt 中最快的调用",
+        )
+        return words + later(language) if first else words
+
     def unreached(self, ladder: str, limit: str, language: str) -> str:
         """What a ladder's fastest kernel does not reach; `limit`: that of its instruction in TFLOPS."""
         return UNREACHED[ladder](language).format(limit=limit) if ladder in UNREACHED else ""

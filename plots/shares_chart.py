@@ -95,9 +95,9 @@ def shares(course: Course, records: Records, language: str) -> Figure:
     where = records.gpu_name(gpu)
     note = say(
         language,
-        f"Each step's speed as a share of the library in the same run, {SIZE}³, {where}; the library: cuBLAS, on Hopper "
-        f"the best library call. Differences under {NOISE:.0%} are noise.",
-        f"每一步的速度相对同一次运行里的库，{SIZE}³，{where}；库：cuBLAS，在 Hopper 上为最快的库调用。不到 {NOISE:.0%} 的差别是噪声。",
+        f"Each step's speed as a share of the library in the same run, {SIZE}³, {where}; "
+        f"{course.the_library(language)}. Differences under {NOISE:.0%} are noise.",
+        f"每一步的速度相对同一次运行里的库，{SIZE}³，{where}；{course.the_library(language)}。不到 {NOISE:.0%} 的差别是噪声。",
     )
     note += beyond(course, records, gpu, language)
     drawn, (ax,) = layout.page(Texts(title, note), [Panel(2.3, above=0.42, below=0.5)], 0.52, 0.1)

@@ -106,7 +106,7 @@ def basics(language: str) -> Canvas:
     ]
     heading = ("Shared memory has 32 banks, each 4 bytes wide", "共享内存有 32 个 bank，各宽 4 字节")
     note = (
-        "word w lies in bank w % 32; a bank gives one word a pass, to as many lanes as want it",
+        "word w lies in bank w % 32; a bank gives one word per pass, to as many lanes as want it",
         "字 w 在 bank w % 32 中；一个 bank 每趟送出一个字，可同时给任意多个 lane",
     )
     return sheet(heading, note, accesses, language)

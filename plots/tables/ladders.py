@@ -78,9 +78,7 @@ def all_ladders(page: Page) -> str:
             cells = [course.ladder_name(name, page.language), numbers, page.link(step), in_tflops(best)]
             made.rows.append([*cells, *shares, missed])
             made.used.append(best)
-        made.note = page.say(
-            "the library: cuBLAS, for Hopper the best library call", "库：cuBLAS；Hopper 为最快的库调用"
-        )
+        made.note = course.the_library(page.language)
         return made
 
     return by_gpu(page, course.steps, of, f"no ladder timed at {SIZE}")

@@ -102,10 +102,8 @@ def beside_cutlass(page: Page) -> str:
                 cells += [in_tflops(r), as_figure(r["baseline_tflops"]), in_percent(r["ratio"]), _span_of_ratio(r)]
                 made.rows.append([*cells, in_percent(library.get(_measured(r))), r["baseline_kernel"]])
                 made.used.append(r)
-        made.note = page.say(
-            "the library: cuBLAS, for Hopper the best library call, as in the tables of the steps",
-            "库：cuBLAS，Hopper 为最快的库调用，与各步骤的表相同",
-        )
+        made.note = page.course.the_library(page.language)
+        made.note += page.say(", as in the tables of the steps", "，与各步骤的表相同")
         return made if made.rows else None
 
     return by_gpu(page, page.course.steps, of, "no timing beside CUTLASS")
