@@ -15,9 +15,7 @@ RESOLVED = 0.005  # half a per cent: a smaller difference between two steps is n
 BETWEEN_DAYS = 0.03  # by so much timings of two days may differ, as docs/benchmarking says
 
 
-def over_size(
-    course: Course, records: Records, gpu: str, step: Step, language: str, by_ratios: bool = False
-) -> str:
+def over_size(course: Course, records: Records, gpu: str, step: Step, language: str, by_ratios: bool = False) -> str:
     """At which sizes a step is faster or slower than the one before, by how much in TFLOPS, as in the step's table: where
     the middle 60 % of their rounds do not overlap and they differ by more than half a per cent. Beside the best library
     call, at the power limit, the ratios measured in turn have to say the same; a chart that draws these tells by how much
