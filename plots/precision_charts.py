@@ -196,7 +196,9 @@ _FAMILIES = {
 _NAMED = {  # variants that the page speaks of
     ("32_digits", "two_digits"): ("32 two digits", "32 两个数位"),
     ("32_digits", "three_digits"): ("32 three digits", "32 三个数位"),
+    ("32_digits", "eight_products"): ("32 eight products", "32 八个乘积"),
     ("32_digits", "four_digits"): ("32 four digits", "32 四个数位"),
+    ("33_guarded", "balanced"): ("33 balanced", "33 balanced"),
     ("30_tf32", "three_products"): ("30 three products", "30 三个乘积"),
 }
 
@@ -247,17 +249,24 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
     named = [(*points_of[which], say(language, *words)) for which, words in _NAMED.items() if which in points_of]
     for x, y, _ in libraries:
         ax.plot(x, y, "D", color=style.INK, ms=6, mec="white", mew=0.8, zorder=5)
-    every_name = sorted([*((x, y, style.INK, name) for x, y, name in libraries), *named], key=lambda at: at[1])
-    heights = style.spread([math.log(y) for _, y, *_ in every_name], 0.33)
-    for (x, y, colour, name), height in zip(every_name, heights, strict=True):
-        at = max(x, _NAMES_FROM if y > 60 else x)
-        ax.annotate(
-            "", (x, y), (at + 0.5, math.exp(height)), arrowprops={"arrowstyle": "-", "color": style.MUTED, "lw": 0.6}
-        )
-        style.lines_of_text(ax, name, (at + 0.5, math.exp(height)), "data", 3, color=colour)
     every = [(x, y) for points in ours.values() for x, y, _ in points] + [(x, y) for x, y, _ in libraries]
     edge = [at for at in sorted(every) if not any(x >= at[0] and y > at[1] for x, y in every)]
     ax.step([x for x, _ in edge], [y for _, y in edge], where="pre", color=style.MUTED, lw=1.6, zorder=1)
+    every_name = sorted([*((x, y, style.INK, name) for x, y, name in libraries), *named], key=lambda at: at[1])
+    # Names of the crowd stand in one column, those of the line behind it above it, all others beside their dots.
+    crowd = [at for at in every_name if at[0] <= _NAMES_FROM]
+    above = [at for at in every_name if at[0] > _NAMES_FROM and at[:2] in edge]
+    for rows, up, start in ((crowd, 0.0, _NAMES_FROM), (above, 0.3, 0.0)):
+        heights = style.spread([math.log(y) + up for _, y, *_ in rows], 0.33)
+        for (x, y, colour, name), height in zip(rows, heights, strict=True):
+            to = max(x, start) + 0.5, math.exp(height)
+            ax.annotate("", (x, y), to, arrowprops={"arrowstyle": "-", "color": style.MUTED, "lw": 0.6})
+            style.lines_of_text(ax, name, to, "data", 3, color=colour)
+    for x, y, colour, name in every_name:
+        if (x, y, colour, name) not in crowd + above:
+            left = any(abs(right - x) < 0.1 and speed > y for right, speed in edge)  # the line turns above it
+            side = ((x, 0.92 * y), "data", -6) if left else ((x, y), "data", 9)
+            style.lines_of_text(ax, name, *side, color=colour, ha="right" if left else "left")
     ax.set_yscale("log")
     ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     low, high = min(y for _, y in every) / 1.4, max(y for _, y in every) * 3

@@ -45,7 +45,7 @@ PARTS = (
     Part(("Part 3: a warp multiplies whole fragments", "第三部分：warp 以 fragment 为单位相乘"), ON_TENSOR_CORES, (2,)),
     Part(("Part 4: lanes share one instruction", "第四部分：各 lane 分担一条指令"), ON_TENSOR_CORES, (3,)),
     Part(("Part 5: engines copy and multiply block tiles", "第五部分：block tile 由引擎拷贝和相乘"), ON_HOPPER, (0, 1)),
-    Part(("Part 6: elements become narrower", "第六部分：元素变窄"), ON_HOPPER, (4,)),
+    Part(("Part 6: elements change their width", "第六部分：改变元素的位宽"), ON_HOPPER, (4,)),
 )
 
 
