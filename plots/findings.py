@@ -15,11 +15,11 @@ RESOLVED = 0.005  # half a per cent: a smaller difference between two steps is n
 BETWEEN_DAYS = 0.03  # by so much timings of two days may differ, as docs/benchmarking says
 
 
-def over_size(course: Course, records: Records, gpu: str, step: Step, language: str) -> str:
+def over_size(course: Course, records: Records, gpu: str, step: Step, language: str, by_ratios: bool = False) -> str:
     """At which sizes a step is faster or slower than the one before, by how much in TFLOPS, as in the step's table: where
     the middle 60 % of their rounds do not overlap and they differ by more than half a per cent. Beside the best library
-    call, at the power limit, the ratios measured in turn have to say the same. Of a first step the same beside the variant
-    that it is compared with, or else its share of the library."""
+    call, at the power limit, the ratios measured in turn have to say the same; a chart that draws these tells by how much
+    they differ. Of a first step the same beside the variant that it is compared with, or else its share of the library."""
     before, alike, sizes = course.before(step), course.alike(step), records.square_sizes(gpu, [step.name])
     timed: Mapping[int, Record | None]
     if before:
@@ -42,12 +42,13 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
             level = abs(ratio - 1) <= RESOLVED or not apart
             hidden = hidden and not (level and apart)
             verdict = "alike" if level else "faster" if ratio > 1 else "slower"
-            verdicts[verdict][size] = ratio
+            drawn = in_turn[0]["ratio"] / in_turn[1]["ratio"] if by_ratios and in_turn else ratio
+            verdicts[verdict][size] = drawn
     same, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
     in_turn_with_best = bool(before) and course.yardstick(step.ladder) == BEST_LIBRARY
     if not both and in_turn_with_best:
-        return say(language, f"{step.short}: any difference from {english_name} is within the noise",
-                   f"{step.short} 与{chinese_name}的差别都在噪声之内")  # fmt: skip
+        return say(language, f"{step.short}: no difference from {english_name} that times and ratios both show",
+                   f"{step.short} 与{chinese_name}相比，用时与比值没有一致的差别")  # fmt: skip
     if not both and not hidden:
         return say(language, f"{step.short}: no difference from {english_name} exceeds the spread and 0.5 %",
                    f"{step.short} 与{chinese_name}的差别都不超过波动范围或 0.5%")  # fmt: skip

@@ -31,17 +31,16 @@ def near(course: Course, records: Records, gpu: str, step: Step) -> bool:
 
 
 def over_size(course: Course, records: Records, gpus: Sequence[str], step: Step, language: str) -> Figure:
-    """The step's ratio to the library at each size, in turn with it, and that of the step before to the same library.
-
-    Both are divided by what the library did in this step's run, so that two speeds differ as they do in the table."""
+    """The step and the one before it at each size, each divided by the library that was timed in turn with it."""
     library = BASELINES[course.yardstick(step.ladder)](language)
+    each, both = ("each step ", "两步各") if course.before(step) else ("", "")
     texts = Texts(
-        findings.over_size(course, records, gpus[0], step, language),
+        findings.over_size(course, records, gpus[0], step, language, by_ratios=True),
         say(
             language,
-            f"Speed ÷ {library}, in turn with step {step.number:02d}, {panels.on_gpus(records, gpus, language)}; whiskers: "
-            "the middle 60 % of the ratios in turn; above: TFLOPS of the step",
-            f"{panels.on_gpus(records, gpus, language)}；速度 ÷ {library}，与步骤 {step.number:02d} 轮流计时；"
+            f"Speed ÷ {library}, {each}in turn with it, {panels.on_gpus(records, gpus, language)}; whiskers: "
+            "the middle 60 % of the ratios; above: TFLOPS of the step",
+            f"{panels.on_gpus(records, gpus, language)}；速度 ÷ {library}，{both}与库轮流计时；"
             "误差线：各轮比值中间的 60%；上方：这一步的 TFLOPS",
         ),
         foot=panels.conditions(records, gpus[0], language),
@@ -59,20 +58,6 @@ def _shares(course: Course, records: Records, gpu: str, step: Step) -> AtSizes:
     return {size: r for size, r in at.items() if r and r.get("baseline") == beside and r.get("ratio")}
 
 
-def beside_one_library(
-    course: Course, records: Records, gpu: str, step: Step, one: Step
-) -> dict[int, tuple[float, float, float]]:
-    """By size the speed of the step or of the one before, and the ends of the middle 60 % of its ratios in turn, each
-    divided by what the library did in turn with the step: the step's own are its recorded ratios."""
-    found = {}
-    for size, now in _shares(course, records, gpu, step).items():
-        library = now["tflops"] / now["ratio"]
-        if record := records.default_beside(gpu, one.name, size, course.yardstick(step.ladder)):
-            slow, fast = panels.spread_in_turn(record)
-            found[size] = (record["tflops"] / library, slow / library, fast / library)
-    return found
-
-
 def _draw(
     ax: Axes, course: Course, records: Records, gpu: str, step: Step, library: str, height: float, language: str
 ) -> None:
@@ -82,13 +67,13 @@ def _draw(
     looks = [(before, style.GREY, 1.8, 0.97)] if before else []
     low_at: dict[int, int] = {}
     for one, colour, width, apart in [*looks, (step, style.BLUE, 2.6, 1.03)]:
-        found = beside_one_library(course, records, gpu, step, one)
-        lines.add([(size * apart, ratio) for size, (ratio, _, _) in found.items()], one.short, colour, width, zorder=4)
-        for size, (ratio, *ends) in found.items():
-            ax.plot([size * apart] * 2, ends, color=colour, lw=1.2, zorder=3)
-            if ratio < LOW:
+        found = {size: r for size, r in _shares(course, records, gpu, one).items() if size in sizes}
+        lines.add([(size * apart, r["ratio"]) for size, r in found.items()], one.short, colour, width, zorder=4)
+        for size, r in found.items():
+            ax.plot([size * apart] * 2, [r["ratio_p20"], r["ratio_p80"]], color=colour, lw=1.2, zorder=3)
+            if r["ratio"] < LOW:
                 low_at[size] = low_at.get(size, 0) + 1
-                _below(ax, size, ratio, low_at[size], colour)
+                _below(ax, size, r["ratio"], low_at[size], colour)
     lines.labels.append((sizes[-1] * 1.12, 1.0, library, style.INK))
     ax.axhline(1, color=style.INK, lw=1.2, zorder=2)
     panels.size_axis(ax, sizes)

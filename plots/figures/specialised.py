@@ -89,8 +89,8 @@ def ring(language: str) -> Canvas:
     )
     y = layout.legend(canvas, bottom + 38, language, entries)
     words = (
-        f"Dotted: both consumers release slice {TOLD} behind the products of slice {TOLD + 1}, when wgmma_wait<1> returns. "
-        f"Those of slice {TOLD} are done then, and those of slice {TOLD + 1} run on.",
+        f"Dotted: after issuing the products of slice {TOLD + 1}, both consumers release slice {TOLD} when wgmma_wait<1> "
+        f"returns. Those of slice {TOLD} are done then, and those of slice {TOLD + 1} run on.",
         f"点线：两个消费者都是发出第 {TOLD + 1} 片的乘法之后，等 wgmma_wait<1> 返回，才释放第 {TOLD} 片。"
         f"这时第 {TOLD} 片已经算完，第 {TOLD + 1} 片还在算。",
     )

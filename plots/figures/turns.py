@@ -39,6 +39,11 @@ def multiply_cycles(tile: by_size.Tile) -> float:
     return tile.bm * tile.bn * tile.bk * SLICES / PRODUCTS_PER_CYCLE
 
 
+def _more(large: by_size.Tile, own: by_size.Tile) -> float:
+    """How many times as much of C a consumer stores of its own tile as of a shared one, of which it has half."""
+    return own.bm * own.bn / (large.bm * large.bn / 2)
+
+
 def in_shared_tiles() -> list[Work]:
     """Both consumers multiply and store each tile together."""
     products = multiply_cycles(by_size.tiles_of(by_size.STEP)["Large"])
@@ -54,7 +59,7 @@ def in_turn() -> list[Work]:
     """A tile per consumer: one multiplies as soon as the other has done so. A store is as long as its part of C asks."""
     large, own = by_size.tiles_of(by_size.STEP)["Large"], by_size.tiles_of(STEP)["Large"]
     products = multiply_cycles(own)
-    store = STORE_CYCLES * (own.bm * own.bn) / (large.bm * large.bn / 2)
+    store = STORE_CYCLES * _more(large, own)
     starts = [tile * products for tile in range(OWN)]
     return [Work(tile % 2, tile, at, at + products, at + products + store) for tile, at in enumerate(starts)]
 
@@ -106,10 +111,13 @@ def turns(language: str) -> Canvas:
         (PALE_RED, ("no work", "没有工作")),
     )
     y = layout.legend(canvas, y + 20, language, entries)
+    more = _more(large, own)
     note = (
-        f"schematic: the end of a {large.bm}×{large.bn} tile takes as long as the products of "
-        f"{END_IN_SLICES} slices, and in turn as long per element",
-        f"示意图：{large.bm}×{large.bn} 分块的末尾，用时等于 {END_IN_SLICES} 片的乘法；轮流时每个元素用时相同",
+        f"schematic: together, the end of a tile is drawn as long as the products of {END_IN_SLICES} slices of "
+        f"{large.bm}×{large.bn}; in turn a consumer stores a whole tile, {more:g} times as much as half a tile above, so "
+        f"its end is drawn {more:g} times as long ({END_IN_SLICES * more:.1f} slices)",
+        f"示意图：一起算时，分块的末尾画成 {large.bm}×{large.bn} 的 {END_IN_SLICES} 片乘法那么长；轮流时，一个消费者要写回整个分块，"
+        f"是上面半个分块的 {more:g} 倍，所以末尾也画成 {more:g} 倍长，即 {END_IN_SLICES * more:.1f} 片",
     )
     canvas.height = layout.paragraph(canvas, y + 2, language, note, fill=MUTED)
     return canvas
