@@ -26,7 +26,7 @@ PIPES = style.GREEN  # of a kernel whose FMAs use a part of them
 INSTRUCTION = style.RED  # of Hopper, whose issue slots are far from full
 PER_CYCLE = "FLOP per cycle and SM", "每个 SM 每周期的 FLOP"  # where clocks differ
 _TICK = 0.46  # half the height of a bound's mark, in rows
-_SPEEDS = 0.54  # inches more than for names alone, with a column of speeds between the names and the axis
+_SPEEDS = 0.70  # inches more than for names alone, with a column of speeds between the names and the axis
 _SPEEDS_WIDTH = 57  # points that this column takes
 _WORDS = {
     LOAD_STORE: ("the load/store unit's bound", "LSU 的上界"),
