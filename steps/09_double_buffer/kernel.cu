@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       if (k == BK - 1) {     // the last fragments of this slice are in registers already
-        store_slice(write);  // after the last slice once more, unread: saves a branch
+        store_slice(write);  // after the last slice once more, unused: saves a branch
         __syncthreads();     // the next slice is complete, and everyone has read this one
         read = write;
         write ^= 1;
