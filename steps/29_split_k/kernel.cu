@@ -7,8 +7,8 @@
 //
 // A cluster computes one tile and ends, because its ring holds sums then, and no slices.
 //
-// Against step 28: both consumers share a tile again; the cluster and its part of K; the exchange
-// of sums; no loop over tiles.
+// Against step 27, whose consumers share a tile as these do: the cluster and its part of K; the
+// exchange of sums; no loop over tiles.
 //
 // Source: the split over distributed shared memory is our own; split K itself is old (CUTLASS,
 // "Efficient GEMM in CUDA").

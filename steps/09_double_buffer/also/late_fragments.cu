@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
 #pragma unroll
         for (int j = 0; j < TN; ++j) acc[i][j] += a_frag[i] * b_frag[j];
     }
-    store_slice(write);  // after the last slice once more, unread: saves a branch
+    store_slice(write);  // after the last slice once more, unused: saves a branch
     __syncthreads();     // the next slice is complete, and everyone has read this one
     read = write;
     write ^= 1;

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
         for (int j = 0; j < TN; ++j) acc[i][j] += a_frag[i] * b_frag[j];
     }
     __syncthreads();  // everyone has read this slice before the next one overwrites it
-    store_slice();    // after the last slice once more, unread: saves a branch
+    store_slice();    // after the last slice once more, unused: saves a branch
     __syncthreads();  // the next slice is complete before anyone reads it
   }
 

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS, 2) gemm_kernel(Gemm<float> g) {
 #pragma unroll
         for (int j = 0; j < TN; ++j) acc[i][j] += a_frag[i] * b_frag[j];
     }
-    finish(read ^ 1);  // after the last slice the same floats once more, unread
+    finish(read ^ 1);  // after the last slice the same floats once more, unused
     read ^= 1;
   }
 

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_kernel(Gemm<float> g, int ban
     to[2 * A_PITCH] = a_copy[i].z;
     to[3 * A_PITCH] = a_copy[i].w;
   };
-  const auto copy_b = [&](int stage, int i, bool inside) {  // zeros after the last slice, unread
+  const auto copy_b = [&](int stage, int i, bool inside) {  // zeros after the last slice, unused
     cp_async_16(Bs_copy + stage + i * B_ROWS * BN, b + i * B_ROWS * g.ldb, inside ? 16 : 0);
   };
   const auto load_fragments = [&](int stage, int k) {
