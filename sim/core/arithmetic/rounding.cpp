@@ -22,14 +22,13 @@ template <Round mode, auto function, class... Ts>
 
 template <Round mode, class T>
 [[gnu::cold]] void add_mode(Table& table, const std::string& suffix) {
-  using namespace rounding;
-  add_forms<mode, sum<T>>(table, "add" + suffix, Class::floating, +sum<T>);
-  add_forms<mode, difference<T>>(table, "sub" + suffix, Class::floating, +difference<T>);
-  add_forms<mode, product<T>>(table, "mul" + suffix, Class::floating, +product<T>);
-  add_forms<mode, quotient<T>>(table, "div" + suffix, Class::floating, +quotient<T>);
-  add_forms<mode, inverse<T>>(table, "rcp" + suffix, Class::floating, +inverse<T>);
-  add_forms<mode, root<T>>(table, "sqrt" + suffix, Class::floating, +root<T>);
-  add_forms<mode, multiply_add<T>>(table, "fma" + suffix, Class::fma, +multiply_add<T>);
+  add_forms<mode, rounding::sum<T>>(table, "add" + suffix, Class::floating, +rounding::sum<T>);
+  add_forms<mode, rounding::difference<T>>(table, "sub" + suffix, Class::floating, +rounding::difference<T>);
+  add_forms<mode, rounding::product<T>>(table, "mul" + suffix, Class::floating, +rounding::product<T>);
+  add_forms<mode, rounding::quotient<T>>(table, "div" + suffix, Class::floating, +rounding::quotient<T>);
+  add_forms<mode, rounding::inverse<T>>(table, "rcp" + suffix, Class::floating, +rounding::inverse<T>);
+  add_forms<mode, rounding::root<T>>(table, "sqrt" + suffix, Class::floating, +rounding::root<T>);
+  add_forms<mode, rounding::multiply_add<T>>(table, "fma" + suffix, Class::fma, +rounding::multiply_add<T>);
 }
 
 }  // namespace

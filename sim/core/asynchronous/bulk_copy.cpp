@@ -152,23 +152,23 @@ void build_copy(Builder& builder) {
 
 // --- groups ---
 
-void commit_group(Warp& warp, const Instruction&) {
+void commit_bulk_group(Warp& warp, const Instruction&) {
   for_lanes(warp.exec, [&](uint32_t lane) { warp.block.cluster.async.commit(warp, lane, AsyncKind::bulk); });
 }
 
 /// cp.async.bulk.wait_group n: all but this thread's last n groups are complete. `.read` waits for the reads of shared
 /// memory only; here the writes are complete as well, since nothing tells when others would see them.
-struct WaitGroup {
+struct BulkWait {
   uint64_t left;
 };
 
-void wait_group(Warp& warp, const WaitGroup& wait) {
+void wait_bulk_group(Warp& warp, const BulkWait& wait) {
   for_lanes(warp.exec, [&](uint32_t lane) { warp.block.cluster.async.wait(warp, lane, AsyncKind::bulk, wait.left); });
 }
 
-void build_wait_group(Builder& builder) {
+void build_bulk_wait(Builder& builder) {
   if (builder.operands().size() != 1) builder.refuse("one operand is needed");
-  builder.made<WaitGroup>().left = builder.immediate(builder.operands()[0]);
+  builder.made<BulkWait>().left = builder.immediate(builder.operands()[0]);
 }
 
 /// createpolicy: caches are not modelled, so that any bits will do.
@@ -211,8 +211,8 @@ void build_policy(Builder& builder) {
       "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}"
       "{,.L2::evict_first,.L2::evict_unchanged}.b64",
       {"", Class::other, handle<create_policy>, build_policy});
-  table.add("cp.async.bulk.commit_group", {"", Class::tma, commit_group});
-  table.add("cp.async.bulk.wait_group{,.read}", {"", Class::tma, handle<wait_group>, build_wait_group});
+  table.add("cp.async.bulk.commit_group", {"", Class::tma, commit_bulk_group});
+  table.add("cp.async.bulk.wait_group{,.read}", {"", Class::tma, handle<wait_bulk_group>, build_bulk_wait});
 }
 
 }  // namespace sim

@@ -134,14 +134,14 @@ class Worker {
   size_t polling_ = 0;  ///< clusters in a row that have only polled
 };
 
-std::string triple(const Dim3& size) {
+std::string extent(const Dim3& size) {
   return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z);
 }
 
 }  // namespace
 
 std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable) {
-  const std::string what = "a cluster of " + triple(cluster) + " blocks";
+  const std::string what = "a cluster of " + extent(cluster) + " blocks";
   const uint64_t blocks = cluster.count();
   if (blocks == 0) return what + " has none";
   if (blocks > 16) return what + " has " + std::to_string(blocks) + ", and 16 are the most there can be";
@@ -150,7 +150,7 @@ std::string refused_cluster(Dim3 grid, Dim3 cluster, bool non_portable) {
            ": more than 8 need cudaFuncAttributeNonPortableClusterSizeAllowed, and at most 16 are possible";
   }
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
-    return what + " does not divide the grid of " + triple(grid);
+    return what + " does not divide the grid of " + extent(grid);
   return "";
 }
 

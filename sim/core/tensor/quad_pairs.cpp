@@ -119,7 +119,7 @@ void multiply_pairs(Warp& warp, const PairProduct& product) {
 }
 
 /// mma.sync.aligned.m8n8k4.A's layout.B's layout.D.f16.f16.C
-void build(Builder& builder) {
+void build_pairs(Builder& builder) {
   const std::string& opcode = builder.written().opcode;
   const auto& operands = builder.operands();
   if (operands.size() != 4) builder.refuse("four lists of registers are needed");
@@ -138,7 +138,7 @@ void build(Builder& builder) {
 }  // namespace
 
 [[gnu::cold]] void add_quad_pair_products(Table& table) {
-  const Form form{"", Class::tensor, handle_together<every_lane<PairProduct>, multiply_pairs>, build};
+  const Form form{"", Class::tensor, handle_together<every_lane<PairProduct>, multiply_pairs>, build_pairs};
   table.add("mma.sync.aligned.m8n8k4.{row,col}.{row,col}.{f16.f16.f16.f16,f32.f16.f16.f16,f32.f16.f16.f32}", form);
 }
 

@@ -147,7 +147,7 @@ void multiply_integers(Warp& warp, const SparseProduct& product) {
 }
 
 /// mma.sp.sync.aligned.SHAPE.row.col[.satfinite].D.A.B.C, with D, A, B, C, the metadata and their selector.
-void build(Builder& builder) {
+void build_sparse(Builder& builder) {
   const std::vector<std::string_view> parts = builder.parts();
   const auto& operands = builder.operands();
   if (operands.size() != 6) builder.refuse("6 operands are needed");
@@ -178,8 +178,8 @@ void build(Builder& builder) {
 }  // namespace
 
 [[gnu::cold]] void add_sparse_products(Table& table) {
-  const Form floating{"", Class::tensor, handle_together<every_lane<SparseProduct>, multiply_floating>, build};
-  const Form integers{"", Class::tensor, handle_together<every_lane<SparseProduct>, multiply_integers>, build};
+  const Form floating{"", Class::tensor, handle_together<every_lane<SparseProduct>, multiply_floating>, build_sparse};
+  const Form integers{"", Class::tensor, handle_together<every_lane<SparseProduct>, multiply_integers>, build_sparse};
   const std::string mma = "mma.sp{,::ordered_metadata}.sync.aligned.";
   table.add(mma + "{m16n8k16,m16n8k32}.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}", floating);
   table.add(mma + "{m16n8k8,m16n8k16}.row.col.f32.tf32.tf32.f32", floating);
