@@ -16,7 +16,7 @@ LEVELS = (("ptx", style.BLUE, "PTX"), ("sass", style.GREEN, "SASS"))
 
 def fma_share(course: Course, records: Records, language: str) -> Figure:
     """A row per step, grouped by ladder: the share in PTX and in SASS joined by a line, and what others published."""
-    groups = [(name, [s for s in course.ladder(name) if _shares(records, s)]) for name in course.ladders]
+    groups = [(name, [s for s in course.ladder(name) if counts_slices(records, s)]) for name in course.ladders]
     groups = [(name, steps) for name, steps in groups if steps]
     if not groups:
         raise Missing("no instruction mix of any step: run python -m lab.instruction_mix")
@@ -57,6 +57,12 @@ def fma_share(course: Course, records: Records, language: str) -> Figure:
     panels.named_rows(ax, names, places, 0.7)
     ax.grid(True)
     return drawn
+
+
+def counts_slices(records: Records, step: Step) -> bool:
+    """Is the counted loop of a step the one over slices? In machine code for one architecture alone, that of wgmma, it is
+    the loop over tiles, with the store in it."""
+    return any(not r.get("arch", "").endswith("a") for r in records.mixes_of(step.name, "sass"))
 
 
 def _shares(records: Records, step: Step) -> list[tuple[float, str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from records import Record
 
-from .. import count_charts
+from .. import count_charts, mix_charts
 from ..course import Step
 from ..style import Missing
 from .page import Page, Table, as_count, variant_name
@@ -92,6 +92,8 @@ MIXED = (
 
 def mix(page: Page, steps: Sequence[Step], default_only: bool) -> str:
     """The instructions of the main loops, in PTX and in machine code: of the steps' defaults, or of all their variants."""
+    if default_only:
+        steps = [step for step in steps if mix_charts.counts_slices(page.records, step)]
     found = [r for s in steps for level in ("ptx", "sass") for r in page.records.mixes_of(s.name, level, default_only)]
     if not found:
         raise Missing("no instruction mix is recorded: run python -m lab.instruction_mix")
