@@ -244,8 +244,8 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
             "从单缓冲到流水线，FMA 等得越来越少",
         )
         note = (
-            "one block over time; the same work, with the same lengths of copy and of computation",
-            "一个线程块的时间线；同样的工作，拷贝与计算的长度相同",
+            "one block over time; the same work in each step",
+            "一个线程块的时间线；各步做同样的工作",
         )
     canvas, y = layout.page(language, heading, note)
     scale = (RIGHT - LEFT) / max(line.length for line in lines)
