@@ -75,7 +75,7 @@ def by_ladder(course: Course, records: Records) -> tuple[str, list[Group]]:
 def name_of(ladder: str, language: str = "en") -> str:
     """A ladder's name as it stands over its bars."""
     short = _SHORT.get(ladder, ladder.upper())
-    return say(language, short, "位数" if short == "bits" else short)
+    return say(language, short, "位宽" if short == "bits" else short)
 
 
 def shares(course: Course, records: Records, language: str) -> Figure:

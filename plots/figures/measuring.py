@@ -62,10 +62,10 @@ def benchmark_in_turn(language: str) -> Canvas:
     """Kernel and baseline in turn, inputs rotated, the ratio taken round by round."""
     canvas, y = layout.page(
         language,
-        ("Kernel and library run in turn, so both meet the same clock", "kernel 与库轮流运行，两者遇到的频率相同"),
+        ("Kernel and library run in turn, so a slow drift meets both", "kernel 与库轮流运行，缓慢的漂移两者都遇到"),
         (
-            "kernel and cuBLAS in turn, so that both meet the same clocks and temperature",
-            "kernel 与 cuBLAS 轮流运行，使两者处于相同的频率与温度",
+            "one after the other for a while: at the power limit each side has a clock of its own",
+            "双方各连续跑一段：在功耗上限下，两者各有各的频率",
         ),
     )
     y, x, wide = y + 10, layout.MARGIN, 78.0
@@ -100,8 +100,8 @@ def benchmark_in_turn(language: str) -> Canvas:
             "各组合起来大于 L2 的两倍：任何一次启动都不会在 L2 中找到自己的输入。",
         ),
         (
-            "CUDA events stand before the first and after the last launch; verified before and after.",
-            "CUDA 事件放在第一次启动之前与最后一次之后；计时前后都验证结果。",
+            "A CUDA event stands before the first batch of launches and after each; verified before and after.",
+            "第一批启动之前、每一批之后各有一个 CUDA event；计时前后都验证结果。",
         ),
     )
     canvas.height = layout.paragraphs(canvas, y, language, texts, 4)

@@ -9,11 +9,15 @@ from plots.figures.svg import Canvas, Draw
 from plots.figures.text import Words
 
 SMS, HELD = 132, 20  # and how many of them NCCL holds: assumed
-PRODUCT, COLLECTIVE, COPIES = 62.0, 11.0, 7.5  # tenths of a ms, as docs/several-gpus measured them
+# Tenths of a ms, as docs/several-gpus measured them: the product alone of step 27 at once, and of steps 27 and 24 in chunks;
+# NCCL's transfer at once and in chunks, that of the copy engines; half the time of one GPU with steps 27 and 24.
+PRODUCT, CHUNKED_27, CHUNKED_24 = 62.2, 65.4, 65.9
+COLLECTIVE, COLLECTIVES, COPIES = 10.9, 12.3, 7.9
+HALF_27, HALF_24 = 62.3, 64.4
 ADDED = 1.9  # the pass that adds what has come
 CHUNKS = 4
 LEFT, RIGHT, TRACK, STRIP = layout.MARGIN + 96, layout.RIGHT, 34.0, 9.0
-SCALE = (RIGHT - LEFT) / 75.0
+SCALE = (RIGHT - LEFT) / 79.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Way:
     tracks: tuple[Words, ...]
     bars: tuple[Bar, ...]
     end: float
+    half: float
 
 
 SM_TRACK = Words("SMs", "SM")
@@ -55,17 +60,18 @@ def _serial() -> Way:
         Bar(PRODUCT, PRODUCT + COLLECTIVE, PALE_RED, strip=False),
     )
     return Way(
-        Words("serial", "serial"),
+        Words("serial, step 27", "serial，步骤 27"),
         Words("first multiply, then send", "先算完，再发送"),
         (SM_TRACK,),
         bars,
         PRODUCT + COLLECTIVE,
+        HALF_27,
     )
 
 
 def _persistent() -> Way:
     """The blocks on the SMs that NCCL holds begin their lists of tiles late, and the others wait for them at the end."""
-    bars, at, part, sent = [], 0.0, PRODUCT / CHUNKS, COLLECTIVE / CHUNKS
+    bars, at, part, sent = [], 0.0, CHUNKED_27 / CHUNKS, COLLECTIVES / CHUNKS
     for chunk in range(CHUNKS):
         colour = (C.middle, C.pale)[chunk % 2]
         if not chunk:
@@ -89,12 +95,13 @@ def _persistent() -> Way:
         (SM_TRACK,),
         tuple(bars),
         at + sent,
+        HALF_27,
     )
 
 
 def _block_per_tile() -> Way:
     """A block per tile: the other SMs take over what NCCL's SMs do not do."""
-    bars, at, part, sent = [], 0.0, PRODUCT / CHUNKS, COLLECTIVE / CHUNKS
+    bars, at, part, sent = [], 0.0, CHUNKED_24 / CHUNKS, COLLECTIVES / CHUNKS
     lost = sent * HELD / SMS
     for chunk in range(CHUNKS):
         colour, end = (C.middle, C.pale)[chunk % 2], at + part + (lost if chunk else 0)
@@ -107,30 +114,32 @@ def _block_per_tile() -> Way:
     return Way(
         Words("chunked, step 24", "chunked，步骤 24"),
         Words(
-            "a block per tile: other SMs take over, and only the last chunk is exposed",
-            "每个分块一个线程块：别的 SM 接手，只有最后一批没有被掩盖",
+            "a block per tile: other SMs take over, and the last chunk is exposed",
+            "每个分块一个线程块：别的 SM 接手，最后一批没有被掩盖",
         ),
         (SM_TRACK,),
         tuple(bars),
         at + sent,
+        HALF_24,
     )
 
 
 def _copied() -> Way:
     """The other GPU's rows first, each chunk sent by the copy engine; the own rows hide the last one."""
-    bars, part, sent = [], PRODUCT / 2 / CHUNKS, COPIES / CHUNKS
+    bars, part, sent = [], CHUNKED_24 / 2 / CHUNKS, COPIES / CHUNKS
     for chunk in range(CHUNKS):
         at = chunk * part
         bars.append(Bar(at, at + part, (C.middle, C.pale)[chunk % 2], f"{chunk + 1}"))
         bars.append(Bar(at + part, at + part + sent, A.strong, track=1))
     own = Words("own rows", "自己的行")
-    bars += [Bar(PRODUCT / 2, PRODUCT, C.middle, own.english), Bar(PRODUCT, PRODUCT + ADDED, MUTED)]
+    bars += [Bar(CHUNKED_24 / 2, CHUNKED_24, C.middle, own.english), Bar(CHUNKED_24, CHUNKED_24 + ADDED, MUTED)]
     return Way(
-        Words("copied", "copied"),
+        Words("copied, step 24", "copied，步骤 24"),
         Words("the other GPU's rows first; a copy engine needs no SM", "先算对方的行；拷贝引擎不占 SM"),
         (SM_TRACK, ENGINE),
         tuple(bars),
-        PRODUCT + ADDED,
+        CHUNKED_24 + ADDED,
+        HALF_24,
     )
 
 
@@ -147,7 +156,6 @@ def ways(language: str) -> Canvas:
             "两块 GPU 中的一块，按行并行，分四批；示意图，长度与实测相近",
         ),
     )
-    half = LEFT + PRODUCT * SCALE
     for way in (_serial(), _persistent(), _block_per_tile(), _copied()):
         canvas.text(layout.MARGIN, y + 28, way.name(language), bold=True)
         y = layout.paragraph(canvas, y + 47, language, (way.says.english, way.says.chinese), fill=MUTED, step=1.3) - 8
@@ -155,6 +163,7 @@ def ways(language: str) -> Canvas:
             canvas.text(LEFT - 8, y + track * TRACK + TRACK / 2 + 5, name(language), layout.SMALL, INK, "end")
         for bar in way.bars:
             _bar(canvas, bar, y, language)
+        half = LEFT + way.half * SCALE
         canvas.line(half, y - 3, half, y + 3 + TRACK * len(way.tracks), RED, 1.6, "4 3")
         y += TRACK * len(way.tracks)
     entries = (
