@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -33,6 +34,7 @@ _OVER_K = (
     "three_digits",
 )  # variants of PRODUCTS: the others lie on them
 _NAMES_FROM = 13.5  # bits: to the right of the crowd
+_NEAR = 0.15  # two marks of about one speed, on the logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,12 @@ _NAMED = {  # variants that the page speaks of
 }
 
 
+def _clearance(at: tuple[float, float], marks: Sequence[tuple[float, float, str]]) -> float:
+    """How much higher a name begins, on the logarithmic axis, so that the line to it passes above a mark to the right."""
+    x, y = at
+    return 0.55 if any(right > x + 1 and abs(math.log(speed / y)) < _NEAR for right, speed, _ in marks) else 0.0
+
+
 def speed_over_error(course: Course, records: Records, language: str) -> Figure:
     """Every kernel at 4096³: TFLOPS over the bits that are right on normal data, and cuBLAS's calls."""
     gpu = gpu_of(records)
@@ -257,7 +265,8 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
     crowd = [at for at in every_name if at[0] <= _NAMES_FROM]
     above = [at for at in every_name if at[0] > _NAMES_FROM and at[:2] in edge]
     for rows, up, start in ((crowd, 0.0, _NAMES_FROM), (above, 0.3, 0.0)):
-        heights = style.spread([math.log(y) + up for _, y, *_ in rows], 0.33)
+        lifts = [up + _clearance((x, y), libraries if rows is crowd else []) for x, y, *_ in rows]
+        heights = style.spread([math.log(y) + lift for (_, y, *_), lift in zip(rows, lifts, strict=True)], 0.33)
         for (x, y, colour, name), height in zip(rows, heights, strict=True):
             to = max(x, start) + 0.5, math.exp(height)
             ax.annotate("", (x, y), to, arrowprops={"arrowstyle": "-", "color": style.MUTED, "lw": 0.6})

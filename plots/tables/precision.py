@@ -35,7 +35,7 @@ def energy_of_bits(page: Page) -> str:
     if gpu is None:
         raise Missing("no step was run alone: ./gemm record --only power")
     alone = {r["step"]: r for r in page.records.alone[gpu] if r.get("default")}
-    heads = (page.say("step", "步骤"), "TFLOPS", "W", "pJ/FLOP", page.say("bits", "位数"))
+    heads = (page.say("step", "步骤"), page.say("sums", "累加"), "TFLOPS", "W", "pJ/FLOP", page.say("bits", "位数"))
     made = Table(list(heads))
     made.note = page.say(
         "energy at 8192³, run alone; bits relative to the result, at 4096³ on normal data",
@@ -49,7 +49,8 @@ def energy_of_bits(page: Page) -> str:
         if right and record and record.get("power_w"):
             figures = [record["tflops"], record["power_w"]]
             cells = [*(f"{figure:.0f}" for figure in figures), f"{energy.per_flop(record):.2f}", f"{right:.1f}"]
-            made.rows.append([page.link(step), *cells])
+            sums = {"s32": "INT32"}.get(record["acc"], record["acc"].replace("f", "FP"))
+            made.rows.append([page.link(step), sums, *cells])
             made.used.append(record)
     return f"{where(page, gpu, made)}\n\n{made}"
 
