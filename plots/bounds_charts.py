@@ -26,8 +26,7 @@ PIPES = style.GREEN  # of a kernel whose FMAs use a part of them
 INSTRUCTION = style.RED  # of Hopper, whose issue slots are far from full
 PER_CYCLE = "FLOP per cycle and SM", "每个 SM 每周期的 FLOP"  # where clocks differ
 _TICK = 0.46  # half the height of a bound's mark, in rows
-_SPEEDS = 0.70  # inches more than for names alone, with a column of speeds between the names and the axis
-_SPEEDS_WIDTH = 57  # points that this column takes
+_SPEEDS = 57  # points: the column of speeds between the names and the axis
 _WORDS = {
     LOAD_STORE: ("the load/store unit's bound", "LSU 的上界"),
     ISSUE: ("the issue slots' bound", "发射槽的上界"),
@@ -230,7 +229,7 @@ def _drawn(
 ) -> Figure:
     """The bars with their marks, under a title and a note, over a foot; `only` this one in the colour of a chapter's step."""
     right = 0.56  # for the bounds beyond the axis
-    left = layout.NAMES + _SPEEDS
+    left = layout.NAMES + _SPEEDS / 72
     inches = layout.WIDTH - left - right
     shown = [*(row.record["tflops"] for row in rows), *(line.tflops for line in lines)]
     shown += [min(row.bounds.values()) for row in rows if only]
@@ -257,7 +256,7 @@ def _drawn(
     panels.vertical_references(ax, lines, top, inches)
     ax.set_xlim(0, top)
     panels.named_rows(ax, [row.step.short for row in rows])
-    ax.tick_params(axis="y", pad=5 + _SPEEDS_WIDTH)
+    ax.tick_params(axis="y", pad=5 + _SPEEDS)
     ax.set_xlabel(say(language, *unit))
     return drawn
 
