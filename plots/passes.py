@@ -1,4 +1,4 @@
-"""A step and the one before it, timed one after the other in many passes: what its guard costs."""
+"""A step and the one before it, timed one after the other in several passes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from records import Record
 class Passes:
     """Milliseconds of one size, by pass."""
 
-    other: str  # the step before
     before: dict[int, float]
     now: dict[int, float]
 
@@ -23,18 +22,22 @@ class Passes:
         return sorted(self.now[at] / self.before[at] - 1 for at in self.before)
 
     @property
+    def faster(self) -> list[float]:
+        """By how much of the step's time the other takes longer, by pass."""
+        return [self.before[at] / self.now[at] - 1 for at in self.before]
+
+    @property
     def medians(self) -> tuple[float, float]:
         """Of both, in milliseconds: of the step before, and of the step."""
         return statistics.median(self.before.values()), statistics.median(self.now.values())
 
 
-def of_sizes(rows: Iterable[Record], step: str) -> dict[int, Passes]:
-    """By square size; none where these records are not of this step."""
+def of_sizes(rows: Iterable[Record], step: str, before: str) -> dict[int, Passes]:
+    """By square size; none where these records are not of both steps."""
     rows = list(rows)
-    other = next((r["step"] for r in rows if r["step"] != step), "")
 
     def ms(name: str, size: int) -> dict[int, float]:
         return {r["options"]["pass"]: r["ms"] for r in rows if (r["step"], r["m"]) == (name, size)}
 
     sizes = sorted({r["m"] for r in rows if r["step"] == step})
-    return {size: Passes(other, ms(other, size), ms(step, size)) for size in sizes}
+    return {size: Passes(ms(before, size), ms(step, size)) for size in sizes if ms(before, size)}

@@ -396,14 +396,17 @@ class _Teller:
         return _named(values, quantity, "one launch")
 
     def _passes(self, subject: str, quantity: str) -> Value:
-        """How much longer a step takes than the one before it, timed one after the other: per cent, microseconds."""
+        """How much longer a step takes than the one before it, timed one after the other, or how much faster it is: per cent,
+        microseconds."""
         step, _, size = self.step_of(subject)
-        found = passes.of_sizes(self.records.guard_cost.get(self.gpu, []), step.name)
+        before = self.course.before(step)
+        found = passes.of_sizes(self.records.passes.get(self.gpu, []), step.name, before.name) if before else {}
         if size not in found:
             raise UnknownFigure(f"{step.name} was not timed in passes at {size}³")
-        before, now = found[size].medians
-        more = statistics.median(found[size].more)
-        return _named({"more": (100 * more, 1), "us": (1000 * (now - before), 0)}, quantity, "passes")
+        earlier, now = found[size].medians
+        more, faster = (statistics.median(each) for each in (found[size].more, found[size].faster))
+        values = {"more": (100 * more, 1), "faster": (100 * faster, 1), "us": (1000 * (now - earlier), 0)}
+        return _named(values, quantity, "passes")
 
     def _busy(self, subject: str, quantity: str) -> Value:
         """One call under ncu, ours or, as `library-…`, cuBLAS's beside it: the share of cycles in which the tensor cores

@@ -22,12 +22,12 @@ from records.names import (
     CUBLAS,
     CUTLASS,
     ERRORS_FILE,
-    GUARD_COST_FILE,
     GUARD_FILE,
     LATENCY_FILE,
     LIMITS_FILE,
     MAIN_LOOP_FILE,
     MIX_DIR,
+    PASSES_FILE,
     PROFILE_FILE,
     PROGRAMS_FILE,
     SEVERAL_FILE,
@@ -60,7 +60,7 @@ class Records:
     several: dict[str, list[Record]] = field(default_factory=dict)
     errors: dict[str, list[Record]] = field(default_factory=dict)
     guard: dict[str, list[Record]] = field(default_factory=dict)
-    guard_cost: dict[str, list[Record]] = field(default_factory=dict)
+    passes: dict[str, list[Record]] = field(default_factory=dict)
     programs: dict[str, list[Record]] = field(default_factory=dict)
     counts: list[Record] = field(default_factory=list)
     mixes: list[Record] = field(default_factory=list)
@@ -225,7 +225,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         SEVERAL_FILE: (records.several, "several"),
         ERRORS_FILE: (records.errors, "error"),
         GUARD_FILE: (records.guard, "guard"),
-        GUARD_COST_FILE: (records.guard_cost, "stream_k"),
+        PASSES_FILE: (records.passes, "stream_k"),
         PROGRAMS_FILE: (records.programs, "program"),
     }
     timings = []

@@ -111,7 +111,7 @@ OF_A_STEP: dict[str, Callable[[Page, Step], str]] = {
     "error-over-k": errors.error_over_k,
     "errors-on-data": errors.errors_on_data,
     "guarded": errors.guarded,
-    "guard-cost": errors.guard_cost,
+    "passes": steps.beside_the_step_before,
     "data": _data,
     "measured": steps.measured,
     "counts": counts.counts,

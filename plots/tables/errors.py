@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 
-from .. import error_charts, passes, step_charts
+from .. import error_charts, step_charts
 from ..course import Step
 from ..style import Missing
 from .page import Page, Table, by_gpu, in_percent
@@ -141,26 +140,3 @@ def guarded(page: Page, step: Step) -> str:
         return made
 
     return by_gpu(page, [step], of, f"nothing that a guard of {step.name} chose: build/lab/guard/guard")
-
-
-def guard_cost(page: Page, step: Step) -> str:
-    """The default's time beside that of the step before, in passes of both one after the other."""
-
-    def of(gpu: str) -> Table | None:
-        rows = page.records.guard_cost.get(gpu, [])
-        found = passes.of_sizes(rows, step.name)
-        if not found:
-            return None
-        other = next(iter(found.values())).other
-        made = Table(["M = N = K", f"{other[:2]}, ms", f"{step.name[:2]}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
-        made.note = page.say(
-            "medians of passes, each of which times both one after the other",
-            "取各遍的中位数；每一遍里两者交替计时",
-        )
-        for size, timed in found.items():
-            more, times = timed.more, [f"{ms:.3f}" for ms in timed.medians]
-            made.rows.append([str(size), *times, f"{statistics.median(more):.1%}", f"{more[0]:.1%} – {more[-1]:.1%}"])
-        made.used += rows
-        return made
-
-    return by_gpu(page, [step], of, f"what the guard of {step.name} costs")

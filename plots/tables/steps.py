@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
+
 from records import BASELINES, CUBLAS, CUTLASS, Record
 
-from .. import step_charts, sweep_charts, swizzle_charts, traffic
+from .. import passes, step_charts, sweep_charts, swizzle_charts, traffic
 from ..course import Step
 from .page import (
     MIDDLE,
@@ -229,3 +231,29 @@ def l2_traffic(page: Page, step: Step) -> str:
         return made if made.rows else None
 
     return by_gpu(page, [step], of, f"no traffic of {step.name} was counted: python -m lab.l2_traffic")
+
+
+def beside_the_step_before(page: Page, step: Step) -> str:
+    """The default's time beside that of the step before, in passes of both one after the other."""
+
+    other = page.course.before(step)
+
+    def of(gpu: str) -> Table | None:
+        rows = page.records.passes.get(gpu, [])
+        found = passes.of_sizes(rows, step.name, other.name) if other else {}
+        if not other or not found:
+            return None
+        made = Table(["M = N = K", f"{other.number:02d}, ms", f"{step.number:02d}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
+        made.note = page.say(
+            "medians of passes, each of which times both one after the other",
+            "取各遍的中位数；每一遍里两者交替计时",
+        )
+        for size, timed in found.items():
+            more, times = timed.more, [f"{ms:.3f}" for ms in timed.medians]
+            made.rows.append(
+                [str(size), *times, f"{statistics.median(more):z.1%}", f"{more[0]:z.1%} – {more[-1]:z.1%}"]
+            )
+        made.used += [r for r in rows if r["step"] in (step.name, other.name)]
+        return made
+
+    return by_gpu(page, [step], of, f"no passes of {step.name} and the step before it")
