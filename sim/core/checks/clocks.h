@@ -164,7 +164,9 @@ class Clocks {
   /// The warp learns what was released into `from`.
   void acquire(uint32_t warp, const SyncClock& from);
   /// Whether neither a relaxed load nor a relaxed store of the warp, to whichever flag, hands anything on.
-  bool is_idle(uint32_t warp) const { return flags_.empty() && !grid_ && of_[warp].has_fenced == Scope::none; }
+  [[gnu::always_inline]] bool is_idle(uint32_t warp) const {
+    return flags_.empty() && !grid_ && of_[warp].has_fenced == Scope::none;
+  }
   /// The same at a barrier whose arrivals and waits may be .relaxed: a fence before or after then orders.
   void arrive(uint32_t warp, SyncClock& into, bool releases, uint32_t lanes = all_lanes);
   void wait(uint32_t warp, const SyncClock& from, bool acquires);

@@ -16,9 +16,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/checks/allocations.h"
 #include "core/checks/clocks.h"
 #include "core/checks/grid_flags.h"
@@ -84,20 +84,8 @@ class GlobalRegion {
 
 class GlobalShadow {
  public:
-  /// Whoever is told of objections: it has to outlive the call.
-  class ReportTo {
-   public:
-    template <class F>
-      requires(!std::is_same_v<F, ReportTo>)
-    ReportTo(const F& to)
-        : to_(&to),
-          call_([](const void* to, const GlobalObjection& objection) { (*static_cast<const F*>(to))(objection); }) {}
-    void operator()(const GlobalObjection& objection) const { call_(to_, objection); }
-
-   private:
-    const void* to_;
-    void (*call_)(const void*, const GlobalObjection&);
-  };
+  /// Whoever is told of objections.
+  using ReportTo = FunctionRef<GlobalObjection>;
   /// Who accesses now.
   struct Actor {
     const Clocks& clocks;  ///< of its cluster

@@ -73,7 +73,7 @@ class Pattern {
   static constexpr uint32_t several = 63;
   static const std::array<uint32_t, warp_size> in_order;  ///< all lanes
   const uint32_t* readers(uint32_t granule_shift) const {
-    if (spread_ == Spread::side_by_side && lane_bytes_ == 1u << granule_shift) return in_order.data();
+    if (takes_neighbours(granule_shift)) return in_order.data();
     if (readers_.empty() || granule_shift_ != granule_shift) learn_readers(granule_shift);
     return readers_.data();
   }
@@ -90,6 +90,10 @@ class Pattern {
   }
   Wavefronts wavefronts() const { return wavefronts_; }
   Spread spread() const { return spread_; }
+  /// Whether each lane of a whole warp takes a granule, the one after that of the lane before.
+  bool takes_neighbours(uint32_t granule_shift) const {
+    return spread_ == Spread::side_by_side && lane_bytes_ == 1u << granule_shift;
+  }
   const std::vector<Run>& runs() const { return runs_; }
 
   uint64_t allowed_low = 0, allowed_high = 0;  ///< the allocation that the last access lay in

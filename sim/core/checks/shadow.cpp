@@ -7,6 +7,21 @@
 #include "core/base/host.h"
 
 namespace sim {
+
+/// What a warp's read of neighbouring granules looks at and notes, from the first of them on.
+struct NotedRead {
+  const uint32_t* write_stamp;
+  uint32_t *read_stamp, *read_site, *readers;
+  uint32_t start, written_by;  ///< what was written has a stamp from the one on, at most so much later
+  uint32_t now, clear, site, bit;
+
+  NotedRead from(uint32_t granule) const {
+    NotedRead moved = *this;
+    moved.write_stamp += granule, moved.read_stamp += granule, moved.read_site += granule, moved.readers += granule;
+    return moved;
+  }
+};
+
 namespace {
 
 /// Whether some of `count` stamps are above this one.
@@ -16,14 +31,6 @@ namespace {
   for (uint32_t i = 0; i < count; ++i) above |= stamps[i] > most ? 1u : 0u;
   return above != 0;
 }
-
-/// What a warp's read of neighbouring granules looks at and notes, from the first of them on.
-struct NotedRead {
-  const uint32_t* write_stamp;
-  uint32_t *read_stamp, *read_site, *readers;
-  uint32_t start, written_by;  ///< what was written has a stamp from the one on, at most so much later
-  uint32_t now, clear, site, bit;
-};
 
 /// Notes the read if there is nothing to object to, and no other read to remember beside it.
 [[gnu::always_inline]] inline bool note_read(const NotedRead& read, uint32_t count) {
@@ -44,17 +51,42 @@ struct NotedRead {
   return true;
 }
 
-// The same with the host's vectors, where the call is worth it.
+/// What a warp's write looks at and notes where each lane takes a granule, the one after that of the lane before.
+struct NotedWrite {
+  uint32_t *write_stamp, *write_site, *writer;
+  const uint32_t *read_stamp, *strong_read_stamp;
+  uint32_t now, clear, site, first_writer, next_writer;
+};
+
+// The same with the host's vectors, where the call is worth it: above all where the count is the compiler's to know.
 constexpr uint32_t many = 16;
 WITH_THE_HOSTS_VECTORS bool any_of_many_above(const uint32_t* stamps, uint32_t count, uint32_t most) {
   return any_above(stamps, count, most);
 }
 WITH_THE_HOSTS_VECTORS bool note_read_of_many(const NotedRead& read, uint32_t count) { return note_read(read, count); }
+WITH_THE_HOSTS_VECTORS bool note_read_of_warp(const NotedRead& read) { return note_read(read, warp_size); }
 WITH_THE_HOSTS_VECTORS void fill_many(uint32_t* to, uint32_t count, uint32_t value) { std::fill_n(to, count, value); }
 
 /// As many words as a warp has lanes, each so much more than the one before.
 WITH_THE_HOSTS_VECTORS void fill_by_lane(uint32_t* to, uint32_t first, uint32_t step) {
   for (uint32_t lane = 0; lane < warp_size; ++lane) to[lane] = first + lane * step;
+}
+
+/// Notes the write if all that was done there before has a stamp up to `clear`.
+WITH_THE_HOSTS_VECTORS bool note_write_of_warp(const NotedWrite& write) {
+  const auto [write_stamp, write_site, writer, read_stamp, strong_read_stamp, now, clear, site, first, next] = write;
+  uint32_t above = 0;
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < warp_size; ++i)
+    above |= (write_stamp[i] > clear) | (read_stamp[i] > clear) | (strong_read_stamp[i] > clear) ? 1u : 0u;
+  if (above != 0) return false;
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < warp_size; ++i) {
+    write_stamp[i] = now;
+    write_site[i] = site;
+    writer[i] = first + i * (next - first);
+  }
+  return true;
 }
 
 bool any_above_of(const std::vector<uint32_t>& stamps, uint32_t first, uint32_t last, uint32_t most) {
@@ -127,18 +159,6 @@ void Shadow::over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast
   });
 }
 
-void Shadow::touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
-                   const ReportTo& report) {
-  if (!is_own(warp)) visit(warp, site);
-  switch (touch) {
-    case Touch::read: return read(warp, site, lanes, pattern, false, report);
-    case Touch::strong_read: return read(warp, site, lanes, pattern, true, report);
-    case Touch::write: return write(warp, site, lanes, pattern, false, report);
-    case Touch::strong_write: return write(warp, site, lanes, pattern, true, report);
-    case Touch::update: return update(warp, site, lanes, pattern, report);
-  }
-}
-
 namespace {
 
 /// What is known of a granule's readers once `mine`, a lane and its warp's reading, has come to those before.
@@ -148,45 +168,65 @@ uint32_t with_reader(uint32_t before, uint32_t mine) {
 
 }  // namespace
 
+/// What a read of the warp notes, from the block's first granule on.
+NotedRead Shadow::noted_read(uint32_t warp, uint32_t site, Reads& reads) {
+  const uint32_t start = clocks.start(), clear = clear_of_all(warp);
+  return {write_stamp_.data(),
+          reads.stamp.data(),
+          read_site_.data(),
+          reads.readers.data(),
+          start,
+          clear - start,
+          clocks.now(),
+          clear,
+          site,
+          1u << (warp - first_agent_) % warp_size};
+}
+
 void Shadow::read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
-                  const ReportTo& report) {
+                  ReportTo report) {
   Reads& reads = strong ? strong_ : weak_;
   if (reads.stamp.empty()) reads.resize(write_stamp_.size());
-  const uint32_t start = clocks.start(), clear = clear_of_all(warp), now = clocks.now();
-  const bool own = is_own(warp) && clear >= start;
-  const uint32_t bit = 1u << (warp - first_agent_) % warp_size;
-  const uint32_t written_by = clear - start;
   // A collective load orders the lanes.
   const uint32_t reading = strong || lanes.rows || reader_.empty() ? 0 : clocks.reading(warp);
+  const NotedRead noted = noted_read(warp, site, reads);
+  if (pattern.takes_neighbours(shift_) && is_own(warp) && noted.clear >= noted.start) {
+    const uint32_t first = granule_of(lanes.address[0]);
+    if (note_read_of_warp(noted.from(first))) {
+      if (reading != 0) note_readers(first, warp_size, reading, Pattern::in_order.data());
+      return;
+    }
+  }
+  read_runs(warp, lanes, pattern, strong, noted, reading, report);
+}
+
+void Shadow::read_runs(uint32_t warp, const Lanes& lanes, const Pattern& pattern, bool strong, const NotedRead& noted,
+                       uint32_t reading, ReportTo report) {
+  const bool own = is_own(warp) && noted.clear >= noted.start;
   const uint32_t* lane_of = reading == 0 ? nullptr : pattern.readers(shift_);
   over_granules(
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
+        const uint32_t count = last - first;
         const uint32_t* const lane = lane_of;
-        if (lane_of != nullptr) lane_of += last - first;
+        if (lane_of != nullptr) lane_of += count;
         if (!own) return false;
-        const NotedRead noted{write_stamp_.data() + first,
-                              reads.stamp.data() + first,
-                              read_site_.data() + first,
-                              reads.readers.data() + first,
-                              start,
-                              written_by,
-                              now,
-                              clear,
-                              site,
-                              bit};
-        if (!(last - first < many ? note_read(noted, last - first) : note_read_of_many(noted, last - first)))
+        if (!(count < many ? note_read(noted.from(first), count) : note_read_of_many(noted.from(first), count)))
           return false;
-        if (lane == nullptr) return true;
-        uint32_t* const reader = reader_.data() + first;
-#pragma GCC ivdep
-        for (uint32_t g = 0; g < last - first; ++g) reader[g] = with_reader(reader[g], reading + lane[g]);
+        if (lane != nullptr) note_readers(first, count, reading, lane);
         return true;
       },
       [&](uint32_t lane, uint32_t granule) {
-        read_slowly(warp, lane, site, granule, strong, report);
+        read_slowly(warp, lane, noted.site, granule, strong, report);
         if (reading != 0) reader_[granule] = with_reader(reader_[granule], reading + lane);
       });
+}
+
+/// Notes of neighbouring granules which lane reads each, besides those that have read it before.
+void Shadow::note_readers(uint32_t first, uint32_t count, uint32_t reading, const uint32_t* lane) {
+  uint32_t* const reader = reader_.data() + first;
+#pragma GCC ivdep
+  for (uint32_t g = 0; g < count; ++g) reader[g] = with_reader(reader[g], reading + lane[g]);
 }
 
 /// Whether an access with this stamp happened before the next one of the lane.
@@ -195,7 +235,7 @@ bool Shadow::is_ordered(uint32_t warp, uint32_t lane, Who before, uint32_t stamp
   return before.lane == lane || stamp <= clocks.lanes_met(warp);
 }
 
-void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const {
+void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, ReportTo report) const {
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
@@ -209,8 +249,7 @@ void Shadow::check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool str
     objection(Objection::What::read_of_write);
 }
 
-void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong,
-                         const ReportTo& report) {
+void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong, ReportTo report) {
   check_read(warp, lane, granule, strong, report);
   Reads& reads = strong ? strong_ : weak_;
   const uint32_t now = clocks.now();
@@ -239,7 +278,7 @@ void Shadow::read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t g
 }
 
 /// A lane may overwrite what only it has read since something ordered the lanes of its warp.
-void Shadow::check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, const ReportTo& report) const {
+void Shadow::check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, ReportTo report) const {
   if (reader_.empty()) return;
   const uint32_t reader = reader_[granule] - clocks.reading(warp);
   if (reader >= Clocks::reading_step || reader == lane) return;
@@ -269,37 +308,53 @@ bool Shadow::all_known(uint32_t warp, uint32_t first, uint32_t last, uint32_t cl
 }
 
 void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
-                   const ReportTo& report) {
+                   ReportTo report) {
   forget_ordered_reads();
+  const bool none_async = tiles_.empty() && reads_under_way_.empty() && reads_done_.empty();
+  const bool none_earlier = weak_.earlier.empty() && strong_.earlier.empty();
+  const Who who{static_cast<uint16_t>(warp), 0, strong, false};
+  if (pattern.takes_neighbours(shift_) && none_async && none_earlier && is_own(warp)) {
+    const uint32_t first = granule_of(lanes.address[0]);
+    const uint32_t* const read_stamp = weak_.stamp.data() + first;
+    if (note_write_of_warp(
+            {write_stamp_.data() + first, write_site_.data() + first, reinterpret_cast<uint32_t*>(&writer_[first]),
+             read_stamp, strong_.stamp.empty() ? read_stamp : strong_.stamp.data() + first, clocks.now(),
+             clear_of_all(warp), site, std::bit_cast<uint32_t>(who), std::bit_cast<uint32_t>(who.of(1))}))
+      return;
+  }
+  write_runs(warp, site, lanes, pattern, who, report);
+}
+
+void Shadow::write_runs(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, Who who,
+                        ReportTo report) {
+  const bool strong = who.strong;
   const uint64_t base = lanes.address[first_lane(lanes.mask)];
-  if (!tiles_.empty())
-    forget_tiles(base + static_cast<uint64_t>(pattern.low()), base + static_cast<uint64_t>(pattern.high()));
   const Span all{static_cast<uint32_t>(base + static_cast<uint64_t>(pattern.low())),
                  static_cast<uint32_t>(pattern.high() - pattern.low())};
+  forget_tiles(all.begin, all.end());
   if (!strong && any_async_read(warp, all)) {
     for_lanes(lanes.mask, [&](uint32_t lane) {
       check_async_reads(warp, lane, {static_cast<uint32_t>(lanes.address[lane]), lanes.bytes}, report);
     });
   }
   const uint32_t clear = is_own(warp) ? clear_of_all(warp) : 0;
+  const bool none_earlier = weak_.earlier.empty() && strong_.earlier.empty();
   over_granules(
       lanes, pattern,
       [&](uint32_t first, uint32_t last) {
-        return (all_before(first, last, clear) || all_known(warp, first, last, clear)) && weak_.earlier.empty() &&
-               strong_.earlier.empty();
+        return none_earlier && (all_before(first, last, clear) || all_known(warp, first, last, clear));
       },
       [&](uint32_t lane, uint32_t granule) {
         write_slowly(warp, lane, granule, strong, report);
         check_own_reads(warp, lane, granule, report);
       });
-  const Who who{static_cast<uint16_t>(warp), 0, strong, false};
   for (const Pattern::Run& run : pattern.runs()) {
     const uint64_t from = base + static_cast<uint64_t>(run.offset);
     const uint32_t first = granule_of(from), last = granule_of(from + run.bytes - 1) + 1;
     fill(write_stamp_, first, last, clocks.now());
     fill(write_site_, first, last, site);
   }
-  if (pattern.spread() == Pattern::Spread::side_by_side && lanes.bytes == 1u << shift_) {
+  if (pattern.takes_neighbours(shift_)) {
     const auto first = std::bit_cast<uint32_t>(who), second = std::bit_cast<uint32_t>(who.of(1));
     fill_by_lane(reinterpret_cast<uint32_t*>(&writer_[granule_of(base)]), first, second - first);
     return;
@@ -312,7 +367,7 @@ void Shadow::write(uint32_t warp, uint32_t site, const Lanes& lanes, const Patte
 }
 
 /// The lanes of an atomic act one after the other.
-void Shadow::update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report) {
+void Shadow::update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, ReportTo report) {
   forget_ordered_reads();
   const uint64_t base = lanes.address[first_lane(lanes.mask)];
   if (!tiles_.empty())
@@ -328,7 +383,7 @@ void Shadow::update(uint32_t warp, uint32_t site, const Lanes& lanes, const Patt
   });
 }
 
-void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) {
+void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, ReportTo report) {
   const uint32_t stamp = write_stamp_[granule];
   const Who writer = writer_[granule];
   const auto objection = [&](Objection::What what) {
@@ -357,7 +412,7 @@ void Shadow::write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool s
   if (!strong && !strong_.stamp.empty()) check(strong_);
 }
 
-void Shadow::write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report) {
+void Shadow::write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span span, ReportTo report) {
   forget_tiles(span.begin, span.end());
   check_async_reads(warp, lane, span, report);
   for (uint32_t granule = granule_of(span.begin); granule <= granule_of(span.end() - 1); ++granule) {
@@ -388,18 +443,9 @@ void Shadow::forget_ordered_reads() {
   std::erase_if(reads_done_, [&](const AsyncRead& read) { return read.stamp <= reads_since_; });
 }
 
-/// Whatever has a stamp up to this happened before the warp's next access to this memory, whoever did it.
-uint32_t Shadow::clear_of_all(uint32_t warp) const {
-  const uint32_t clear = clocks.clear(warp);
-  if (last_visit_ == 0) return clear;
-  const uint32_t clear_of_others = clocks.clear_of_others(warp);
-  return last_visit_ <= clear_of_others ? clear : std::min(clear, clear_of_others);
-}
-
 // --- copies by cp.async ---
 
-void Shadow::begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
-                        const ReportTo& report) {
+void Shadow::begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, ReportTo report) {
   write(warp, site, lanes, pattern, false, report);
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint32_t last = granule_of(lanes.address[lane] + lanes.bytes - 1);
@@ -418,7 +464,7 @@ void Shadow::end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t 
 
 // --- the async proxy ---
 
-void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report) {
+void Shadow::begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, ReportTo report) {
   check_async_reads(warp, lane, span, report);
   // Whoever comes later is ordered after them, or not after this write either.
   std::erase_if(reads_done_,
@@ -496,7 +542,7 @@ bool Shadow::is_landed(uint32_t warp, Span span, uint32_t swizzle) const {
 
 /// What the generic proxy wrote is seen if its writer has fenced it since, and the thread that issues the read knows.
 void Shadow::begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span,
-                              const ReportTo& report) {
+                              ReportTo report) {
   check_async_read(warp, lane, span, report);
   note_async_read(number, warp, lane, site, span);
 }
@@ -523,9 +569,9 @@ bool Shadow::all_visible(uint32_t warp, uint32_t first, uint32_t last) const {
   return true;
 }
 
-void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
+void Shadow::check_async_read(uint32_t warp, uint32_t lane, Span span, ReportTo report) const {
   bool objected = false;  // neighbouring granules mostly share their fate
-  const ReportTo once = [&](const Objection& objection) {
+  const auto once = [&](const Objection& objection) {
     if (!std::exchange(objected, true)) report(objection);
   };
   const uint32_t first = granule_of(span.begin), last = granule_of(span.end() - 1);
@@ -615,7 +661,7 @@ bool Shadow::any_async_read(uint32_t warp, Span span) const {
   return any;
 }
 
-void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const {
+void Shadow::check_async_reads(uint32_t warp, uint32_t lane, Span span, ReportTo report) const {
   for_async_reads(warp, span, [&](const AsyncRead& read) {
     const bool goes_on = read.stamp == under_way;
     report({goes_on ? Objection::What::reads_under_way : Objection::What::write_of_read,

@@ -6,12 +6,14 @@
 /// what it writes, and nobody may write what it reads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/checks/clocks.h"
 #include "core/checks/pattern.h"
 
@@ -48,9 +50,12 @@ struct Span {
   bool meets(const Span& other) const { return begin < other.end() && other.begin < end(); }
 };
 
+struct NotedRead;
+
 class Shadow {
  public:
-  using ReportTo = std::function<void(const Objection&)>;
+  /// Whoever is told of objections.
+  using ReportTo = FunctionRef<Objection>;
 
   explicit Shadow(Clocks& clocks) : clocks(clocks) {}
 
@@ -61,25 +66,32 @@ class Shadow {
                    bool overwrites_reads);
 
   /// An access by a warp, of this block or of another of its cluster.
-  void touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern,
-             const ReportTo& report);
+  void touch(Touch touch, uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, ReportTo report) {
+    if (!is_own(warp)) visit(warp, site);
+    switch (touch) {
+      case Touch::read: return read(warp, site, lanes, pattern, false, report);
+      case Touch::strong_read: return read(warp, site, lanes, pattern, true, report);
+      case Touch::write: return write(warp, site, lanes, pattern, false, report);
+      case Touch::strong_write: return write(warp, site, lanes, pattern, true, report);
+      case Touch::update: return update(warp, site, lanes, pattern, report);
+    }
+  }
   /// A thread's strong write to a few bytes, as mbarrier.init makes it.
-  void write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report);
+  void write_strongly(uint32_t warp, uint32_t lane, uint32_t site, Span span, ReportTo report);
 
   /// A copy into shared memory begins; its data arrive at some time before it is waited for.
-  void begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
+  void begin_copy(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, ReportTo report);
   /// The thread that began the copy of these bytes has waited for it; or it has ended as something that `agent` did.
   void end_copy(uint32_t agent, uint32_t lane, uint64_t address, uint32_t bytes);
 
   /// The async proxy begins to write, issued by a thread; and it has written, as `agent`, or for the warp that waited.
-  void begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, const ReportTo& report);
+  void begin_async_write(uint32_t warp, uint32_t lane, uint32_t site, Span span, ReportTo report);
   void end_async_write(uint32_t agent, Span span, uint8_t swizzle = unknown_swizzle);
   /// The async proxy begins to read, under a number of the caller's; and it has read all that has this number.
-  void begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span,
-                        const ReportTo& report);
+  void begin_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span, ReportTo report);
   void end_async_read(uint64_t number, uint32_t agent);
   /// The two halves of begin_async_read, where what is read lies scattered in what is under way.
-  void check_async_read(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  void check_async_read(uint32_t warp, uint32_t lane, Span span, ReportTo report) const;
   void note_async_read(uint64_t number, uint32_t warp, uint32_t lane, uint32_t site, Span span);
 
   /// Tiles are written in patterns: the bytes of a swizzle's span, 0 where the tile lies as it is.
@@ -142,19 +154,22 @@ class Shadow {
 
   template <class Fast, class Slow>
   void over_granules(const Lanes& lanes, const Pattern& pattern, Fast fast, Slow slow);
-  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
-            const ReportTo& report);
-  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong,
-             const ReportTo& report);
-  void update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, const ReportTo& report);
-  void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report) const;
-  void check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, const ReportTo& report) const;
-  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong, const ReportTo& report);
-  void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, const ReportTo& report);
+  void read(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong, ReportTo report);
+  void write(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, bool strong, ReportTo report);
+  NotedRead noted_read(uint32_t warp, uint32_t site, Reads& reads);
+  void read_runs(uint32_t warp, const Lanes& lanes, const Pattern& pattern, bool strong, const NotedRead& noted,
+                 uint32_t reading, ReportTo report);
+  void note_readers(uint32_t first, uint32_t count, uint32_t reading, const uint32_t* lane);
+  void write_runs(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, Who who, ReportTo report);
+  void update(uint32_t warp, uint32_t site, const Lanes& lanes, const Pattern& pattern, ReportTo report);
+  void check_read(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, ReportTo report) const;
+  void check_own_reads(uint32_t warp, uint32_t lane, uint32_t granule, ReportTo report) const;
+  void read_slowly(uint32_t warp, uint32_t lane, uint32_t site, uint32_t granule, bool strong, ReportTo report);
+  void write_slowly(uint32_t warp, uint32_t lane, uint32_t granule, bool strong, ReportTo report);
   template <class Body>
   void for_async_reads(uint32_t warp, Span span, Body body) const;
   bool any_async_read(uint32_t warp, Span span) const;
-  void check_async_reads(uint32_t warp, uint32_t lane, Span span, const ReportTo& report) const;
+  void check_async_reads(uint32_t warp, uint32_t lane, Span span, ReportTo report) const;
   uint32_t end_of_same_past(uint32_t first, uint32_t last) const;
   bool all_before(uint32_t first, uint32_t last, uint32_t clear) const;
   bool all_known(uint32_t warp, uint32_t first, uint32_t last, uint32_t clear) const;
@@ -169,7 +184,13 @@ class Shadow {
     return agent == warp ? clocks.lanes_met(warp) : clocks.seen(warp, agent);
   }
   void forget_ordered_reads();
-  uint32_t clear_of_all(uint32_t warp) const;
+  /// Whatever has a stamp up to this happened before the warp's next access to this memory, whoever did it.
+  uint32_t clear_of_all(uint32_t warp) const {
+    const uint32_t clear = clocks.clear(warp);
+    if (last_visit_ == 0) return clear;
+    const uint32_t clear_of_others = clocks.clear_of_others(warp);
+    return last_visit_ <= clear_of_others ? clear : std::min(clear, clear_of_others);
+  }
   bool is_own(uint32_t agent) const { return agent - first_agent_ < clocks.warps_per_block(); }
   uint32_t granule_of(uint64_t address) const { return static_cast<uint32_t>(address >> shift_); }
   uint64_t address(uint32_t granule) const { return uint64_t{granule} << shift_; }

@@ -119,24 +119,36 @@ void watch_global(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch, Scope sc
   watch_races(warp, pattern, lanes, touch, scope);
 }
 
-const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+namespace {
+
+/// The lanes that may go on, where not all of them may.
+[[gnu::cold, gnu::noinline]] void refuse_in_shared(Warp& warp, Pattern& pattern, Lanes& lanes, bool store) {
+  refuse_misaligned(warp, lanes, "shared");
+  refuse_outside_shared(warp, lanes, store);
+  fill_inactive(lanes);
+  if (lanes.mask != 0) pattern.learn_shared(lanes, store);
+}
+
+[[gnu::always_inline]] inline const Pattern& checked_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
   Block& block = warp.block;
   Pattern& pattern = block.memos[memo];
   if (!pattern.matches(lanes)) pattern.learn_shared(lanes, store);
   const uint64_t base = lanes.address[first_lane(lanes.mask)];
   const int64_t low = static_cast<int64_t>(base) + pattern.low(), high = static_cast<int64_t>(base) + pattern.high();
-  if (pattern.aligned() && low >= 0 && high <= static_cast<int64_t>(block.shared.size())) return pattern;
-
-  refuse_misaligned(warp, lanes, "shared");
-  refuse_outside_shared(warp, lanes, store);
-  fill_inactive(lanes);
-  if (lanes.mask != 0) pattern.learn_shared(lanes, store);
+  if (!pattern.aligned() || low < 0 || high > static_cast<int64_t>(block.shared.size())) [[unlikely]]
+    refuse_in_shared(warp, pattern, lanes, store);
   return pattern;
+}
+
+}  // namespace
+
+const Pattern& check_shared(Warp& warp, uint32_t memo, Lanes& lanes, bool store) {
+  return checked_shared(warp, memo, lanes, store);
 }
 
 void watch_shared(Warp& warp, uint32_t memo, Lanes& lanes, Touch touch) {
   const bool store = writes(touch);
-  const Pattern& pattern = check_shared(warp, memo, lanes, store);
+  const Pattern& pattern = checked_shared(warp, memo, lanes, store);
   if (lanes.mask == 0) return;
   Block& block = warp.block;
   Tally& tally = block.tallies.of[warp.here()];

@@ -12,7 +12,7 @@ namespace {
 /// atom and red: operand 0 the old value (none for red), 1 the operand, 2 that of cas. One lane after the other.
 template <class T, auto combine>
 void atomic(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::update, [&](const Lanes& lanes, const Bytes& bytes) {
+  access<Touch::update>(warp, instruction, [&](const Lanes& lanes, const Bytes& bytes) {
     T* const old = warp.lanes<T>(instruction.registers[0]);
     const T* const b = warp.lanes<T>(instruction.registers[1]);
     const T* const c = warp.lanes<T>(instruction.registers[2]);

@@ -65,7 +65,6 @@ inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes
   if (touch == (loads ? Touch::strong_write : Touch::strong_read)) return;
   if (place != Place::global && place != Place::shared) return;
   Clocks& clocks = warp.block.shadow.clocks;
-  if (order == Order::relaxed && clocks.is_idle(warp.agent)) return;
   if (place == Place::shared) scope = std::min(scope, Scope::cluster);  // nobody else gets there
   for_lanes(lanes.mask, [&](uint32_t lane) {
     const uint64_t address = lanes.address[lane] + (place == Place::shared ? shared_window + owner.shared_base() : 0);
@@ -80,8 +79,8 @@ inline void synchronise(Warp& warp, Place place, const Block& owner, const Lanes
 
 /// Checks and counts the access of `lanes`, all in one place, and says where its bytes are. `owner`: of the shared
 /// memory, where it is that.
-inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes, Touch touch,
-                             Scope scope) {
+[[gnu::always_inline]] inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owner, Lanes& lanes,
+                                                    Touch touch, Scope scope) {
   Block& block = warp.block;
   const bool watch = block.launch.options.watch;
   const bool store = writes(touch);
@@ -114,15 +113,12 @@ inline Bytes check_and_count(Warp& warp, uint32_t memo, Place place, Block& owne
 inline std::mutex order_of_strong_writes;
 
 /// Calls body(lanes, bytes) for the lanes' access, one place at a time where the address is generic.
-template <class Body>
-void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
+template <Touch touch, class Body>
+void access(Warp& warp, const Access& instruction, Body body) {
   if (warp.exec == 0) return;
-  const Order order = instruction.order;
-  if (order != Order::weak) {
-    if (touch == Touch::read) touch = Touch::strong_read;
-    if (touch == Touch::write) touch = Touch::strong_write;
-    if (touch != Touch::strong_write) warp.poll();
-  }
+  constexpr bool is_weak = touch == Touch::read || touch == Touch::write;
+  const Order order = is_weak ? Order::weak : instruction.order;
+  if (!is_weak && touch != Touch::strong_write && order != Order::weak) warp.poll();
   const auto in = [&](Place place, Block& owner, Lanes& lanes) {
     std::unique_lock<std::mutex> lock;
     if (order != Order::weak && place == Place::global && touch != Touch::strong_read) {
@@ -130,11 +126,12 @@ void access(Warp& warp, const Access& instruction, Touch touch, Body body) {
         lock = std::unique_lock(order_of_strong_writes);
     }
     const Bytes bytes = check_and_count(warp, instruction.memo, place, owner, lanes, touch, instruction.scope);
-    const bool strong = order != Order::weak && warp.block.launch.options.watch;
-    if (strong) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, false);
+    const bool orders = order != Order::weak && warp.block.launch.options.watch &&
+                        !(order == Order::relaxed && warp.block.shadow.clocks.is_idle(warp.agent));
+    if (orders) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, false);
     if (lanes.mask != 0) body(lanes, bytes);
-    if (strong) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, true);
-    if (place != Place::global || !writes(touch)) return;
+    if (orders) synchronise(warp, place, owner, lanes, touch, order, instruction.scope, true);
+    if (!writes(touch) || place != Place::global) return;
     DoubtfulRaces& doubtful = warp.block.cluster.doubtful;
     if (doubtful.any_overwritten()) [[unlikely]]
       doubtful.settle();

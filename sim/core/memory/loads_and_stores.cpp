@@ -55,8 +55,8 @@ void copy_to_registers(Warp& warp, const Access& instruction, const Lanes& lanes
     }
     if (bytes.spread == Pattern::Spread::side_by_side && instruction.count == 1) {
       M values[warp_size];
-      std::memcpy(values, first, sizeof values);
-      std::copy_n(values, warp_size, to);
+      std::memcpy(sizeof(M) == sizeof(R) ? static_cast<void*>(to) : values, first, sizeof values);
+      if (sizeof(M) != sizeof(R)) std::copy_n(values, warp_size, to);
       continue;
     }
     for_lanes(lanes.mask, [&lanes, bytes, to, element](uint32_t lane) {
@@ -86,14 +86,16 @@ void copy_to_memory(Warp& warp, const Access& instruction, const Lanes& lanes, c
 
 template <class M, class R>
 void load(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::read,
-         [&](const Lanes& lanes, const Bytes& bytes) { copy_to_registers<M, R>(warp, instruction, lanes, bytes); });
+  access<Touch::read>(warp, instruction, [&](const Lanes& lanes, const Bytes& bytes) {
+    copy_to_registers<M, R>(warp, instruction, lanes, bytes);
+  });
 }
 
 template <class M, class R>
 void store(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::write,
-         [&](const Lanes& lanes, const Bytes& bytes) { copy_to_memory<M, R>(warp, instruction, lanes, bytes); });
+  access<Touch::write>(warp, instruction, [&](const Lanes& lanes, const Bytes& bytes) {
+    copy_to_memory<M, R>(warp, instruction, lanes, bytes);
+  });
 }
 
 /// Strong accesses of global memory are atomic on the host as well: another core may be running the block that writes
@@ -101,7 +103,7 @@ void store(Warp& warp, const Access& instruction) {
 /// of them do.
 template <class M, class R>
 void load_strong(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::read, [&](const Lanes& lanes, const Bytes& bytes) {
+  access<Touch::strong_read>(warp, instruction, [&](const Lanes& lanes, const Bytes& bytes) {
     if (bytes.of_one_core) return copy_to_registers<M, R>(warp, instruction, lanes, bytes);
     for (uint32_t element = 0; element < instruction.count; ++element) {
       R* const to = warp.lanes<R>(instruction.registers[element]);
@@ -116,7 +118,7 @@ void load_strong(Warp& warp, const Access& instruction) {
 
 template <class M, class R>
 void store_strong(Warp& warp, const Access& instruction) {
-  access(warp, instruction, Touch::write, [&](const Lanes& lanes, const Bytes& bytes) {
+  access<Touch::strong_write>(warp, instruction, [&](const Lanes& lanes, const Bytes& bytes) {
     if (bytes.of_one_core) return copy_to_memory<M, R>(warp, instruction, lanes, bytes);
     for (uint32_t element = 0; element < instruction.count; ++element) {
       const R* const from = warp.lanes<const R>(instruction.registers[element]);
