@@ -16,7 +16,7 @@ from .style import Missing, say
 STEP, SHARED = "29_split_k", "large"  # whose records have both steps' kernels, and what all is relative to
 LEAST_EDGE, LEAST_SIZES = 4096, 5  # of C; of a dot's group
 DEPTHS = 512, 1024, 2048, 4096, 8192
-BARELY_FILLED = "turns", (4096, 4096)  # drawn as rings: a third of the last wave has tiles
+RINGED = 4096, 4096  # of C: a third of the last wave has tiles of 128×192, nearly all of it tiles of 128×128
 SHOWN = (
     ("turns", style.BLUE, ("128×192 in turns", "128×192 轮流"), -0.2),
     ("square_turns", style.GREEN, ("128×128 in turns", "128×128 轮流"), 0.0),
@@ -44,9 +44,9 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"Time ÷ that of shared tiles of 128×256, timed in turn, {records.gpu_name(gpu)}; a dot per M × N from "
-            f"{LEAST_EDGE} to 16384; rings: 4096×4096, where 128×192 has 5.3 waves; lines: geometric means",
+            f"{LEAST_EDGE} to 16384; rings: 4096×4096, where 128×192 has 5.3 waves and 128×128 has 7.8; lines: geometric means",
             f"用时，与两个消费者一起算的 128×256 分块相比，交替计时，{records.gpu_name(gpu)}；每点是一个 M × N，"
-            f"两者都从 {LEAST_EDGE} 到 16384；圆圈：4096×4096，128×192 要 5.3 个 wave；线：几何平均",
+            f"两者都从 {LEAST_EDGE} 到 16384；圆圈：4096×4096，128×192 有 5.3 个 wave，128×128 有 7.8 个；线：几何平均",
         ),
         [("line", colour, say(language, *words)) for _, colour, words, _ in SHOWN],
     )
@@ -56,8 +56,8 @@ def over_k(course: Course, records: Records, language: str) -> Figure:
         for k, ratios in found[name].items():
             x = DEPTHS.index(k) + apart
             for edges, ratio in ratios.items():
-                if (name, edges) == BARELY_FILLED:
-                    ax.plot(x, ratio, "o", mfc="none", mec=colour, ms=4.5, mew=1.3, zorder=3)
+                if edges == RINGED:
+                    ax.plot(x, ratio, "o", mfc="none", mec=colour, ms=8, mew=1.2, zorder=5)
                 else:
                     ax.plot(x, ratio, "o", color=colour, ms=3, alpha=0.45, mew=0, zorder=2)
             means.append((x, statistics.geometric_mean(ratios.values())))

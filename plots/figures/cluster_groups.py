@@ -50,9 +50,9 @@ def groups(language: str) -> Canvas:
         ),
         (
             f"The first {len(dealt())} pairs, {of.bm}×{of.cluster * of.bn} of C each, at every size from 4096³. The number is the group "
-            f"of SMs that computes the pair, as a trial found on our H200; –: two of the {2 * ALONE} SMs that stand in twos, in no group",
+            f"of SMs that computes the pair, as a trial found on our H200; –: two of {2 * ALONE} SMs that belong to no group",
             f"C 的前 {len(dealt())} 对，每对 {of.bm}×{of.cluster * of.bn}，4096³ 及以上都是如此。数字是计算这一对的 SM 所属的组，"
-            f"由我们的 H200 上的一次试验得出；–：另有 {2 * ALONE} 个 SM 两两成双，不属于任何一组",
+            f"由我们的 H200 上的一次试验得出；–：由不属于任何一组的 SM 计算，共有 {2 * ALONE} 个这样的 SM",
         ),
     )
     panels = (
