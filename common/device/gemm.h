@@ -200,7 +200,7 @@ class Variant {
 
   static constexpr int MOST_ON_X = std::numeric_limits<int>::max(), MOST_ON_Y = 65535;  // blocks along an axis
 
-  // Not std::string, which every source of every step would compile: of texts that stand in the program.
+  // Of texts that live as long as the program. Not std::string, whose header takes long to compile.
   std::string_view name, remark, left_out;
   DType ab, b, acc, out;  // of A, and of B but for `b_of`; of B; of the sums; of C
   bool b_transposed = false, tensor_cores = false, takes_stride = false, scaled = false;

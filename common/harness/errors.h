@@ -1,5 +1,5 @@
-// What is thrown where something goes wrong. Kernels do not read this: <stdexcept> takes longer to compile than they
-// do.
+// What is thrown where something goes wrong. Not in check.h, which every source of every step reads: <stdexcept> takes
+// long to compile.
 #pragma once
 
 #include <stdexcept>
