@@ -5,7 +5,7 @@
 #include <functional>
 #include <iostream>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 constexpr int EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77;
 

@@ -3,19 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include <stdexcept>
-
-/// A CUDA call failed: what() names the call, the file and the line.
-struct CudaError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// The user asked for something impossible: what() is the one line to print; the program exits with 2.
-struct BadInput : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Throws a CudaError.
+/// Throws a CudaError (common/harness/errors.h).
 [[noreturn]] void cuda_failed(cudaError_t status, const char* call, const char* file, int line);
 
 inline void check_cuda(cudaError_t status, const char* call, const char* file, int line) {

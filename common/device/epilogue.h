@@ -1,7 +1,7 @@
 // The last line of every kernel: c = alpha * acc + beta * c, where beta = 0 means that c is not read.
+// A kernel whose C has 16 bits reads <cuda_fp16.h> or <cuda_bf16.h> by itself; for one of floats they would take long.
 #pragma once
 
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 /// alpha * acc + beta * *c; with beta = 0, *c is never read (it may be NaN, or not written yet).

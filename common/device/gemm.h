@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <limits>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/device/types.h"
@@ -200,7 +200,8 @@ class Variant {
 
   static constexpr int MOST_ON_X = std::numeric_limits<int>::max(), MOST_ON_Y = 65535;  // blocks along an axis
 
-  std::string name, remark, left_out;
+  // Of texts that live as long as the program. Not std::string, whose header takes long to compile.
+  std::string_view name, remark, left_out;
   DType ab, b, acc, out;  // of A, and of B but for `b_of`; of B; of the sums; of C
   bool b_transposed = false, tensor_cores = false, takes_stride = false, scaled = false;
   int block_m = 1, block_n = 1, block_k = 1;
@@ -213,7 +214,7 @@ class Variant {
   bool cuts = false;
   std::size_t (*workspace_bytes)(int m, int n, int k) = [](int, int, int) { return std::size_t{0}; };
   int shared_bytes = 0;
-  std::vector<std::string> published_names;
+  std::vector<std::string_view> published_names;
   AnyLauncher launch{};
 
  private:

@@ -2,14 +2,10 @@
 #pragma once
 
 #include <cuda.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <cstdint>
 
-struct __nv_fp8_e4m3;
-struct __nv_fp8_e5m2;
-struct tf32_t;
+#include "common/device/types.h"
 
 /// A row-major matrix, as make_tensor_map is told of it. Sizes are in elements.
 struct TensorMapRequest {
@@ -47,7 +43,7 @@ CUtensorMap make_tensor_map(const T* base, int rows, int columns, int ld, int bo
                             CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B);
 
 template <>
-inline CUtensorMap make_tensor_map(const half* base, int rows, int columns, int ld, int box_rows, int box_columns,
+inline CUtensorMap make_tensor_map(const __half* base, int rows, int columns, int ld, int box_rows, int box_columns,
                                    CUtensorMapSwizzle swizzle) {
   return make_tensor_map({CU_TENSOR_MAP_DATA_TYPE_FLOAT16, base, rows, columns, ld, box_rows, box_columns, swizzle});
 }

@@ -4,10 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-#include <iterator>
-
 #include "common/device/check.h"
 #include "common/device/waves.h"
 

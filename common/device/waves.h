@@ -3,16 +3,14 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cmath>
-
 /// Blocks of `size` needed to cover `count`: the quotient rounded up. No sum that could overflow.
 __host__ __device__ constexpr int ceil_div(int count, int size) { return count / size + (count % size != 0 ? 1 : 0); }
 
 /// Height of a band, in tiles of `bm` rows: `stride` rows of C, or `otherwise` rows where stride is 0; at least one
 /// tile, at most all tiles of a C of `m` rows.
 constexpr int band_height(int stride, int otherwise, int bm, int m) {
-  return std::min(ceil_div(stride == 0 ? otherwise : stride, bm), ceil_div(m, bm));
+  const int height = ceil_div(stride == 0 ? otherwise : stride, bm), most = ceil_div(m, bm);
+  return height < most ? height : most;
 }
 
 /// Waves that the tiles of bm × bn of C (m × n) take, where so many blocks run at the same time and each computes one
@@ -33,7 +31,10 @@ const Way* cheapest_of(const Way* ways, int count, int m, int n, int slices, int
   const auto time = [&](const Way& way) {
     return time_of(m, n, slices, way.bm, way.bn, way.per_slice, way.per_tile, at_once);
   };
-  return std::min_element(ways, ways + count, [&](const Way& x, const Way& y) { return time(x) < time(y); });
+  const Way* best = ways;
+  for (const Way* way = ways; way < ways + count; ++way)
+    if (time(*way) < time(*best)) best = way;
+  return best;
 }
 
 /// Share of the multiprocessors' time that computes C (m x n), when each of them gets whole tiles of bm x bn.

@@ -1,5 +1,6 @@
 #include "common/harness/baseline.h"
 
+#include "common/harness/errors.h"
 #include "common/harness/shared_library.h"
 
 namespace {
@@ -123,7 +124,7 @@ std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& va
     case BaselineChoice::none: return {};
     case BaselineChoice::cublas:
       if (is_fp8(variant.ab))
-        throw BadInput("variant " + variant.name + " multiplies " + name_of(variant.ab) +
+        throw BadInput("variant " + std::string(variant.name) + " multiplies " + name_of(variant.ab) +
                        ", which cuBLAS does in cublasLt alone; use --baseline cublaslt");
       return {BaselineKind::cublas};
     case BaselineChoice::cublaslt: return {BaselineKind::cublaslt};
@@ -132,11 +133,11 @@ std::vector<BaselineKind> baselines_for(BaselineChoice choice, const Variant& va
       return {BaselineKind::cublas, BaselineKind::cublaslt};
     case BaselineChoice::cublas_f32_sums:
       if (sums_in_fp16(variant)) return {BaselineKind::cublas_f32_sums};
-      throw BadInput("variant " + variant.name + " sums in " + name_of(variant.acc) +
+      throw BadInput("variant " + std::string(variant.name) + " sums in " + name_of(variant.acc) +
                      ": --baseline cublas_f32_sums is for sums in f16; use --baseline cublas");
     case BaselineChoice::cublas_f16_sums:
       if (could_sum_in_fp16(variant)) return {BaselineKind::cublas_f16_sums};
-      throw BadInput("variant " + variant.name + " multiplies " + name_of(variant.ab) + " with sums in " +
+      throw BadInput("variant " + std::string(variant.name) + " multiplies " + name_of(variant.ab) + " with sums in " +
                      name_of(variant.acc) +
                      ": --baseline cublas_f16_sums is for f16 with sums in f32; use --baseline cublas");
     case BaselineChoice::all: return all_for(variant);

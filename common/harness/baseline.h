@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/harness/errors.h"
 #include "common/harness/matrix.h"
 
 /// cublas_f32_sums: cuBLAS on the same FP16 matrices with sums in FP32, for variants that sum in FP16. It is more

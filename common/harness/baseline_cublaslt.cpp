@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/harness/baseline.h"
+#include "common/harness/errors.h"
 #include "common/harness/shared_library.h"
 #include "common/harness/timing.h"
 

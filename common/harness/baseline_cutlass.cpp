@@ -6,6 +6,7 @@
 
 #include "common/cutlass/kernels.h"
 #include "common/harness/baseline.h"
+#include "common/harness/errors.h"
 #include "common/harness/shared_library.h"
 #include "common/harness/timing.h"
 
@@ -39,7 +40,7 @@ class Cutlass : public Baseline {
       if (kernel.unit == unit && multiplies_alike) candidates_.push_back(&kernel);
     }
     if (candidates_.empty())
-      throw BadInput("CUTLASS was built without a kernel for variant " + variant.name +
+      throw BadInput("CUTLASS was built without a kernel for variant " + std::string(variant.name) +
                      ", its types and its layout; leave out --baseline cutlass");
     choose(inputs, stream);
   }

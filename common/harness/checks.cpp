@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/report.h"
 #include "common/harness/simulated.h"

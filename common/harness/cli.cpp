@@ -8,6 +8,8 @@
 #include <limits>
 #include <map>
 
+#include "common/harness/errors.h"
+
 namespace {
 
 constexpr int MOST = std::numeric_limits<int>::max();

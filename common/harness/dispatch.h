@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "common/device/check.h"
 #include "common/device/types.h"
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "common/harness/errors.h"
 #include "common/harness/gpus_json.h"  // made by Meson of sim/devices.json
 #include "common/harness/in_simulator.h"
 #include "common/harness/shared_library.h"
@@ -104,7 +105,7 @@ const Variant& default_on(const Gpu& gpu, const std::vector<Variant>& variants) 
 }
 
 std::string too_large(const Gpu& gpu, const Variant& variant) {
-  return "variant " + variant.name + " takes " + std::to_string(variant.shared_bytes) +
+  return "variant " + std::string(variant.name) + " takes " + std::to_string(variant.shared_bytes) +
          " bytes of shared memory per block, and " + gpu.name + " has " + std::to_string(gpu.shared_bytes);
 }
 

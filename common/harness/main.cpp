@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "common/device/also.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/report.h"
 #include "common/harness/simulated.h"

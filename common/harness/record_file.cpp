@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/schema_json.h"  // made by Meson of records/schema.json
 #include "common/harness/whole_file.h"

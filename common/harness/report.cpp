@@ -52,7 +52,7 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
   const auto& [variant, shape, launch, instead_of] = work;
   const double speed = tflops(shape, timing.ms.median), peak = gpu_.peak_tflops(*variant);
   std::string heading = text("%-22s %6s %6s %6s", "variant", "m", "n", "k");
-  std::string line = text("%-22s %6d %6d %6d", variant->name.c_str(), shape.m, shape.n, shape.k);
+  std::string line = text("%-22s %6d %6d %6d", std::string(variant->name).c_str(), shape.m, shape.n, shape.k);
   if (launch.swizzle_stride != 0) {
     heading += text(" %6s", "stride");
     line += text(" %6d", launch.swizzle_stride);
@@ -82,14 +82,15 @@ void ResultTable::add(const Work& work, const Timing& timing, const Comparison& 
 
 void print_variants(std::ostream& out, const Session& session) {
   const auto print = [&](const Variant& v) {
-    out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", v.name.c_str(), session.is_default(v) ? "*" : " ",
-                name_of(v.ab), name_of(v.b), name_of(v.out), name_of(v.acc), v.b_transposed ? "TN" : "NN")
+    out << text("  %-20s%s %s x %s -> %s, %s accumulator, %s; ", std::string(v.name).c_str(),
+                session.is_default(v) ? "*" : " ", name_of(v.ab), name_of(v.b), name_of(v.out), name_of(v.acc),
+                v.b_transposed ? "TN" : "NN")
         << accepted(v) << "\n";
     if (!session.gpu.holds(v))
       out << text("                        does not fit here: %d bytes of shared memory per block, of %d\n",
                   v.shared_bytes, session.gpu.shared_bytes);
     if (!v.remark.empty()) out << "                        " << v.remark << "\n";
-    for (const std::string& name : v.published_names) out << "                        covers " << name << "\n";
+    for (const std::string_view name : v.published_names) out << "                        covers " << name << "\n";
   };
   out << session.step << "\n";
   for (const Variant& v : session.variants)

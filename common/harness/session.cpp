@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/harness/errors.h"
+
 namespace {
 
 constexpr int DEFAULT_SIZE = 4096;
@@ -21,15 +23,15 @@ bool is_in_a_set(const Variant& variant, const std::vector<std::string>& asked) 
 void require_held(const Session& session, const Variant& variant) {
   if (session.gpu.holds(variant)) return;
   const Variant* const other = stand_in(session.gpu, session.variants, variant);
-  throw BadInput(too_large(session.gpu, variant) +
-                 (other == nullptr ? "; no variant of its types and layout takes less" : "; " + other->name + " fits"));
+  throw BadInput(too_large(session.gpu, variant) + (other == nullptr ? "; no variant of its types and layout takes less"
+                                                                     : "; " + std::string(other->name) + " fits"));
 }
 
 std::vector<const Variant*> chosen(const Session& session) {
   std::vector<std::string> asked = session.options.variants;
   if (asked.empty()) asked.emplace_back();
   std::string names;
-  for (const Variant& variant : session.variants) names += " " + variant.name;
+  for (const Variant& variant : session.variants) names += " " + std::string(variant.name);
   for (const std::string& name : asked) {
     const auto meant = [&](const Variant& variant) { return is_meant(session, variant, name); };
     if (std::any_of(session.variants.begin(), session.variants.end(), meant)) continue;
@@ -50,7 +52,7 @@ std::vector<const Variant*> chosen(const Session& session) {
 // Shared memory that was never filled, sums that nobody needs: the simulator would report what is on purpose.
 void require_complete(const Variant& variant) {
   if (!variant.left_out.empty())
-    throw BadInput("variant " + variant.name + " leaves out " + variant.left_out +
+    throw BadInput("variant " + std::string(variant.name) + " leaves out " + std::string(variant.left_out) +
                    ": its result is wrong on purpose, so that it can only be timed, on a GPU");
 }
 
@@ -72,8 +74,9 @@ void require_stride_taken(const Session& session, const Variant& variant) {
   if (session.options.swizzle_strides.empty() || variant.takes_stride) return;
   std::string names;
   for (const Variant& other : session.variants)
-    if (other.takes_stride) names += " " + other.name;
-  throw BadInput("variant " + variant.name + " takes no --swizzle-stride: its blocks do not walk C in bands; " +
+    if (other.takes_stride) names += " " + std::string(other.name);
+  throw BadInput("variant " + std::string(variant.name) +
+                 " takes no --swizzle-stride: its blocks do not walk C in bands; " +
                  (names.empty() ? "no variant of this step does" : "those that do:" + names));
 }
 
@@ -95,7 +98,7 @@ Work accepted_or_instead(const Session& session, const Variant& variant, const S
     Work work = accepted(session, variant, shape);
     const Variant& first = session.variants.front();
     if (session.options.variants.empty() && &variant != &first)
-      work.instead_of = too_large(session.gpu, first) + ": " + variant.name + " stands in for it";
+      work.instead_of = too_large(session.gpu, first) + ": " + std::string(variant.name) + " stands in for it";
     return work;
   };
   if (other == nullptr || other == &variant) return taken();
@@ -109,7 +112,8 @@ Work accepted_or_instead(const Session& session, const Variant& variant, const S
     } catch (const BadInput&) {
       throw refusal;
     }
-    work.instead_of = std::string(refusal.what()) + ": " + other->name + " runs instead, which takes any size";
+    work.instead_of =
+        std::string(refusal.what()) + ": " + std::string(other->name) + " runs instead, which takes any size";
     return work;
   }
 }
@@ -119,7 +123,8 @@ Work accepted_or_instead(const Session& session, const Variant& variant, const S
 std::string too_large_here(const Session& session) {
   std::string names;
   for (const Variant& variant : session.variants)
-    if (is_in_a_set(variant, session.options.variants) && !session.gpu.holds(variant)) names += " " + variant.name;
+    if (is_in_a_set(variant, session.options.variants) && !session.gpu.holds(variant))
+      names += " " + std::string(variant.name);
   return names;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/device/check.h"
+#include "common/harness/errors.h"
 
 namespace {
 
@@ -43,14 +44,14 @@ int nearest(int value, int multiple, int least) {
 // Dimension `what` has to be a multiple of `multiple`; `least`: what the nearest one that works may not be below.
 void require(const Variant& variant, const char* what, int value, int multiple, int least = 1) {
   if (value % multiple == 0) return;
-  throw BadInput("variant " + variant.name + " needs " + what + " to be a multiple of " + to_string(multiple) +
-                 ", not " + to_string(value) + "; the nearest that works is " +
+  throw BadInput("variant " + std::string(variant.name) + " needs " + what + " to be a multiple of " +
+                 to_string(multiple) + ", not " + to_string(value) + "; the nearest that works is " +
                  to_string(nearest(value, multiple, least)));
 }
 
 [[noreturn]] void refuse_beyond(const Variant& variant, const char* what, int value, long long most,
                                 const std::string& why) {
-  throw BadInput("variant " + variant.name + " takes " + what + " up to " + to_string(most) + ", not " +
+  throw BadInput("variant " + std::string(variant.name) + " takes " + what + " up to " + to_string(most) + ", not " +
                  to_string(value) + ": " + why);
 }
 

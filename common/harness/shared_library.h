@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 /// A dynamically loaded library, never unloaded (CUDA's libraries do not like it).
 class SharedLibrary {

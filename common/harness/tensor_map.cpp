@@ -1,13 +1,14 @@
 #include "common/device/tensor_map.h"
 
 #include <cudaTypedefs.h>
+#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 namespace {
 

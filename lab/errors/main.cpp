@@ -13,6 +13,7 @@
 #include "common/device/also.h"
 #include "common/device/check.h"
 #include "common/harness/baseline.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"
@@ -106,7 +107,7 @@ class Measurement {
     const Error error = bytes_of(variant.ab) > 1 ? error_of(own.c, of_floats)
                                                  : error_of(own.c, exact(own, shape, variant.b_transposed));
     std::printf("%6d  %-8s  %-16s  rms 2^%6.2f  largest 2^%6.2f  relative %.3g\n", size_, name_of(kind),
-                variant.name.c_str(), std::log2(error.rms), std::log2(error.largest), error.relative);
+                std::string(variant.name).c_str(), std::log2(error.rms), std::log2(error.largest), error.relative);
     if (!std::isfinite(error.rms)) return;  // beyond the type: nothing that a record could hold
     ordered_json record = identity_record(step, variant, false, shape);
     record.erase("default");

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/device/also.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"

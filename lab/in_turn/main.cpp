@@ -8,6 +8,7 @@
 
 #include "common/device/also.h"
 #include "common/harness/baseline.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/session.h"
 #include "common/harness/verify.h"
@@ -55,7 +56,7 @@ void measure(const Line& line, const Gpu& gpu, cudaStream_t stream, std::vector<
     require_accepted(*variant, shape);
     Verifier verifier(*variant, shape, VerifyMode::sample, SEED, &references);
     verified.push_back(verifier.run(verifier.complete({}), stream));
-    if (!verified.back().passed) throw BadInput(variant->name + " is wrong at " + std::to_string(shape.m));
+    if (!verified.back().passed) throw BadInput(std::string(variant->name) + " is wrong at " + std::to_string(shape.m));
   }
   const Variant& first = *line.variants.front();
   Matrices matrices(first, shape);
@@ -67,7 +68,7 @@ void measure(const Line& line, const Gpu& gpu, cudaStream_t stream, std::vector<
   };
   std::vector<Rival> rivals;
   for (std::size_t i = 1; i < line.variants.size(); ++i)
-    rivals.push_back({line.variants[i]->name, enqueue_of(line.variants[i]), false});
+    rivals.push_back({std::string(line.variants[i]->name), enqueue_of(line.variants[i]), false});
   std::vector<std::unique_ptr<Baseline>> libraries;
   for (const BaselineKind kind : line.libraries) {
     libraries.push_back(make_baseline(kind, first, step_arch(), inputs, stream));
@@ -82,8 +83,8 @@ void measure(const Line& line, const Gpu& gpu, cudaStream_t stream, std::vector<
   std::printf("%d %d %d beta %g:", shape.m, shape.n, shape.k, shape.beta);
   for (std::size_t i = 0; i <= rivals.size(); ++i) {
     const Spread ms = i == 0 ? timing.ms : timing.against[i - 1].ms;
-    std::printf("  %s %.4g (%.4g-%.4g)", i == 0 ? first.name.c_str() : rivals[i - 1].name.c_str(), ms.median * 1e3,
-                ms.p20 * 1e3, ms.p80 * 1e3);
+    std::printf("  %s %.4g (%.4g-%.4g)", i == 0 ? std::string(first.name).c_str() : rivals[i - 1].name.c_str(),
+                ms.median * 1e3, ms.p20 * 1e3, ms.p80 * 1e3);
     if (i >= line.variants.size()) continue;
     Timing alone;
     alone.ms = ms;

@@ -3,6 +3,7 @@
 // would leave them out.
 #pragma once
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 
 #include "common/device/check.h"
 #include "common/device/tiles.h"
+#include "common/harness/errors.h"
 #include "common/harness/memory.h"
 #include "lab/latency/chains.h"
 #include "lab/latency/latencies.h"

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "common/device/check.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/session.h"
 #include "common/harness/simulated.h"

@@ -3,6 +3,9 @@
 // Random data, since zeros and ones take less power and so a higher clock. Each sum gets a product and then the same
 // product with its sign turned, so that nothing overflows however long it runs.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <memory>
 
 #include "common/device/check.h"

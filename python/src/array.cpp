@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/harness/cli.h"
+#include "common/harness/errors.h"
 #include "common/harness/record.h"
 #include "common/harness/report.h"
 

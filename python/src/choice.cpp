@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 #include "common/harness/gpu.h"
 
 namespace {
@@ -45,7 +45,7 @@ void require_aligned(const Variant& variant, const char* name, std::uintptr_t ad
   if (address % bytes == 0) return;
   char text[32];
   std::snprintf(text, sizeof text, "0x%zx", static_cast<std::size_t>(address));
-  throw BadInput("variant " + variant.name + " moves " + to_string(bytes) + " bytes of " + name +
+  throw BadInput("variant " + std::string(variant.name) + " moves " + to_string(bytes) + " bytes of " + name +
                  " at once, so that it has to start at a multiple of " + to_string(bytes) + " bytes, not at " + text +
                  "; pass a copy of it");
 }
@@ -61,7 +61,7 @@ void require_aligned(const Variant& variant, const char* name, std::uintptr_t ad
 // The shape with leading dimensions, or refused: as a shape, or for the shared memory that the variant takes.
 Shape fitted(const Variant& variant, const Candidate& given) {
   if (variant.shared_bytes > given.shared_bytes)
-    throw BadInput("variant " + variant.name + " takes " + to_string(variant.shared_bytes) +
+    throw BadInput("variant " + std::string(variant.name) + " takes " + to_string(variant.shared_bytes) +
                    " bytes of shared memory per block, and this GPU has " + to_string(given.shared_bytes) +
                    "; name another variant, or None for the first that fits");
   const int ldb = variant.b_transposed ? *given.ldb_tn : *given.ldb_nn;
@@ -83,11 +83,11 @@ Choice named(const Step& step, const std::string& name, const Candidate& given) 
   if (found == all.end()) {
     std::string names;
     for (const Variant& variant : all)
-      if (variant.left_out.empty()) names += " " + variant.name;
+      if (variant.left_out.empty()) names += " " + std::string(variant.name);
     throw BadInput("no variant is called " + name + "; step " + step.name + " has:" + names);
   }
   if (!found->left_out.empty())
-    throw BadInput("variant " + name + " leaves out " + found->left_out +
+    throw BadInput("variant " + name + " leaves out " + std::string(found->left_out) +
                    ": its result is wrong on purpose, so that it can only be timed; use build/steps/" + step.name);
   if (!holds(given.type, *found))
     throw nb::type_error(("variant " + name + " of step " + step.name + " multiplies " + name_of(found->ab) + ", not " +

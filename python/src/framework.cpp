@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/device/check.h"
+#include "common/harness/errors.h"
 #include "common/harness/timing.h"
 
 namespace {
@@ -66,7 +67,7 @@ nb::object Framework::multiply(nb::handle a, nb::handle b, nb::handle step, nb::
 
 nb::tuple Framework::chosen(nb::handle a, nb::handle b, nb::handle out, nb::handle step) const {
   const Product product = decided(steps_, {step_of(steps_, step)}, array("a", a), array("b", b), array("out", out));
-  return nb::make_tuple(product.step->name, product.variant->name);
+  return nb::make_tuple(product.step->name, std::string(product.variant->name));
 }
 
 double Framework::launch_seconds(nb::handle a, nb::handle b, nb::handle out, nb::handle step, int calls,

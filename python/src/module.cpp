@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 #include "common/harness/gpu.h"
 #include "common/harness/record.h"
 #include "python/src/bench.h"

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "common/device/check.h"
+#include "common/harness/errors.h"
 #include "common/harness/memory.h"
 #include "python/src/choice.h"
 

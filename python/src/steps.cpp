@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 bool runs_on(const std::string& arch, int capability) {
   const int needed = std::stoi(arch);

@@ -12,6 +12,8 @@
 // Source: hgemm_t_8x8_sliced_k_f16x8_pack_bcf (LeetCUDA), which multiplies halves one at a time; it
 // and its kin are in also/packs.cu.
 
+#include <cuda_fp16.h>
+
 #include "common/device/check.h"
 #include "common/device/epilogue.h"
 #include "common/device/gemm.h"

@@ -13,6 +13,8 @@
 // Source: hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf_async and its kin (LeetCUDA; also/published.cu)
 // for the buffers. The doubled operand is our answer to the pipes; also/picked.cu does without.
 
+#include <cuda_fp16.h>
+
 #include "common/device/check.h"
 #include "common/device/epilogue.h"
 #include "common/device/gemm.h"

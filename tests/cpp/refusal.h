@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/device/check.h"
+#include "common/harness/errors.h"
 
 /// The words of the BadInput that `action` throws; a text that no refusal has where it throws nothing.
 template <typename Action>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/harness/errors.h"
 #include "common/harness/report.h"
 #include "tests/cpp/host_gemm.h"
 #include "tests/cpp/refusal.h"

@@ -90,10 +90,12 @@ TEST(Plan, TakesTheStandInWhereTheGpuDoesNotHoldTheDefault) {
 
 Session session_with_bottlenecks() {
   Session s = session();
-  for (const char* part : {"the copy of A", "the store of C"}) {
+  const auto add = [&s](const char* name, const char* part) {
     s.variants.push_back(right_variant().tile(128, 64, 8).leaves_out(part));
-    s.variants.back().name = "without " + std::string(part);
-  }
+    s.variants.back().name = name;
+  };
+  add("without the copy of A", "the copy of A");
+  add("without the store of C", "the store of C");
   return s;
 }
 
@@ -102,7 +104,7 @@ TEST(Plan, TakesVariantsThatLeaveOutWorkOnlyWhereTheyAreAskedFor) {
   const auto names = [&](const char* asked) {
     s.options.variants = {asked};
     std::string all;
-    for (const Work& work : planned(s, false)) all += work.variant->name + "; ";
+    for (const Work& work : planned(s, false)) all += std::string(work.variant->name) + "; ";
     return all;
   };
   EXPECT_EQ(names("all"), "first; second; ");

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "common/device/tensor_map.h"
+#include "common/harness/errors.h"
 #include "tests/cpp/refusal.h"
 
 namespace {

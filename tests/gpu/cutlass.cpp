@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "common/cutlass/kernels.h"
+#include "common/harness/errors.h"
 #include "common/harness/gpu.h"
 #include "common/harness/session.h"
 #include "common/harness/verify.h"

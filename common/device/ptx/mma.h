@@ -8,27 +8,27 @@
 // No "memory": registers only. volatile: the order of the source stands until ptxas schedules.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <type_traits>
 
+#include "common/device/types.h"
+
 /// FP16 in, FP16 sums. b: two registers.
-template <class AB = half>
+template <class AB = __half>
 __device__ __forceinline__ void mma_m16n8k16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t* b) {
-  static_assert(std::is_same_v<AB, half>, "FP16 sums exist for FP16 inputs only");
+  static_assert(std::is_same_v<AB, __half>, "FP16 sums exist for FP16 inputs only");
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};\n"
                : "+r"(d[0]), "+r"(d[1])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// FP16 (AB = half) or BF16 (AB = __nv_bfloat16) in, FP32 sums. b: two registers.
-template <class AB = half>
+/// FP16 (AB = __half) or BF16 (AB = __nv_bfloat16) in, FP32 sums. b: two registers.
+template <class AB = __half>
 __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const uint32_t* b) {
-  static_assert(std::is_same_v<AB, half> || std::is_same_v<AB, __nv_bfloat16>, "16-bit floating-point inputs");
-  if constexpr (std::is_same_v<AB, half>) {
+  static_assert(std::is_same_v<AB, __half> || std::is_same_v<AB, __nv_bfloat16>, "16-bit floating-point inputs");
+  if constexpr (std::is_same_v<AB, __half>) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};\n"

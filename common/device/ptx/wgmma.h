@@ -5,14 +5,13 @@
 // memory of A and B belong to it from wgmma_fence to wgmma_wait.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <type_traits>
 
 #include "common/device/ptx/shared_address.h"
+#include "common/device/types.h"
 
 /// How a matrix of 16-bit elements lies in shared memory: rows of 64 elements, 128 bytes, whose eight chunks of 16
 /// bytes are swizzled as TMA's 128-byte swizzle does (chunk ^ row % 8). Eight such rows, 1024 bytes, repeat the

@@ -6,14 +6,13 @@
 // += Bᵀ (64×16) × Aᵀ (16×N), where N are rows of A. Fences, groups and waits are those of wgmma.h.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <type_traits>
 
 #include "common/device/ptx/wgmma.h"
+#include "common/device/types.h"
 
 #define EXCHANGED(N, TYPE, NAMES, FIRST, SECOND, ADD, TURNED, ...)                                                 \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" ADD                                                        \

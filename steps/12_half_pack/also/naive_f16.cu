@@ -3,6 +3,8 @@
 //
 // Source: hgemm_naive_f16 (LeetCUDA).
 
+#include <cuda_fp16.h>
+
 #include "common/device/also.h"
 #include "common/device/check.h"
 #include "common/device/epilogue.h"

@@ -3,6 +3,8 @@
 // Sums and B's fragment are halves instead of pairs, so the inner loop has twice the products. The
 // compiler makes the pairs itself: neighbouring sums lie in the two halves of a register.
 
+#include <cuda_fp16.h>
+
 #include "common/device/also.h"
 #include "common/device/check.h"
 #include "common/device/epilogue.h"

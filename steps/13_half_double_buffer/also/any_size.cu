@@ -5,6 +5,8 @@
 // them. A pack of A that crosses the end of K brings what lies behind the row's end in memory, and
 // store_a replaces it by zeros.
 
+#include <cuda_fp16.h>
+
 #include "common/device/also.h"
 #include "common/device/check.h"
 #include "common/device/epilogue.h"

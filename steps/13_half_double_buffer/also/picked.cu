@@ -4,6 +4,8 @@
 // its tile, too, so the two differ in nothing but A's doubling: one pipe instead of two.
 // fp32_accumulate converts both factors to float and adds in float.
 
+#include <cuda_fp16.h>
+
 #include <type_traits>
 
 #include "common/device/also.h"

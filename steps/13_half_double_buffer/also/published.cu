@@ -10,6 +10,8 @@
 //
 // Source: hgemm_t_8x8_sliced_k16_f16x8_pack_dbuf(_async) and its kin (LeetCUDA).
 
+#include <cuda_fp16.h>
+
 #include <type_traits>
 
 #include "common/device/also.h"

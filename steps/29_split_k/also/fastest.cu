@@ -136,7 +136,7 @@ const Costs& costs_here() {
 template <class AB, Major B_MAJOR>
 const Variant& few_rows(int m) {
   static const std::vector<Variant> all = all_variants();
-  const std::string name = m <= FEW ? "rows_16" : "rows_64";
+  const std::string_view name = m <= FEW ? "rows_16" : "rows_64";
   return *std::find_if(all.begin(), all.end(), [&](const Variant& one) {
     return one.name.compare(0, name.size(), name) == 0 && one.ab == type_of<AB> &&
            one.b_transposed == (B_MAJOR == Major::K);
