@@ -152,8 +152,8 @@ def cp_async() -> Line:
     return Line(
         "10_cp_async",
         Words(
-            "asynchronous copies, two slices ahead: no registers in between, nothing to store",
-            "异步拷贝，超前两片：不经寄存器，也无需写入",
+            "asynchronous copies, two slices ahead: no registers in between, no store instruction",
+            "异步拷贝，超前两片：不经寄存器，也不用写指令",
         ),
         (ASYNC, FMAS),
         tuple(bars),
