@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from base import packages, process, registry
 from base.errors import Failure, UserError
@@ -11,13 +13,14 @@ from tools import site, suites
 from tools.site import FOLDER, simulator
 
 TESTS = ROOT / "tests" / "site"
+LOGS = FOLDER / "logs"
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 # Those of the reference pictures, by Debian's packages: with others, texts have other lines.
 _FONTS = {"fonts-noto-cjk": "Noto Sans CJK SC", "fonts-liberation": "Liberation Sans"}
 _SIX = ("03", "09", "16", "20", "24", "26")  # kernels of the short form
 _HOW = {
     "all": [],
-    "short": ["--short", "-k", "every_link or test_kernels or test_banks or counts_natively or bad_ptx"],
+    "short": ["--short", "-k", "runs_and_counts or xor"],
     "pictures": ["--keep", "-k", "test_the_head or was_used"],
 }
 
@@ -25,22 +28,31 @@ _HOW = {
 def run(setup: bool, how: str) -> None:
     """Builds the site and tests it; the last line counts. Nothing is installed without `setup`.
 
-    `how`: "short" does a few of each; "pictures" makes the pictures that are taken the references.
+    `how`: "short" runs six kernels in Node and two explorables, in a simulator without optimisation; "pictures" makes
+    the pictures that are taken the references.
     """
     _install(setup, pictures=how != "short")
     few = [registry.find(number, registry.steps()) for number in _SIX] if how == "short" else []
     if not simulator.prepare(setup, few):
         raise UserError("the pages cannot be tested without emscripten and node")
-    site.run(serve=False)
-    logs = FOLDER / "logs"
-    shutil.rmtree(logs, ignore_errors=True)
-    options = ["-q", "--tb=short", "--durations=5", f"--junitxml={logs / 'site.xml'}", *_HOW[how]]
-    code = process.run([sys.executable, "-m", "pytest", *options, TESTS])
-    passed, failed, skipped = suites.count(logs)
-    failed = failed or int(code != 0)
+    shutil.rmtree(LOGS, ignore_errors=True)
+    codes = []
+    with ThreadPoolExecutor() as beside:
+        built = beside.submit(site.run, serve=False)
+        if few:  # kernels in Node need no pages
+            codes.append(_pytest("kernels", "--short", TESTS / "test_kernels.py"))
+        built.result()
+    codes.append(_pytest("site", *_HOW[how], TESTS))
+    passed, failed, skipped = suites.count(LOGS)
+    failed = failed or int(any(codes))
     say(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     if failed or not passed:
         raise Failure()
+
+
+def _pytest(name: str, *options: str | Path) -> int:
+    file = LOGS / f"{name}.xml"
+    return process.run([sys.executable, "-m", "pytest", "-q", "--tb=short", f"--junitxml={file}", *options])
 
 
 def chromium() -> str | None:
@@ -57,3 +69,7 @@ def _install(setup: bool, pictures: bool) -> None:
         packages.install(missing)
     elif missing:
         raise UserError(f"the site's tests need {', '.join(missing)}: install them, or leave out --no-setup")
+    empty = [chromium() or "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "about:blank"]
+    code, text = process.output(empty)
+    if code != 0:
+        raise UserError(f"Chromium does not start here: {' '.join(text.splitlines()[-1:])}")

@@ -42,8 +42,12 @@ def ensure(setup: bool) -> bool:
     return not missing
 
 
-def make(folder: Path) -> Path:
-    """Compiles the front for pages in a build folder of its own; the folder with ptxsim.js and ptxsim.wasm."""
+def make(quick: bool = False) -> Path:
+    """Compiles the front for pages in a build folder of its own; the folder with ptxsim.js and ptxsim.wasm.
+
+    `quick`: without optimisation, to see that it computes the same.
+    """
+    folder = front(quick)
     variables = {**os.environ}
     if Path("/usr/share/nodejs").is_dir():  # Debian's emscripten finds its own scripts by this
         variables["NODE_PATH"] = "/usr/share/nodejs"
@@ -52,6 +56,7 @@ def make(folder: Path) -> Path:
         *("--cross-file", str(ROOT / "sim" / "web" / "toolchain" / "emscripten.ini"), "-Db_ndebug=true"),
         *(f"-Dheaders_of_json={headers}", f"-Dweb_sources={COURSE / 'course.cpp'}", f"-Dweb_includes={COURSE},{ROOT}"),
         "-Dweb_exports=" + ",".join(f"_course_{name}" for name in EXPORTS),
+        f"-Dweb_quick={str(quick).lower()}",
     ]
     stamp = folder.with_suffix(".options")
     if not (folder / "build.ninja").is_file() or not stamp.is_file() or stamp.read_text() != str(options):
@@ -62,12 +67,17 @@ def make(folder: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         code, text = process.output([environment.needed("meson"), "setup", folder, ROOT / "sim", *options], variables)
         if code != 0:
-            raise UserError(f"the simulator for the pages could not be configured: {' '.join(text.splitlines()[-1:])}")
+            raise Failure(f"the simulator for the pages could not be configured: {' '.join(text.splitlines()[-1:])}")
         stamp.write_text(str(options))
     say("Compiling the simulator for the pages (minutes, the first time) …")
     if process.run([environment.needed("ninja"), "-C", folder, "--quiet"], variables) != 0:
-        raise UserError("the simulator for the pages could not be compiled, see above")
+        raise Failure("the simulator for the pages could not be compiled, see above")
     return folder / "web"
+
+
+def front(quick: bool) -> Path:
+    """The build folder of the front for pages."""
+    return FOLDER / ("wasm-quick" if quick else "wasm")
 
 
 def _json_headers() -> Path:
@@ -80,7 +90,7 @@ def _json_headers() -> Path:
 def prepare(setup: bool, only: Sequence[registry.Step] = ()) -> bool:
     """Makes all that runs in the pages, of the steps that are built. False, and a line, where a tool is missing.
 
-    `only`: these steps' kernels, without mistakes, rings and elements to follow.
+    `only`: these steps' kernels, without mistakes, rings and elements to follow, in a simulator without optimisation.
     """
     if not ensure(setup):
         say("There is no emscripten or no node: nothing runs in the pages, which are a book without")
@@ -95,7 +105,7 @@ def prepare(setup: bool, only: Sequence[registry.Step] = ()) -> bool:
 
 def pack(only: Sequence[registry.Step] = ()) -> bool:
     """The same with the steps as they are."""
-    web = make(FOLDER / "wasm")
+    web = make(quick=bool(only))
     say("Recording the steps' launches for the pages …")
     variants = kernels.write(FOLDER / "kernels", FOLDER / "work", web, list(only))
     if not only:
