@@ -66,8 +66,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g) {
     for (int i = 0; i < B_COPIES; ++i)
       cp_async_16(&Bs[buffer][b_row + i * B_ROWS][b_col], b + i * B_ROWS * g.ldb);
     cp_async_commit();
-    a += BK;
-    b += BK * g.ldb;
+    a += BK, b += BK * g.ldb;
   };
   const auto store_a = [&](int buffer) {  // what the copies brought, every half twice
 #pragma unroll

@@ -33,8 +33,10 @@ def run(setup: bool, how: str) -> None:
     """
     _install(setup, pictures=how != "short")
     few = [registry.find(number, registry.steps()) for number in _SIX] if how == "short" else []
-    if not simulator.prepare(setup, few):
+    if not simulator.ensure(setup):
         raise UserError("the pages cannot be tested without emscripten and node")
+    simulator.try_compiler()
+    simulator.prepare(setup, few)
     shutil.rmtree(LOGS, ignore_errors=True)
     codes = []
     with ThreadPoolExecutor() as beside:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,15 +43,32 @@ def ensure(setup: bool) -> bool:
     return not missing
 
 
+def try_compiler() -> None:
+    """UserError where emscripten cannot make a program: its libraries cannot be compiled here, say."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "empty.cpp")
+        source.write_text(
+            "#include <string>\nint main(int n, char** all) { return std::string(all[0]).size() == n; }\n"
+        )
+        code, text = process.output(["em++", source, "-o", source.with_suffix(".js")], _variables())
+    if code != 0:
+        raise UserError(f"emscripten makes no program here: {' '.join(text.splitlines()[-1:])}")
+
+
+def _variables() -> dict[str, str]:
+    variables = {**os.environ}
+    if Path("/usr/share/nodejs").is_dir():  # Debian's emscripten finds its own scripts by this
+        variables["NODE_PATH"] = "/usr/share/nodejs"
+    return variables
+
+
 def make(quick: bool = False) -> Path:
     """Compiles the front for pages in a build folder of its own; the folder with ptxsim.js and ptxsim.wasm.
 
     `quick`: without optimisation, to see that it computes the same.
     """
     folder = front(quick)
-    variables = {**os.environ}
-    if Path("/usr/share/nodejs").is_dir():  # Debian's emscripten finds its own scripts by this
-        variables["NODE_PATH"] = "/usr/share/nodejs"
+    variables = _variables()
     headers = folder.with_name("include")
     options = [
         *("--cross-file", str(ROOT / "sim" / "web" / "toolchain" / "emscripten.ini"), "-Db_ndebug=true"),
