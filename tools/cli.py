@@ -86,7 +86,7 @@ def parser() -> Parser:
     checked = "clang-tidy's checks of the host's C++ instead"
     test.add_argument("--tidy", action="store_true", help=checked)
     pages = "the site instead: its links, the simulator in WebAssembly, its speed, every page in Chromium, pictures; `short` "
-    pages += "runs six kernels and two explorables, `pictures` keeps new pictures to compare with"
+    pages += "takes links, six kernels and two explorables, `pictures` keeps new pictures to compare with"
     choices = ("all", "short", "pictures")
     test.add_argument("--site", nargs="?", const="all", choices=choices, metavar="short|pictures", help=pages)
 

@@ -31,7 +31,7 @@ const Way* cheapest_of(const Way* ways, int count, int m, int n, int slices, int
   const auto time = [&](const Way& way) {
     return time_of(m, n, slices, way.bm, way.bn, way.per_slice, way.per_tile, at_once);
   };
-  const Way* best = ways;
+  const Way* best = ways;  // a loop, since every kernel would compile the whole of <algorithm> for it
   for (const Way* way = ways; way < ways + count; ++way)
     if (time(*way) < time(*best)) best = way;
   return best;

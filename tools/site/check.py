@@ -20,7 +20,7 @@ _FONTS = {"fonts-noto-cjk": "Noto Sans CJK SC", "fonts-liberation": "Liberation 
 _SIX = ("03", "09", "16", "20", "24", "26")  # kernels of the short form
 _HOW = {
     "all": [],
-    "short": ["--short", "-k", "runs_and_counts or xor"],
+    "short": ["--short", "-k", "every_link or test_banks or runs_and_counts or bad_ptx"],
     "pictures": ["--keep", "-k", "test_the_head or was_used"],
 }
 
@@ -28,8 +28,8 @@ _HOW = {
 def run(setup: bool, how: str) -> None:
     """Builds the site and tests it; the last line counts. Nothing is installed without `setup`.
 
-    `how`: "short" runs six kernels in Node and two explorables, in a simulator without optimisation; "pictures" makes
-    the pictures that are taken the references.
+    `how`: "short" follows links, runs six kernels in Node and uses two explorables, in a simulator without optimisation;
+    "pictures" makes the pictures that are taken the references.
     """
     _install(setup, pictures=how != "short")
     few = [registry.find(number, registry.steps()) for number in _SIX] if how == "short" else []
