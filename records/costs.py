@@ -8,6 +8,7 @@ whole waves, a second launch the rows below. `lab/chooser.py` writes the costs f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -166,6 +167,13 @@ def losses(times: Times, sizes: Iterable[Size], left_out: bool = False) -> dict[
 
     `left_out`: the costs are fitted anew for each size, without what was timed at it.
     """
+    frozen = tuple((size, tuple(of_size.items())) for size, of_size in times.items())
+    return dict(_losses(frozen, tuple(sizes), left_out))
+
+
+@functools.cache  # each sentence that tells one of them asks for all
+def _losses(frozen: tuple, sizes: tuple[Size, ...], left_out: bool) -> dict[Size, float]:
+    times = {size: dict(of_size) for size, of_size in frozen}
     costs, found = fitted(times), {}
     for size in sizes:
         of_size = times.get(size, {})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,11 +69,18 @@ class Records:
     launched: dict[str, str] = field(default_factory=dict)  # by step: the variant that a default launches from 4096 on
     shown: frozenset[str] | None = None  # the GPUs whose records charts and tables show; None: all
     _by_step: dict[str, dict[str, list[Record]]] = field(default_factory=dict, init=False, repr=False)  # of each GPU
+    _steps_of: dict[str, Counter[str]] = field(default_factory=dict, init=False, repr=False)  # its timings of each step
+    _by_size: dict[tuple[str, str], dict[tuple[int, int, int], list[Record]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def gpus(self, steps: Iterable[str]) -> list[str]:
         """The GPUs that are shown, with at least one timing of one of the steps; most records first, then by name."""
         wanted = set(steps)
-        seen = {gpu: sum(r["step"] in wanted for r in rows) for gpu, rows in self.timings.items() if self.shows(gpu)}
+        for gpu, rows in self.timings.items():
+            if gpu not in self._steps_of:
+                self._steps_of[gpu] = Counter(r["step"] for r in rows)
+        seen = {gpu: sum(self._steps_of[gpu][step] for step in wanted) for gpu in self.timings if self.shows(gpu)}
         return sorted((gpu for gpu, count in seen.items() if count), key=lambda gpu: (-seen[gpu], gpu))
 
     def shows(self, gpu: str) -> bool:
@@ -82,6 +90,15 @@ class Records:
     def most(self, by_gpu: Mapping[str, list[Record]]) -> str | None:
         """Of the GPUs that are shown, the one with most of these records; the first by name where several have."""
         return max(filter(self.shows, sorted(by_gpu)), key=lambda gpu: len(by_gpu[gpu]), default=None)
+
+    def _plain(self, gpu: str, step: str, size: tuple[int, int, int]) -> list[Record]:
+        """Of these timings the ones at one size, without options."""
+        if (gpu, step) not in self._by_size:
+            sizes = self._by_size[gpu, step] = {}
+            for r in self.of_step(gpu, step):
+                if not r.get("options"):
+                    sizes.setdefault((r["m"], r["n"], r["k"]), []).append(r)
+        return self._by_size[gpu, step].get(size, [])
 
     def of_step(self, gpu: str, step: str) -> list[Record]:
         """All timings of one step on one GPU with alpha = 1 and beta = 0."""
@@ -100,7 +117,7 @@ class Records:
         another variant by the size was not timed itself, that variant's timing stands for it at large square sizes.
         """
         size = (m, m if n is None else n, m if k is None else k)
-        at_size = [r for r in self.of_step(gpu, step) if (r["m"], r["n"], r["k"]) == size and not r.get("options")]
+        at_size = self._plain(gpu, step, size)
         rows = [r for r in at_size if r.get("default")]
         if not rows and min(size) >= CHOSEN_FROM and len(set(size)) == 1:
             rows = [r for r in at_size if r["variant"] == self.launched.get(step)]

@@ -228,6 +228,15 @@ Outcome end() {
   return outcome;
 }
 
+std::vector<std::string> reports() {
+  std::vector<std::string> found;
+  auto* const mistakes = find<const char*()>("gemmSimMistakes");
+  if (!mistakes) return found;
+  for (const auto& entry : nlohmann::json::parse(mistakes()))
+    if (!entry.at("warning").get<bool>()) found.push_back(entry.at("text").get<std::string>());
+  return found;
+}
+
 void begin_trace() {
   if (auto* const trace = find<void(int)>("gemmSimTrace")) trace(1);
 }

@@ -39,6 +39,9 @@ void begin();
 /// The counts and reports since begin().
 Outcome end();
 
+/// The reports alone, as in Outcome: for many launches of which nobody reads the counts.
+std::vector<std::string> reports();
+
 /// From now on the first launch of each kernel is traced. Does nothing where the runtime is the real one.
 void begin_trace();
 

@@ -23,6 +23,12 @@ const char* gemmSimReport(void) {
   return text.c_str();
 }
 
+const char* gemmSimMistakes(void) {
+  static thread_local std::string text;
+  text = sim::Simulator::instance().mistakes();
+  return text.c_str();
+}
+
 void gemmSimWatch(int on) { sim::Simulator::instance().options.watch = on != 0; }
 
 void gemmSimSeed(unsigned long long seed) { sim::Simulator::instance().options.seed = seed; }

@@ -25,6 +25,9 @@ void gemmSimReset(void);
 ///      "mistakes": [{"text", "warning"}]: both as they are printed, one for each mistake, causes first}
 const char* gemmSimReport(void);
 
+/// The "mistakes" of gemmSimReport alone, for who runs many launches and asks only whether they were right.
+const char* gemmSimMistakes(void);
+
 /// Counting and checking on (1, as at the start) or off (0): off is for measuring what they cost, and checks nothing at
 /// all.
 void gemmSimWatch(int on);

@@ -162,6 +162,8 @@ class Simulator {
 
   /// The JSON of gemmSimReport; `asked`: its reports need not be printed any more.
   std::string summary(bool asked = true);
+  /// The JSON of gemmSimMistakes, whose reports need not be printed any more.
+  std::string mistakes();
   /// What was found since the last call, a line for each mistake, for a process that nobody asks.
   std::string new_mistakes();
   /// All that was found, a line for each mistake; empty where there is nothing.

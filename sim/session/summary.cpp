@@ -115,6 +115,13 @@ json kernel_json(const Kernel& kernel, const LaunchTotals& totals) {
           {"lines", by_line}};
 }
 
+json mistakes_json(const Reports& reports) {
+  json all = json::array();
+  for (const Mistake& mistake : mistakes_of(reports))
+    all.push_back({{"text", told(mistake)}, {"warning", mistake.first.warning}});
+  return all;
+}
+
 }  // namespace
 
 std::pair<uint32_t, uint32_t> line_of(const Program& program, const ptx::Location& location) {
@@ -141,11 +148,15 @@ std::string Simulator::summary(bool asked) {
   };
   list("reports", reports.all());
   list("warnings", reports.warnings());
-  result["mistakes"] = json::array();
-  for (const Mistake& mistake : mistakes_of(reports))
-    result["mistakes"].push_back({{"text", told(mistake)}, {"warning", mistake.first.warning}});
+  result["mistakes"] = mistakes_json(reports);
   if (asked) reports_given = result["reports"].size();
   return result.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string Simulator::mistakes() {
+  const std::scoped_lock lock(mutex_);
+  reports_given = reports.all().size();
+  return mistakes_json(reports).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace sim
