@@ -6,6 +6,7 @@ The site is served below a folder, as on GitHub Pages, so that a link from the r
 import functools
 import http.server
 import threading
+from collections import Counter
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -14,11 +15,12 @@ from tests.site.reader import SITE, Visit, recorded
 from tools.site import EXPLORABLES, check, explorable
 
 FOLDER = "/course/"
+SHORT_CASES = 2  # of a test, for each language
 
 
 def pytest_addoption(parser):
     """The options of these tests."""
-    parser.addoption("--short", action="store_true", help="one step's page, and one variant of each step in Node")
+    parser.addoption("--short", action="store_true", help="one step's page, and of each test two cases")
     parser.addoption("--keep", action="store_true", help="the pictures that are taken become the references")
 
 
@@ -29,7 +31,7 @@ def pytest_generate_tests(metafunc):
     names = (EXPLORABLES / "variants.txt").read_text(encoding="utf-8").split()
     cases = {
         "tree": ["", "zh/"],
-        "kernel": list({name.split(".")[0]: name for name in reversed(names)}.values()) if short else names,
+        "kernel": names,
         "runs": recorded()[: 1 if short else None],
         "breaks": recorded("mistakes"),
         "rings": recorded("rings"),
@@ -38,6 +40,20 @@ def pytest_generate_tests(metafunc):
     for name in metafunc.fixturenames:
         if name in cases:
             metafunc.parametrize(name, cases[name], ids=lambda case: {"": "en", "zh/": "zh"}.get(case, case))
+
+
+def pytest_collection_modifyitems(config, items):
+    """In the short form, of each test the first cases of each language."""
+    if not config.getoption("short"):
+        return
+    taken, left_out = [], []
+    seen = Counter()
+    for item in items:
+        case = (item.function, item.callspec.params.get("tree") if hasattr(item, "callspec") else None)
+        seen[case] += 1
+        (left_out if "kernel" not in item.fixturenames and seen[case] > SHORT_CASES else taken).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = taken
 
 
 @pytest.fixture(scope="session")

@@ -202,24 +202,29 @@ def runs_of(step: registry.Step, variant: str, folder: Path) -> list[dict]:
     return made
 
 
-def write(folder: Path, work: Path, wasm: Path, steps: list[registry.Step] | None = None) -> dict[str, list[str]]:
-    """Writes the files of all steps that are built into `folder`; by step the variants that there are."""
+def write(folder: Path, work: Path, wasm: Path, only: Sequence[registry.Step] = ()) -> dict[str, list[str]]:
+    """Writes the files of all steps that are built into `folder`; by step the variants that there are.
+
+    `only`: of these steps, each one's default alone.
+    """
     work.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    there = [step for step in steps or registry.steps() if (BUILD / "steps" / step.name).is_file()]
+    there = [step for step in only or registry.steps() if (BUILD / "steps" / step.name).is_file()]
     with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) // 2)) as pool:
-        return dict(pool.map(lambda step: (step.name, _of_step(step, folder, work, wasm)), there))
+        return dict(
+            pool.map(lambda step: (step.name, _of_step(step, folder, work, wasm, 1 if only else MOST_VARIANTS)), there)
+        )
 
 
-def _of_step(step: registry.Step, folder: Path, work: Path, wasm: Path) -> list[str]:
+def _of_step(step: registry.Step, folder: Path, work: Path, wasm: Path, most: int) -> list[str]:
     executable = BUILD / "steps" / step.name
     stamp = folder / f"{step.name}.stamp"
-    wanted = f"{executable.stat().st_mtime_ns} {state()}"
+    wanted = f"{executable.stat().st_mtime_ns} {state()} {most}"
     if stamp.is_file() and stamp.read_text().startswith(wanted + "\n"):
         return stamp.read_text().split("\n")[1].split()
     names = []
     for variant in variants(step):
-        if len(names) == MOST_VARIANTS:
+        if len(names) == most:
             break
         if runs := runs_of(step, variant, work):
             write_one(folder / f"{step.name}.{variant}.js", step, variant, runs, wasm)

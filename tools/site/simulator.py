@@ -108,7 +108,7 @@ def _json_headers() -> Path:
 def prepare(setup: bool, only: Sequence[registry.Step] = ()) -> bool:
     """Makes all that runs in the pages, of the steps that are built. False, and a line, where a tool is missing.
 
-    `only`: these steps' kernels, without mistakes, rings and elements to follow, in a simulator without optimisation.
+    `only`: these steps' defaults, without mistakes, rings and elements to follow, in a simulator without optimisation.
     """
     if not ensure(setup):
         say("There is no emscripten or no node: nothing runs in the pages, which are a book without")
@@ -125,7 +125,7 @@ def pack(only: Sequence[registry.Step] = ()) -> bool:
     """The same with the steps as they are."""
     web = make(quick=bool(only))
     say("Recording the steps' launches for the pages …")
-    variants = kernels.write(FOLDER / "kernels", FOLDER / "work", web, list(only))
+    variants = kernels.write(FOLDER / "kernels", FOLDER / "work", web, only)
     if not only:
         for step in mistakes.write(FOLDER / "kernels", FOLDER / "work", web):
             variants.setdefault(step, []).append(explorable.MISTAKES)

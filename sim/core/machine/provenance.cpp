@@ -13,7 +13,7 @@
 namespace sim {
 namespace {
 
-constexpr uint64_t most_steps = uint64_t{1} << 22;
+constexpr uint64_t most_retraced = uint64_t{1} << 22;
 constexpr size_t most_marks = 20000;
 constexpr uint32_t most_polls =
     1u << 12;  ///< rounds in which a cluster only looks for what others do, and they do not run
@@ -80,7 +80,7 @@ struct Provenance::Twin {
 
   /// Goes on for so many steps, or to its end, in the order in which elements are followed.
   void run(uint64_t steps) {
-    for (uint64_t done = 0; done < steps && done < most_steps;) {
+    for (uint64_t done = 0; done < steps && done < most_retraced;) {
       bool ran = false;
       for (uint32_t rank = 0; rank < cluster.blocks().size(); ++rank) {
         for (uint32_t i = 0; i < launch->warps() && done < steps; ++i) {
@@ -318,7 +318,7 @@ void Provenance::Following::run() {
       for (uint32_t i = 0; i < base.launch->warps() && !found.diverged; ++i) ran |= step(rank, i);
     }
     if (!ran) over = settle();
-    if (found.steps >= most_steps) over = found.cut = true;
+    if (found.steps >= most_retraced) over = found.cut = true;
   }
   Joined feeds(element);
   for (const MemoryImage::Part& image : images) {
