@@ -265,6 +265,9 @@ TEST_F(Runtime, FreedMemoryIsOutOfBounds) {
   EXPECT_EQ(launch(1, 32, p), cudaSuccess);
   EXPECT_NE(reports().find("out of bounds"), std::string::npos);
   EXPECT_NE(reports().find("of a cudaMalloc that has been freed"), std::string::npos) << reports();
+  const auto mistakes = report().at("mistakes");
+  EXPECT_FALSE(mistakes.empty());
+  EXPECT_EQ(nlohmann::json::parse(gemmSimMistakes()), mistakes);
 }
 
 TEST_F(Runtime, VariablesOfTheModule) {
