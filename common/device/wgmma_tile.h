@@ -1,5 +1,5 @@
-// What the kernels from step 27 on do with a tile as those of steps 25 and 26 do line by line: multiply a slice, fetch
-// the old C through the ring and add it, store a box of C.
+// What step 25 does line by line with a slice and with the old C, for the kernels from step 26 on: multiply a slice,
+// fetch the old C through the ring and add it. For those from step 27 on also: store a box of C.
 #pragma once
 
 #include <cuda_runtime.h>
