@@ -664,16 +664,13 @@ class _Teller:
         return _named({"tflops": (speed, None), "records": (len(names), 0)}, quantity, "the library, of-N")
 
     def _large(self, _: str, quantity: str) -> Value:
-        """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: watts and clocks."""
+        """Of all products on tensor cores from step 15 on with M, N and K of 4096 or more: the middle clock."""
         rows = [*self.records.timings.get(self.gpu, []), *self.records.beside_cutlass.get(self.gpu, [])]
         rows = [r for r in rows if 15 <= int(r["step"][:2]) <= 27 and min(r["m"], r["n"], r["k"]) >= DEFAULT_SIZE]
-        watts, clocks = (sorted(r[key] for r in rows if r.get(key)) for key in ("power_w", "sm_mhz"))
-        if not watts or not clocks:
-            raise Missing("no power of large products on tensor cores")
-        tenth = len(watts) // 10
-        values: dict[str, Value] = {"watts-low": (watts[tenth], 0), "watts-high": (watts[-1 - tenth], 0)}
-        values |= {"mhz-low": (clocks[0], 0), "mhz-high": (clocks[-1], 0), "mhz-middle": (clocks[len(clocks) // 2], 0)}
-        return _named(values, quantity, "large products")
+        clocks = sorted(r["sm_mhz"] for r in rows if r.get("sm_mhz"))
+        if not clocks:
+            raise Missing("no clock of large products on tensor cores")
+        return _named({"mhz-middle": (clocks[len(clocks) // 2], 0)}, quantity, "large products")
 
 
 class _Pair:

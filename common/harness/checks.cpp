@@ -96,7 +96,7 @@ class Checker {
       if (exact_alone && kind != InputKind::exact) continue;
       simulated::begin();
       const Comparison found = verifier.check(kind, work.launch, session_.stream);
-      const std::vector<std::string> reports = simulated::reports();
+      const std::vector<std::string> reports = simulated::mistakes().reports;
       if (!reports.empty()) return reports.front();
       if (!found.passed) return (kind == InputKind::exact ? "exact inputs: " : "random inputs: ") + found.message();
     }

@@ -77,10 +77,7 @@ bool count(const Session& session, const Work& work) {
 
   simulated::begin();
   Comparison found = verifier.check(InputKind::exact, launch, session.stream);
-  auto [reports, warnings] = [] {
-    simulated::Outcome outcome = simulated::end();
-    return std::pair(std::move(outcome.reports), std::move(outcome.warnings));
-  }();
+  auto [reports, warnings] = simulated::mistakes();
   simulated::begin();  // the counts are of one launch
   if (found.passed) found = verifier.check(InputKind::normal, launch, session.stream);
   const simulated::Outcome counted = simulated::end();

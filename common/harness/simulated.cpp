@@ -34,6 +34,13 @@ void add(nlohmann::json& sum, const nlohmann::json& more) {
   }
 }
 
+void add_mistakes(Mistakes& to, const nlohmann::json& mistakes) {
+  for (const auto& entry : mistakes) {
+    auto& list = entry.at("warning").get<bool>() ? to.warnings : to.reports;
+    list.push_back(entry.at("text").get<std::string>());
+  }
+}
+
 // How many blocks a grid has, or threads a block.
 std::uint64_t volume(const nlohmann::json& size) {
   return size.at(0).get<std::uint64_t>() * size.at(1).get<std::uint64_t>() * size.at(2).get<std::uint64_t>();
@@ -221,19 +228,13 @@ Outcome end() {
   outcome.lines = nlohmann::json::array();
   for (const auto& [place, counts] : lines)
     outcome.lines.push_back({{"file", place.first}, {"line", place.second}, {"counts", counts}});
-  for (const auto& entry : seen.at("mistakes")) {
-    auto& list = entry.at("warning").get<bool>() ? outcome.warnings : outcome.reports;
-    list.push_back(entry.at("text").get<std::string>());
-  }
+  add_mistakes(outcome, seen.at("mistakes"));
   return outcome;
 }
 
-std::vector<std::string> reports() {
-  std::vector<std::string> found;
-  auto* const mistakes = find<const char*()>("gemmSimMistakes");
-  if (!mistakes) return found;
-  for (const auto& entry : nlohmann::json::parse(mistakes()))
-    if (!entry.at("warning").get<bool>()) found.push_back(entry.at("text").get<std::string>());
+Mistakes mistakes() {
+  Mistakes found;
+  if (auto* const all = find<const char*()>("gemmSimMistakes")) add_mistakes(found, nlohmann::json::parse(all()));
   return found;
 }
 

@@ -14,16 +14,20 @@
 
 namespace simulated {
 
+/// What is wrong, a printable line for each mistake, causes first.
+struct Mistakes {
+  std::vector<std::string> reports;   ///< races, …; empty when clean
+  std::vector<std::string> warnings;  ///< what is doubtful, or does no harm in the simulator
+};
+
 /// What the simulator saw between begin() and end().
-struct Outcome {
-  double seconds = 0;                 ///< that the host took to simulate the launches
-  nlohmann::json counts;              ///< summed over every kernel launched, with the keys of the simulator's records
-  nlohmann::json lines;               ///< [{"file","line","counts"}], by file and line, summed over the kernels
-  std::uint64_t blocks = 0;           ///< of one launch, summed over the kernels
-  std::uint64_t threads = 0;          ///< per block, of the kernel that has most
-  std::vector<std::string> kernels;   ///< symbols of those launched
-  std::vector<std::string> reports;   ///< a printable line for each mistake, causes first: races, …; empty when clean
-  std::vector<std::string> warnings;  ///< the same of what is doubtful, or does no harm in the simulator
+struct Outcome : Mistakes {
+  double seconds = 0;                ///< that the host took to simulate the launches
+  nlohmann::json counts;             ///< summed over every kernel launched, with the keys of the simulator's records
+  nlohmann::json lines;              ///< [{"file","line","counts"}], by file and line, summed over the kernels
+  std::uint64_t blocks = 0;          ///< of one launch, summed over the kernels
+  std::uint64_t threads = 0;         ///< per block, of the kernel that has most
+  std::vector<std::string> kernels;  ///< symbols of those launched
 };
 
 /// The simulator's library beside this executable's build directory (`<exe dir>/../sim/`), if it was built.
@@ -39,8 +43,8 @@ void begin();
 /// The counts and reports since begin().
 Outcome end();
 
-/// The reports alone, as in Outcome: for many launches of which nobody reads the counts.
-std::vector<std::string> reports();
+/// The mistakes since begin() alone, where nobody reads the counts.
+Mistakes mistakes();
 
 /// From now on the first launch of each kernel is traced. Does nothing where the runtime is the real one.
 void begin_trace();

@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g) {
     for (int i = 0; i < B_COPIES; ++i)
       cp_async_16(&Bs[buffer][b_row + i * B_ROWS][b_col], b + i * B_ROWS * g.ldb);
     cp_async_commit();
-    a += BK, b += BK * g.ldb;
+    a += BK;
+    b += BK * g.ldb;
   };
   const auto store_a = [&](int buffer) {  // what the copies brought, every half twice
 #pragma unroll
@@ -124,8 +125,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_kernel(Gemm<half> g) {
 
 template <int TM, int BK, int BLOCKS>
 void launch(const Gemm<half>& g, const LaunchOptions&, cudaStream_t stream) {
-  constexpr int BM = THREADS_M * TM;
-  constexpr int smem_bytes = 2 * BK * (BM * 4 + BN * 2);
+  constexpr int BM = THREADS_M * TM, smem_bytes = 2 * BK * (BM * 4 + BN * 2);
   const dim3 grid(ceil_div(g.n, BN), ceil_div(g.m, BM));
   const auto kernel = gemm_kernel<TM, BK, BLOCKS>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes));
