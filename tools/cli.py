@@ -230,7 +230,6 @@ def _test(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
     if parsed.changed:
         changed.run(setup, parsed.since)
     elif parsed.site:
-        _ensure_generator(setup)
         from tools.site import check
 
         check.run(setup, parsed.site)
@@ -305,22 +304,14 @@ def _site(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None
     from base import environment
 
     environment.ensure_python(setup, arguments, ("matplotlib",))
-    _ensure_generator(setup)
     from tools import site
 
+    site.ensure_generator(setup)
     if not parsed.book:
         from tools.site import simulator
 
         simulator.prepare(setup)
     site.run(parsed.serve)
-
-
-def _ensure_generator(setup: bool) -> None:
-    from base import venv
-    from base.paths import SITE_REQUIREMENTS
-
-    if setup:
-        venv.install(SITE_REQUIREMENTS, "Installing the generator of the site into .venv", 0.2)
 
 
 def _validate(parsed: argparse.Namespace, setup: bool, arguments: list[str]) -> None:

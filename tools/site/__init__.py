@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from base import process, registry
+from base import process, registry, venv
 from base.errors import Failure, UserError
 from base.paths import ROOT, SITE_REQUIREMENTS, shown
 from base.progress import say
@@ -22,6 +22,12 @@ CONFIG = FOLDER / "mkdocs.json"
 # Where the site will stand, and where its sources are kept. Without them, links are relative and no page can be edited.
 ADDRESS, REPOSITORY = "GEMM_SITE_URL", "GEMM_SITE_REPOSITORY"
 _HTTP = re.compile(r"https?://[^\s/]+\S*")
+
+
+def ensure_generator(setup: bool) -> None:
+    """Installs MkDocs and what goes with it into .venv, with `setup`."""
+    if setup:
+        venv.install(SITE_REQUIREMENTS, "Installing the generator of the site into .venv", 0.2)
 
 
 def run(serve: bool) -> None:

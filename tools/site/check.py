@@ -17,11 +17,15 @@ LOGS = FOLDER / "logs"
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 # Those of the reference pictures, by Debian's packages: with others, texts have other lines.
 _FONTS = {"fonts-noto-cjk": "Noto Sans CJK SC", "fonts-liberation": "Liberation Sans"}
-_SIX = ("03", "09", "16", "18", "24", "26")  # kernels of the short form
+_SIX = ("03", "09", "14", "18", "24", "26")  # kernels of the short form
+_FEW = "(every_link or test_banks or runs_and_counts or bad_ptx)"
+# What pytest is told, for each run of it: the short form's two languages run side by side.
 _HOW = {
-    "all": [],
-    "short": ["--short", "-k", "every_link or test_banks or runs_and_counts or bad_ptx"],
-    "pictures": ["--keep", "-k", "test_the_head or was_used"],
+    "all": {"site": []},
+    "short": {
+        f"site-{name}": ["--short", "-k", f"{_FEW} and {cases}"] for name, cases in {"zh": "zh", "en": "not zh"}.items()
+    },
+    "pictures": {"site": ["--keep", "-k", "test_the_head or was_used"]},
 }
 
 
@@ -31,20 +35,20 @@ def run(setup: bool, how: str) -> None:
     `how`: "short" follows links, runs six kernels in Node and uses two explorables, in a simulator without optimisation;
     "pictures" makes the pictures that are taken the references.
     """
-    _install(setup, pictures=how != "short")
     few = [registry.find(number, registry.steps()) for number in _SIX] if how == "short" else []
-    if not simulator.ensure(setup):
-        raise UserError("the pages cannot be tested without emscripten and node")
-    simulator.try_compiler()
-    simulator.prepare(setup, few)
-    shutil.rmtree(LOGS, ignore_errors=True)
-    codes = []
     with ThreadPoolExecutor() as beside:
+        generator = beside.submit(site.ensure_generator, setup)
+        _install(setup, pictures=not few)
+        tried = beside.submit(simulator.try_compiler)  # makes its libraries, the first time
+        _try_browser()
+        generator.result()
+        tried.result()
+        simulator.prepare(setup, few)
+        shutil.rmtree(LOGS, ignore_errors=True)
         built = beside.submit(site.run, serve=False)
-        if few:  # kernels in Node need no pages
-            codes.append(_pytest("kernels", "--short", TESTS / "test_kernels.py"))
+        codes = [_pytest("kernels", "--short", TESTS / "test_kernels.py")] if few else []  # in Node they need no pages
         built.result()
-    codes.append(_pytest("site", *_HOW[how], TESTS))
+        codes += beside.map(lambda name: _pytest(name, *_HOW[how][name], TESTS), _HOW[how])
     passed, failed, skipped = suites.count(LOGS)
     failed = failed or int(any(codes))
     say(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
@@ -63,14 +67,17 @@ def chromium() -> str | None:
 
 
 def _install(setup: bool, pictures: bool) -> None:
-    """Chromium, and the fonts of the reference pictures."""
-    missing = [] if chromium() else ["chromium"]
+    """Chromium, emscripten and Node, and the fonts of the reference pictures."""
+    missing = ([] if chromium() else ["chromium"]) + simulator.missing()
     if pictures:
         missing += [package for package, family in _FONTS.items() if not process.output(["fc-list", family])[1].strip()]
     if missing and setup:
         packages.install(missing)
     elif missing:
         raise UserError(f"the site's tests need {', '.join(missing)}: install them, or leave out --no-setup")
+
+
+def _try_browser() -> None:
     empty = [chromium() or "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "about:blank"]
     code, text = process.output(empty)
     if code != 0:

@@ -21,13 +21,14 @@ def on_config(config: dict) -> dict:
     return config
 
 
-def on_pre_build(config: dict) -> None:
-    """Lays the pages out again: under `--serve` a chapter may have changed since."""
-    pages.lay_out(FOLDER / "pages", EXPLORABLES)
-
-
 def on_serve(server, config: dict, builder):
-    """Watches the sources instead of the pages that are made of them."""
+    """Watches the sources instead of the pages that are made of them, and lays the pages out before each new build."""
+
+    def anew() -> None:
+        pages.lay_out(FOLDER / "pages", EXPLORABLES)
+        builder()
+
+    server.builder = anew
     server.unwatch(config["docs_dir"])
     for folder in ("docs", "steps", "README.md", "README.zh-CN.md", "plots/charts"):
         server.watch(str(pages.ROOT / folder))

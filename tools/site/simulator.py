@@ -33,14 +33,17 @@ EXPORTS = (
 )  # of course.cpp, to JavaScript
 
 
+def missing() -> list[str]:
+    """The packages of emscripten and Node that are not there."""
+    wanted = {"emscripten": "em++", "nodejs": "node"}
+    return [package for package, program in wanted.items() if shutil.which(program) is None]
+
+
 def ensure(setup: bool) -> bool:
     """Whether emscripten and Node are there; with `setup` they are installed where that is allowed."""
-    wanted = {"emscripten": "em++", "nodejs": "node", "nlohmann-json3-dev": None}
-    missing = [package for package, program in wanted.items() if program and shutil.which(program) is None]
-    if missing and setup:
-        packages.install(missing)
-        missing = [package for package in missing if shutil.which(wanted[package]) is None]
-    return not missing
+    if setup and (wanted := missing()):
+        packages.install(wanted)
+    return not missing()
 
 
 def try_compiler() -> None:
