@@ -6,6 +6,7 @@ The site is served below a folder, as on GitHub Pages, so that a link from the r
 import functools
 import http.server
 import threading
+from collections import Counter
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -14,11 +15,12 @@ from tests.site.reader import SITE, Visit, recorded
 from tools.site import EXPLORABLES, check, explorable
 
 FOLDER = "/course/"
+SHORT_CASES = 2  # of a test, for each language
 
 
 def pytest_addoption(parser):
     """The options of these tests."""
-    parser.addoption("--short", action="store_true", help="one step's page, and of each test one case")
+    parser.addoption("--short", action="store_true", help="one step's page, and of each test two cases")
     parser.addoption("--keep", action="store_true", help="the pictures that are taken become the references")
 
 
@@ -41,14 +43,15 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """In the short form, of each test the first case of each language."""
+    """In the short form, of each test the first cases of each language."""
     if not config.getoption("short"):
         return
-    taken, left_out, seen = [], [], set()
+    taken, left_out = [], []
+    seen = Counter()
     for item in items:
         case = (item.function, item.callspec.params.get("tree") if hasattr(item, "callspec") else None)
-        (left_out if "kernel" not in item.fixturenames and case in seen else taken).append(item)
-        seen.add(case)
+        seen[case] += 1
+        (left_out if "kernel" not in item.fixturenames and seen[case] > SHORT_CASES else taken).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = taken
 

@@ -17,7 +17,7 @@ LOGS = FOLDER / "logs"
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 # Those of the reference pictures, by Debian's packages: with others, texts have other lines.
 _FONTS = {"fonts-noto-cjk": "Noto Sans CJK SC", "fonts-liberation": "Liberation Sans"}
-_SIX = ("03", "09", "14", "18", "24", "26")  # kernels of the short form
+_SIX = ("03", "09", "16", "18", "24", "26")  # kernels of the short form
 _FEW = "(every_link or test_banks or runs_and_counts or bad_ptx)"
 # What pytest is told, for each run of it: the short form's two languages run side by side.
 _HOW = {
