@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from records import BASELINES, BEST_LIBRARY, Record, Records
 
-from . import panels, style
+from . import panels, passes, style
 from .course import Course, Step
 from .style import say
 
@@ -19,7 +20,8 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
     """At which sizes a step is faster or slower than the one before, by how much in TFLOPS, as in the step's table: where
     the middle 60 % of their rounds do not overlap and they differ by more than half a per cent. Beside the best library
     call, at the power limit, the ratios measured in turn have to say the same; a chart that draws these tells by how much
-    they differ. Of a first step the same beside the variant that it is compared with, or else its share of the library."""
+    they differ. Where both were timed one after the other in passes, these decide, and each has to tell of it. Of a first step
+    the same beside the variant that it is compared with, or else its share of the library."""
     before, alike, sizes = course.before(step), course.alike(step), records.square_sizes(gpu, [step.name])
     timed: Mapping[int, Record | None]
     if before:
@@ -32,6 +34,7 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
         return _share(course, records, gpu, step, sizes, language)
     english_name, chinese_name = f"step {number:02d}{whose}", f"步骤 {number:02d}{kind or ' '}"
     verdicts: dict[str, dict[int, float]] = {"faster": {}, "slower": {}, "alike": {}}
+    _, in_passes = passes.beside(course, records, gpu, step)
     hidden = True  # by the spread, where no difference is told
     for size in sizes:
         record, other = records.default_at(gpu, step.name, size), timed.get(size)
@@ -39,11 +42,14 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
             ratio, apart = record["tflops"] / other["tflops"], panels.apart(record, other)
             if in_turn := _in_turn(course, records, gpu, step, size):
                 apart = _apart_in_turn(*in_turn)
+            if by_ratios and in_turn:
+                ratio = in_turn[0]["ratio"] / in_turn[1]["ratio"]
+            if size in in_passes:
+                more = in_passes[size].more
+                ratio, apart = 1 / (1 + statistics.median(more)), more[0] > RESOLVED or more[-1] < -RESOLVED
             level = abs(ratio - 1) <= RESOLVED or not apart
             hidden = hidden and not (level and apart)
-            verdict = "alike" if level else "faster" if ratio > 1 else "slower"
-            drawn = in_turn[0]["ratio"] / in_turn[1]["ratio"] if by_ratios and in_turn else ratio
-            verdicts[verdict][size] = drawn
+            verdicts["alike" if level else "faster" if ratio > 1 else "slower"][size] = ratio
     same, both = verdicts.pop("alike"), sorted(size for each in verdicts.values() for size in each)
     in_turn_with_best = bool(before) and course.yardstick(step.ladder) == BEST_LIBRARY
     if not both and in_turn_with_best:
@@ -59,7 +65,7 @@ def over_size(course: Course, records: Records, gpu: str, step: Step, language: 
     for english, ratios in sorted(verdicts.items(), key=lambda one: -len(one[1])):
         if ratios:
             where, chinese = (
-                _where(ratios, sorted([*both, *same]), language),
+                _where(ratios, sizes, language),
                 {"faster": "快", "slower": "慢"}[english],
             )
             than = say(language, "" if told else f" than {english_name}", "")

@@ -1,43 +1,54 @@
-"""A step and the one before it, timed one after the other in several passes."""
+"""A step and the one before it, or the variant that a ladder's first step is compared with, timed one after the other in
+several passes."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from records import Record
+from records import Record, Records
+
+from .course import Course, Step
 
 
 @dataclass(frozen=True)
 class Passes:
-    """Milliseconds of one size, by pass."""
+    """The records of one size, by pass."""
 
-    before: dict[int, float]
-    now: dict[int, float]
+    before: dict[int, Record]
+    now: dict[int, Record]
 
     @property
     def more(self) -> list[float]:
         """By how much of the other's time the step takes longer, from the least on."""
-        return sorted(self.now[at] / self.before[at] - 1 for at in self.before)
+        return sorted(self.now[at]["ms"] / self.before[at]["ms"] - 1 for at in self.before)
 
     @property
     def faster(self) -> list[float]:
         """By how much of the step's time the other takes longer, by pass."""
-        return [self.before[at] / self.now[at] - 1 for at in self.before]
+        return [self.before[at]["ms"] / self.now[at]["ms"] - 1 for at in self.before]
 
-    @property
-    def medians(self) -> tuple[float, float]:
-        """Of both, in milliseconds: of the step before, and of the step."""
-        return statistics.median(self.before.values()), statistics.median(self.now.values())
+    def medians(self, key: str) -> tuple[float, float]:
+        """Of both: of the step before, and of the step; milliseconds (`ms`), megahertz (`sm_mhz`), watts (`power_w`)."""
+        before, now = (statistics.median(r[key] for r in rows.values()) for rows in (self.before, self.now))
+        return before, now
 
 
-def of_sizes(rows: Iterable[Record], step: str, before: str) -> dict[int, Passes]:
-    """By square size; none where these records are not of both steps."""
-    rows = list(rows)
+def beside(course: Course, records: Records, gpu: str, step: Step) -> tuple[str, dict[int, Passes]]:
+    """What a step was timed in passes with, a step's number or a number and a variant, and these passes by square size; no
+    sizes where it was not."""
+    other, variant = course.alike(step) or (course.before(step), "")
+    rows = records.passes.get(gpu, [])
+    if other is None:
+        return "", {}
 
-    def ms(name: str, size: int) -> dict[int, float]:
-        return {r["options"]["pass"]: r["ms"] for r in rows if (r["step"], r["m"]) == (name, size)}
+    def of(which: Step, size: int, variant: str) -> dict[int, Record]:
+        found = (r for r in rows if (r["step"], r["m"]) == (which.name, size))
+        return {r["options"]["pass"]: r for r in found if (r["variant"] == variant if variant else r.get("default"))}
 
-    sizes = sorted({r["m"] for r in rows if r["step"] == step})
-    return {size: Passes(ms(before, size), ms(step, size)) for size in sizes if ms(before, size)}
+    timed = {}
+    for size in sorted({r["m"] for r in rows if r["step"] == step.name}):
+        before, now = of(other, size, variant), of(step, size, "")
+        if before and before.keys() == now.keys():
+            timed[size] = Passes(before, now)
+    return f"{other.number:02d} {variant}".strip(), timed

@@ -396,16 +396,21 @@ class _Teller:
         return _named(values, quantity, "one launch")
 
     def _passes(self, subject: str, quantity: str) -> Value:
-        """How much longer a step takes than the one before it, timed one after the other, or how much faster it is: per cent,
-        microseconds."""
+        """How much longer a step takes than the one before it, timed one after the other, or how much faster it is (per cent,
+        microseconds), and both clocks (MHz)."""
         step, _, size = self.step_of(subject)
-        before = self.course.before(step)
-        found = passes.of_sizes(self.records.passes.get(self.gpu, []), step.name, before.name) if before else {}
+        _, found = passes.beside(self.course, self.records, self.gpu, step)
         if size not in found:
             raise UnknownFigure(f"{step.name} was not timed in passes at {size}³")
-        earlier, now = found[size].medians
+        (earlier, now), (clock_before, clock) = (found[size].medians(key) for key in ("ms", "sm_mhz"))
         more, faster = (statistics.median(each) for each in (found[size].more, found[size].faster))
-        values = {"more": (100 * more, 1), "faster": (100 * faster, 1), "us": (1000 * (now - earlier), 0)}
+        values = {
+            "more": (100 * more, 1),
+            "faster": (100 * faster, 1),
+            "us": (1000 * (now - earlier), 0),
+            "mhz-before": (clock_before, 0),
+            "mhz": (clock, 0),
+        }
         return _named(values, quantity, "passes")
 
     def _busy(self, subject: str, quantity: str) -> Value:

@@ -236,24 +236,31 @@ def l2_traffic(page: Page, step: Step) -> str:
 def beside_the_step_before(page: Page, step: Step) -> str:
     """The default's time beside that of the step before, in passes of both one after the other."""
 
-    other = page.course.before(step)
-
     def of(gpu: str) -> Table | None:
-        rows = page.records.passes.get(gpu, [])
-        found = passes.of_sizes(rows, step.name, other.name) if other else {}
-        if not other or not found:
+        other, found = passes.beside(page.course, page.records, gpu, step)
+        if not found:
             return None
-        made = Table(["M = N = K", f"{other.number:02d}, ms", f"{step.number:02d}, ms", page.say("more", "多出"), page.say("least – most", "最少 – 最多")])  # fmt: skip
+        both = (other, f"{step.number:02d}")
+        headings = [f"{name}, {unit}" for unit in ("ms", "MHz", "W") for name in both]
+        spread = [page.say("more", "多出"), page.say("least – most", "最少 – 最多")]
+        made = Table(["M = N = K", *headings[:2], *spread, *headings[2:]])
         made.note = page.say(
             "medians of passes, each of which times both one after the other",
             "取各遍的中位数；每一遍里两者交替计时",
         )
         for size, timed in found.items():
-            more, times = timed.more, [f"{ms:.3f}" for ms in timed.medians]
+            more = timed.more
+            times, clocks, watts = (timed.medians(key) for key in ("ms", "sm_mhz", "power_w"))
             made.rows.append(
-                [str(size), *times, f"{statistics.median(more):z.1%}", f"{more[0]:z.1%} – {more[-1]:z.1%}"]
+                [
+                    str(size),
+                    *(f"{ms:.3f}" for ms in times),
+                    f"{statistics.median(more):z.1%}",
+                    f"{more[0]:z.1%} – {more[-1]:z.1%}",
+                    *(f"{value:.0f}" for value in (*clocks, *watts)),
+                ]
             )
-        made.used += [r for r in rows if r["step"] in (step.name, other.name)]
+        made.used += [r for r in page.records.passes[gpu] if r["step"] == step.name]
         return made
 
     return by_gpu(page, [step], of, f"no passes of {step.name} and the step before it")

@@ -12,7 +12,7 @@ import pytest
 import records
 from base.paths import ROOT
 from base.registry import Step
-from plots import energy, findings, gpu_tables, shares_chart, stream_k, tables, turn_charts
+from plots import energy, findings, gpu_tables, passes, shares_chart, stream_k, tables, turn_charts
 from plots.course import Course
 
 COURSE = Course(ROOT, ROOT / "records")
@@ -141,6 +141,45 @@ def test_stream_k_is_compared_with_the_default_of_its_own_pass():
     }  # fmt: skip
     found = [of(1, "bf16", 10.0), of(1, "stream_k", 8.0), of(2, "bf16", 12.0), of(2, "stream_k", 8.0)]
     assert stream_k.beside_default(found, (3072, 3072, 3072), "stream_k") == stream_k.Speeds(1.375, 1.25, 1.5)
+
+
+def passed(step, variant, size, at, ms, default=True):
+    row = {"step": step, "variant": variant, "default": default, "m": size, "n": size, "k": size, "ms": ms}
+    return {**row, "options": {"pass": at}, "sm_mhz": 1800, "power_w": 680.0}
+
+
+def test_passes_are_of_the_variant_that_a_first_step_is_compared_with():
+    """Step 22 takes 10 ms, step 21's bf16 11 and 12; its default was timed beside step 20 and is not meant."""
+    tma = COURSE.step("22_tma")
+    rows = [passed("22_tma", "bf16", 4096, at, 10.0) for at in (1, 2)]
+    rows += [passed("21_mma_persistent", "bf16", 4096, at, ms, default=False) for at, ms in ((1, 11.0), (2, 12.0))]
+    rows += [passed("21_mma_persistent", "by_size", 4096, at, 9.0) for at in (1, 2)]
+    other, found = passes.beside(COURSE, records.Records(passes={"h200": rows}), "h200", tma)
+    assert other == "21 bf16" and found[4096].medians("ms") == (11.5, 10.0)
+    assert found[4096].faster == pytest.approx([0.1, 0.2])
+    assert passes.beside(COURSE, records.Records(passes={"h200": rows[:-3]}), "h200", tma)[1] == {}, "a pass is missing"
+
+
+@pytest.mark.parametrize(
+    ("in_passes", "says"),
+    [
+        ((10.0, 10.1), "25 overlapped store is faster than step 24 at every size (×1.09)"),
+        ((10.0, 11.0), "no difference from step 24"),  # in one pass of two it is as slow
+    ],
+)
+def test_passes_decide_what_a_title_tells(in_passes, says):
+    """In records of two runs the step is 20 % faster, relative to the library as well; in passes 10 % or not always."""
+    rows = [
+        beside_a_library(step.name, speed, library, 0.001)
+        for step, speed, library in ((OVERLAPPED, 720, 700), (SPECIALISED, 600, 700))
+    ]
+    timed_in_passes = [
+        passed(name, "bf16", rows[0]["m"], at, ms)
+        for name, each in ((OVERLAPPED.name, in_passes), (SPECIALISED.name, (11.0, 11.0)))
+        for at, ms in enumerate(each)
+    ]
+    found = records.Records(timings={"h200": rows}, passes={"h200": timed_in_passes})
+    assert says in findings.over_size(COURSE, found, "h200", OVERLAPPED, "en", by_ratios=True)
 
 
 @pytest.fixture
