@@ -13,7 +13,7 @@ from lab.ncu import Failed
 from records import Record, files
 
 SIZES = (4096, 8192, 16384)
-KERNELS = ("gemm_kernel",)
+KERNELS = ("gemm_kernel", "stream_k_kernel")
 
 
 def arguments(description: str, steps: str) -> argparse.ArgumentParser:

@@ -12,7 +12,6 @@ from .course import Course
 from .layout import Panel, Texts
 from .style import Missing, say
 
-CHUNKS = 4  # of the first run; two and eight stand in the table of data
 BY = {  # who moves the bytes
     "serial": ("NCCL", "NCCL", style.AMBER),
     "chunked": ("NCCL", "NCCL", style.AMBER),
@@ -39,7 +38,7 @@ NOISE = 0.03  # what two series on H100s differ by
 def several(course: Course, records: Records, language: str) -> Figure:
     """The speed-up of two GPUs over one, a row per way and product, with what was predicted of it."""
     rows = [r for layout_ in ("row", "column") for r in gpu_tables.several(records, REFERENCE_GPU, layout_)]
-    rows = [r for r in rows if r["gpus"] == 2 and (r["chunks"] == CHUNKS or r["way"] == "serial")]
+    rows = [r for r in rows if r["gpus"] == 2 and r.get("run", 1) == 1]
     if not rows:
         raise Missing("no product on two GPUs")
     ours, nccl = (

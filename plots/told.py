@@ -25,7 +25,18 @@ from collections.abc import Callable
 
 from records import BEST_LIBRARY, REFERENCE_GPU, Record, Records, costs, metrics
 
-from . import bottleneck_charts, bounds_charts, count_charts, energy, gpu_tables, latencies, panels, passes, traffic
+from . import (
+    bottleneck_charts,
+    bounds_charts,
+    count_charts,
+    energy,
+    gpu_tables,
+    gpu_timeline,
+    latencies,
+    panels,
+    passes,
+    traffic,
+)
 from .course import Course, Step
 from .style import Missing, number, say
 from .sweep_charts import HGEMM125, geometric_mean
@@ -42,6 +53,7 @@ _KINDS = (
     "launch",
     "busy",
     "passes",
+    "timeline",
     "gpus",
     "loop",
     "large",
@@ -191,6 +203,7 @@ class _Teller:
             "busy": self._busy,
             "passes": self._passes,
             "gpus": self._several,
+            "timeline": self._timeline,
             "loop": self._loop,
             "latency": self._latency,
             "memory": self._memory,
@@ -434,19 +447,21 @@ class _Teller:
         return _named(values, quantity, "how busy a call is")
 
     def _several(self, subject: str, quantity: str) -> Value:
-        """One product on two GPUs: `row.copied.27`, the first record of it; `row.copied.27.8` in eight chunks. `serial`:
-        of both layouts, what that way seems to hide."""
+        """One product on two GPUs: `row.copied.27`, the first record of it; `row.copied.27.8` in eight chunks;
+        `row.chunked.27_alone.4@2`: of the second run. `serial`: of both layouts, what that way seems to hide."""
         if subject == "serial":
             rows = [r for layout in ("row", "column") for r in gpu_tables.several(self.records, self.gpu, layout)]
-            hidden = [100 * r["hidden"] for r in rows if r["way"] == "serial"]
+            hidden = [100 * r["hidden"] for r in rows if r["way"] == "serial" and r.get("run", 1) == 1]
             if not hidden:
                 raise Missing("no product on several GPUs")
             return _named({"least-hidden": (min(hidden), 0), "most-hidden": (max(hidden), 0)}, quantity, "serial")
+        subject, _, run = subject.partition("@")
         layout, way, product, *chunks = (*subject.split("."), "", "", "")[: 4 if subject.count(".") > 2 else 3]
         rows = [r for r in gpu_tables.several(self.records, self.gpu, layout) if r["gpus"] == 2 and r["way"] == way]
-        rows = [r for r in rows if r["product"].startswith(product) and (not chunks or r["chunks"] == int(chunks[0]))]
+        rows = [r for r in rows if r["product"].replace(":", "_") == product and (not run or r.get("run") == int(run))]
+        rows = [r for r in rows if not chunks or r["chunks"] == int(chunks[0])]
         if not rows:
-            raise UnknownFigure(f"no record of several GPUs '{subject}': layout.way.product[.chunks]")
+            raise UnknownFigure(f"no record of several GPUs '{subject}': layout.way.product[.chunks][@run]")
         r = rows[0]
         values: dict[str, Value] = {
             "ms": (r["ms"], 2), "ms-fast": (r["ms_p20"], 2), "ms-slow": (r["ms_p80"], 2),
@@ -461,6 +476,18 @@ class _Teller:
             rate = r["bytes_sent"] / r["communication_ms"] / 1e6
             values |= {"communication": (r["communication_ms"], 2), "rate": (rate, 0), "of-links": (rate / 4.5, 0)}
         return _named(values, quantity, "several GPUs")
+
+    def _timeline(self, subject: str, quantity: str) -> Value:
+        """NCCL's transfers beside the products of one recorded call, `row.chunked.27`: what they wait, last and cost
+        (milliseconds), and what a block of theirs takes."""
+        layout, way, product = (*subject.split("."), "", "")[:3]
+        rows = self.records.timelines.get(self.gpu, [])
+        found = gpu_timeline.of(rows, layout, way, product.replace("_", ":"))
+        if found is None:
+            raise UnknownFigure(f"no timeline of several GPUs '{subject}': layout.way.product")
+        values: dict[str, Value] = {key: (getattr(found, key), 2) for key in ("wait", "lasts", "last", "lost")}
+        values |= {key: (getattr(found, key), 0) for key in ("blocks", "threads", "registers")}
+        return _named(values | {"shared-kb": (found.shared_bytes / 1024, 0)}, quantity, "timelines")
 
     def _loop(self, subject: str, quantity: str) -> Value:
         """A main loop of wgmma in BF16: `256x192.40`, tile and KB per stage from L2; `128x256.0.100`: all data are zeros."""

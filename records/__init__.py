@@ -22,6 +22,7 @@ from records.names import (
     SEVERAL_FILE,
     SIMULATOR_DIR,
     STREAM_K_FILE,
+    TIMELINE_FILE,
     VARIANTS_FILE,
 )
 from records.reader import RecordError, Records, load, read
@@ -49,6 +50,7 @@ __all__ = [
     "SEVERAL_FILE",
     "SIMULATOR_DIR",
     "STREAM_K_FILE",
+    "TIMELINE_FILE",
     "VARIANTS_FILE",
     "Record",
     "RecordError",

@@ -28,6 +28,7 @@ ALONE_SIZE = 8192  # at which each default was run alone, for its power
 LATENCY_FILE = "latency"
 STREAM_K_FILE = "stream_k"
 SEVERAL_FILE = "several_gpus"
+TIMELINE_FILE = "several_gpus_timeline"
 ERRORS_FILE = "errors"
 GUARD_FILE = "guard"
 PASSES_FILE = "passes"

@@ -34,6 +34,7 @@ from records.names import (
     SEVERAL_FILE,
     SIMULATOR_DIR,
     STREAM_K_FILE,
+    TIMELINE_FILE,
     VARIANTS_FILE,
 )
 from records.schema import Record, checked
@@ -47,7 +48,7 @@ class RecordError(UserError):
 class Records:
     """Everything recorded: by GPU timings, those beside CUTLASS apart from the others, limits, latencies, profiles,
     bottlenecks, main loops of wgmma, defaults that were run alone, for their power, step 27 in turn with stream-K, and
-    products on several GPUs, errors on kinds of data, what step 33's guard chose of them, and what it costs, programs that use it; counts, instruction mixes, what is covered."""
+    products on several GPUs, when their kernels ran, errors on kinds of data, what step 33's guard chose of them, and what it costs, programs that use it; counts, instruction mixes, what is covered."""
 
     timings: dict[str, list[Record]] = field(default_factory=dict)
     beside_cutlass: dict[str, list[Record]] = field(default_factory=dict)  # few, and from a run of their own
@@ -59,6 +60,7 @@ class Records:
     alone: dict[str, list[Record]] = field(default_factory=dict)
     stream_k: dict[str, list[Record]] = field(default_factory=dict)
     several: dict[str, list[Record]] = field(default_factory=dict)
+    timelines: dict[str, list[Record]] = field(default_factory=dict)
     errors: dict[str, list[Record]] = field(default_factory=dict)
     guard: dict[str, list[Record]] = field(default_factory=dict)
     passes: dict[str, list[Record]] = field(default_factory=dict)
@@ -240,6 +242,7 @@ def _read_gpu(records: Records, folder: Path, root: Path) -> None:
         LATENCY_FILE: (records.latencies, "latency"),
         STREAM_K_FILE: (records.stream_k, "stream_k"),
         SEVERAL_FILE: (records.several, "several"),
+        TIMELINE_FILE: (records.timelines, "timeline"),
         ERRORS_FILE: (records.errors, "error"),
         GUARD_FILE: (records.guard, "guard"),
         PASSES_FILE: (records.passes, "stream_k"),

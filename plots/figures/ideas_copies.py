@@ -29,7 +29,7 @@ def _node(
 def double_buffer(language: str) -> Canvas:
     """Step 09: two buffers change roles with every slice."""
     canvas, top = layout.of_step(
-        "09_double_buffer", language, ("one buffer fills while the other is read", "读一个缓冲，同时填另一个")
+        "09_double_buffer", language, ("one buffer fills while the other is read", "读一个缓冲区，同时填另一个")
     )
     for number, y in enumerate((top + 6, top + 176)):
         which, ahead = ("s", "s + 1") if number == 0 else ("s + 1", "s + 2")
@@ -41,9 +41,9 @@ def double_buffer(language: str) -> Canvas:
         _node(canvas, 36, y + 44, 104, 80, source, GLOBAL)
         _node(canvas, 176, y + 52, 100, 64, say(language, "registers", "寄存器"), THREAD.strong)
         filled, from_here = y + 86, y + 32
-        words = say(language, f"buffer {fill}: filled", f"缓冲 {fill}：正在写入")
+        words = say(language, f"buffer {fill}: filled", f"缓冲区 {fill}：正在写入")
         _node(canvas, 318, filled, 150, 42, words, A.middle, A.ink)
-        words = say(language, f"buffer {read}: read", f"缓冲 {read}：正在读取")
+        words = say(language, f"buffer {read}: read", f"缓冲区 {read}：正在读取")
         _node(canvas, 318, from_here, 150, 42, words, A.strong)
         _node(canvas, 508, from_here, 96, 42, say(language, "FMAs", "FMA 计算"), C.strong)
         canvas.arrow(143, y + 84, 173, y + 84, INK, 2)

@@ -54,7 +54,7 @@ def _notes() -> dict[str, tuple[str, Pair]]:
             "BAR.SYNC",
             (
                 "How many per slice? Here two, for one buffer, and between them nothing multiplies.",
-                "每片几次？这里只有一个缓冲，要两次，两次之间没有乘法。",
+                "每片几次？这里只有一个缓冲区，要两次，两次之间没有乘法。",
             ),
         ),
         "store_shared": (

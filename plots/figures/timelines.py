@@ -104,7 +104,7 @@ def double_buffer() -> Line:
         if not last:
             bars.append(Bar(0, at, at + COPY - 4, GLOBAL, _slice(number + 1)))
         bars += _fragments(at, PIECES - 1)
-        tail = Words(f"buffer {number % 2}", f"缓冲 {number % 2}")
+        tail = Words(f"buffer {number % 2}", f"缓冲区 {number % 2}")
         turn = at + width * (PIECES - 1)
         bars.append(Bar(3, at, turn, C.strong, _slice(number, tail)))
         if not last:  # the turn to the next slice: the last k's fragments are in registers already

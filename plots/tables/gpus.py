@@ -198,14 +198,16 @@ def several_gpus(page: Page, layout: str) -> str:
 
     def of(gpu: str) -> str | None:
         found = gpu_tables.several(page.records, gpu, layout)
-        head = [page.say("GPUs", "GPU 数"), page.say("way", "方式"), page.say("product", "乘法")]
+        head = [page.say("run", "运行"), page.say("way", "方式"), page.say("product", "乘法")]
         head += [page.say("chunks", "批数"), page.say("ms", "毫秒"), MIDDLE(page.language), "TFLOPS"]
         head += [page.say("speed-up", "加速比"), page.say("arithmetic alone", "只有计算")]
         head += [page.say("communication alone", "只有通信"), page.say("exposed", "未掩盖")]
         made = Table([*head, page.say("hidden", "掩盖的比例")], used=found, texts=3)
         for r in found:
-            of_step = page.course.steps[int(r["product"]) - 1].short if r["product"].isdigit() else "torch.matmul"
-            cells = [str(r["gpus"]), f"`{r['way']}`", of_step, str(r["chunks"]) if r["chunks"] > 1 else "–"]
+            number, _, variant = r["product"].partition(":")
+            of_step = page.course.steps[int(number) - 1].short if number.isdigit() else "torch.matmul"
+            of_step += f", `{variant}`" if variant else ""
+            cells = [str(r.get("run", 1)), f"`{r['way']}`", of_step, str(r["chunks"]) if r["chunks"] > 1 else "–"]
             cells += [
                 f"{r['ms']:.2f}",
                 f"{r['ms_p20']:.2f}–{r['ms_p80']:.2f}",

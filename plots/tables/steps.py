@@ -223,12 +223,12 @@ def l2_traffic(page: Page, step: Step) -> str:
             "未注明的均为默认变体，每项由 Nsight Compute 计数一次",
         )
         for (size, name, variant), counts in traffic.counted(page.records, gpu, steps).items():
-            default = page.records.default_at(gpu, name, size)
+            default = page.records.default_at(gpu, name, size) or page.records.default_at(gpu, name, 4096)
             is_default = default is None or variant == default["variant"]
             short = steps[name].short if is_default else f"{steps[name].short}, `{variant}`"
             short = f"**{short}**" if name == step.name and is_default else short
             made.rows.append([str(size), short, *(cell(counts) for *_, cell in traffic.COLUMNS)])
-        return made if made.rows else None
+        return made if any(row[1].startswith((step.short, f"**{step.short}")) for row in made.rows) else None
 
     return by_gpu(page, [step], of, f"no traffic of {step.name} was counted: python -m lab.l2_traffic")
 

@@ -57,6 +57,18 @@ def spread(values: list[float]) -> tuple[float, float, float]:
     return statistics.median(values), cuts[0], cuts[-1]
 
 
+def about(way, problem) -> dict:
+    """What was run, on what, when: the part of a record that says nothing of the time it took."""
+    case, split = way.case, problem.split
+    made = {"layout": case.layout, "way": case.way, "product": case.product, "gpus": split.gpus, "chunks": case.chunks}
+    made |= {"nccl_blocks": case.nccl_blocks, "m": split.m, "n": split.n, "k": split.k, "a": "bf16", "acc": "f32"}
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    commit = os.environ.get("GEMM_COMMIT") or subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    made |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "torch": torch.__version__}
+    made |= {"nccl": ".".join(map(str, torch.cuda.nccl.version())), "commit": commit.strip() or "unknown"}
+    return made | {"date": calendar.strftime("%Y-%m-%d")}
+
+
 def record(way, rounds: dict[tuple, list[float]], problem) -> dict:
     """What was measured of one way."""
     case, split = way.case, problem.split
@@ -64,20 +76,14 @@ def record(way, rounds: dict[tuple, list[float]], problem) -> dict:
     one = rounds[case.product, "one GPU"]
     ratios = spread([alone / both for alone, both in zip(one, together, strict=True)])
     ms = spread(together)
-    made = {"layout": case.layout, "way": case.way, "product": case.product, "gpus": split.gpus, "chunks": case.chunks}
-    made |= {"nccl_blocks": case.nccl_blocks, "m": split.m, "n": split.n, "k": split.k, "a": "bf16", "acc": "f32"}
-    made |= {"ms": ms[0], "ms_p20": ms[1], "ms_p80": ms[2], "one_gpu_ms": statistics.median(one)}
+    made = {"ms": ms[0], "ms_p20": ms[1], "ms_p80": ms[2], "one_gpu_ms": statistics.median(one)}
     made |= {"speed_up": ratios[0], "speed_up_p20": ratios[1], "speed_up_p80": ratios[2]}
     made |= {"tflops": split.flops() / ms[0] / 1e9, "arithmetic_ms": arithmetic}
     made |= {"exposed_ms": products.exposed(ms[0], arithmetic), "bytes_sent": split.bytes_sent(case.layout)}
     if way.moves_apart:
         communication = statistics.median(rounds[case.moves, "communication"])
         made |= {"communication_ms": communication, "hidden": products.hidden(ms[0], arithmetic, communication)}
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    commit = os.environ.get("GEMM_COMMIT") or subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-    made |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "torch": torch.__version__}
-    made |= {"nccl": ".".join(map(str, torch.cuda.nccl.version())), "commit": commit.strip() or "unknown"}
-    return made | {"date": calendar.strftime("%Y-%m-%d")}
+    return about(way, problem) | made
 
 
 HEAD = (
@@ -105,5 +111,10 @@ def show(ways: list, rounds: dict, problem, options) -> None:
     for way, made in zip(ways, records, strict=True):
         print(line(way, made))
     if options.json:
-        with options.json.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(made) + "\n" for made in records)
+        append(options.json, records)
+
+
+def append(path: Path, records: list[dict]) -> None:
+    """Writes records to the end of a JSON Lines file."""
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(made) + "\n" for made in records)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import in_turn
 import parallel_products as products
+import timeline
 import torch
 import torch.distributed as dist
 from mailboxes import Mailboxes
@@ -48,6 +49,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--settle", type=float, default=0.3, help=text)
     parser.add_argument("--rounds", type=int, default=5, help="of all sides in turn (default 5)")
     parser.add_argument("--json", type=Path, help="append a record per way to this JSON Lines file")
+    text = "append when each kernel of one call of each way ran, on the first GPU, to this JSON Lines file"
+    parser.add_argument("--timeline", type=Path, metavar="FILE", help=text)
     return parser.parse_args()
 
 
@@ -226,6 +229,10 @@ def work(options: argparse.Namespace) -> None:
         if way.moves_apart:  # the same whatever multiplies
             sides.setdefault((way.case.moves, "communication"), way.communication)
     rounds = in_turn.time(sides, options)
+    if options.timeline:
+        pieces = [piece for way in ways for piece in timeline.of(way, problem)]
+        if rank == 0:
+            in_turn.append(options.timeline, pieces)
     ways = right(ways, problem)
     if rank == 0:
         in_turn.show(ways, rounds, problem, options)

@@ -12,7 +12,7 @@ import pytest
 import records
 from base.paths import ROOT
 from base.registry import Step
-from plots import energy, findings, gpu_tables, passes, shares_chart, stream_k, tables, turn_charts
+from plots import energy, findings, gpu_tables, gpu_timeline, passes, shares_chart, stream_k, tables, turn_charts
 from plots.course import Course
 
 COURSE = Course(ROOT, ROOT / "records")
@@ -189,10 +189,11 @@ def example(monkeypatch):
     torch = MagicMock(__version__="2.11.0+cu130", **versions, **{"version.cuda": "13.0"})
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
+    monkeypatch.setitem(sys.modules, "torch.profiler", torch.profiler)
     monkeypatch.syspath_prepend(ROOT / "python" / "examples")
     monkeypatch.setenv("GEMM_COMMIT", "0123abc")
     yield importlib.import_module("tensor_parallel")
-    for name in ("tensor_parallel", "in_turn", "mailboxes"):  # they have kept what stands in for PyTorch
+    for name in ("tensor_parallel", "in_turn", "mailboxes", "timeline"):  # they have kept what stands in for PyTorch
         del sys.modules[name]
 
 
@@ -217,6 +218,27 @@ def test_the_example_on_several_gpus_writes_what_its_table_reads(tmp_path, examp
     assert rows[-1].endswith("| – | 0.25 | – |")
 
 
+def piece(start, us, name="gemm_kernel", cat="kernel"):
+    args = {"grid": [132, 1, 1], "block": [384, 1, 1], "registers per thread": 168, "shared memory": 205824}
+    return {"cat": cat, "name": name, "ts": start, "dur": us, "args": args if cat == "kernel" else {}}
+
+
+def test_a_timeline_is_the_middle_one_of_equal_calls(example):
+    """Three calls of a product, a copy and a reduce-scatter that begins first in the list, not in time."""
+    reduce_scatter = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL"
+    events = [{"cat": "cpu_op", "name": "mm", "ts": 0, "dur": 1, "args": {}}]
+    for first in (1000, 2000, 3000):
+        events += [piece(first + 700, 250, reduce_scatter), piece(first, 600)]
+        events.append(piece(first + 600, 90, "Memcpy PtoP (Device -> Device)", "gpu_memcpy"))
+    found = example.timeline.middle_call(events, 3)
+    assert [(p["kernel"], p["start_us"], p["us"]) for p in found] == [
+        ("product", 0, 600), ("copy", 600, 90), ("collective", 700, 250)
+    ]  # fmt: skip
+    assert (found[0]["blocks"], found[0]["threads"], found[0]["registers"]) == (132, 384, 168)
+    with pytest.raises(ValueError, match="not those of 3 equal calls"):
+        example.timeline.middle_call(events[:-1], 3)
+
+
 def test_what_has_no_bar_among_the_shares_is_told():
     """Step 32 computes FP32 on tensor cores: it passes its library so far that no axis holds both."""
     step = COURSE.step("32_digits")
@@ -236,3 +258,18 @@ def test_a_ratio_above_that_to_another_call_is_explained_where_a_table_prints_it
     for language, words in (("en", "lowest median time"), ("zh-CN", "耗时中位数最小")):
         page = tables.page.Page(COURSE, None, language)
         assert (words in tables.page.by_rounds(page, [{}, {records.CUBLAS: 0.5}, shares])) == told
+
+
+def test_transfers_beside_products_cost_what_delays_their_end():
+    """Two chunks of two products of 700 µs, early by 100; the first transfer waits 500 µs, runs 300, and the fourth
+    product ends 200 µs late."""
+    of = lambda kernel, start, us: {  # noqa: E731
+        "layout": "row", "way": "chunked", "product": "27", "kernel": kernel, "start_us": start, "us": us,
+        **dict.fromkeys(("blocks", "threads", "registers", "shared_bytes"), 24),
+    }  # fmt: skip
+    rows = [of("product", 0, 700), of("product", 600, 700), of("product", 1200, 700), of("collective", 1800, 300)]
+    rows += [of("product", 1810, 890), of("collective", 2710, 250)]
+    found = gpu_timeline.of(rows, "row", "chunked", "27")
+    assert (found.wait, found.lasts, found.last) == pytest.approx((0.5, 0.3, 0.25))
+    assert found.lost == pytest.approx(0.2) and found.blocks == 24
+    assert gpu_timeline.of(rows, "row", "serial", "27") is None
