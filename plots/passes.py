@@ -10,13 +10,15 @@ from records import Record, Records
 
 from .course import Course, Step
 
+Pass = tuple[str, int]  # the commit that was timed, which tells one series from another, and the number of the pass
+
 
 @dataclass(frozen=True)
 class Passes:
     """The records of one size, by pass."""
 
-    before: dict[int, Record]
-    now: dict[int, Record]
+    before: dict[Pass, Record]
+    now: dict[Pass, Record]
 
     @property
     def more(self) -> list[float]:
@@ -42,13 +44,14 @@ def beside(course: Course, records: Records, gpu: str, step: Step) -> tuple[str,
     if other is None:
         return "", {}
 
-    def of(which: Step, size: int, variant: str) -> dict[int, Record]:
-        found = (r for r in rows if (r["step"], r["m"]) == (which.name, size))
-        return {r["options"]["pass"]: r for r in found if (r["variant"] == variant if variant else r.get("default"))}
+    def of(which: Step, size: int, variant: str) -> dict[Pass, Record]:
+        found = [r for r in rows if (r["step"], r["m"]) == (which.name, size)]
+        found = [r for r in found if (r["variant"] == variant if variant else r.get("default"))]
+        return {(r["commit"], r["options"]["pass"]): r for r in found}
 
     timed = {}
     for size in sorted({r["m"] for r in rows if r["step"] == step.name}):
         before, now = of(other, size, variant), of(step, size, "")
-        if before and before.keys() == now.keys():
-            timed[size] = Passes(before, now)
+        if both := before.keys() & now.keys():  # of a series without the other step there is nothing to compare
+            timed[size] = Passes(*({at: found[at] for at in sorted(both)} for found in (before, now)))
     return f"{other.number:02d} {variant}".strip(), timed

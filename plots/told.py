@@ -420,6 +420,9 @@ class _Teller:
         values = {
             "more": (100 * more, 1),
             "faster": (100 * faster, 1),
+            "faster-least": (100 * min(found[size].faster), 1),
+            "faster-most": (100 * max(found[size].faster), 1),
+            "ratio": (1 + faster, 2),
             "us": (1000 * (now - earlier), 0),
             "mhz-before": (clock_before, 0),
             "mhz": (clock, 0),

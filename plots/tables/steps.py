@@ -260,7 +260,7 @@ def beside_the_step_before(page: Page, step: Step) -> str:
                     *(f"{value:.0f}" for value in (*clocks, *watts)),
                 ]
             )
-        made.used += [r for r in page.records.passes[gpu] if r["step"] == step.name]
+        made.used += [r for timed in found.values() for r in timed.now.values()]
         return made
 
     return by_gpu(page, [step], of, f"no passes of {step.name} and the step before it")

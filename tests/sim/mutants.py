@@ -25,15 +25,16 @@ EXPECTED = ROOT / "records" / "simulator"
 BARRIER, WAIT, INDEX = "barrier removed", "wait removed or early", "index off by one"
 GUARD, PAD, SWAP = "edge guard missing", "pad removed", "buffer not swapped"
 FRAGMENT, FENCE, PHASE, BYTES = "wrong fragment row", "fence removed", "wrong phase", "wrong byte count"
+SWIZZLE = "other swizzle"
 
 # What catches a mistake: a kind of report, the comparison with the reference, or the counts that were recorded.
 RACE, UNWAITED, OUTSIDE, MISALIGNED = "race", "unwaited copy", "out of bounds", "misaligned"
 UNWRITTEN, PRODUCT, PROXY = "uninitialised read", "unwaited product", "missing proxy fence"
 PRODUCT_FENCE, PARITY, TRANSACTIONS = "missing wgmma.fence", "wrong parity", "transaction count"
-EXITED, UNSEEN = "exited block", "warning, missing proxy fence"
+EXITED, UNSEEN, LAYOUT = "exited block", "warning, missing proxy fence", "wrong swizzle"
 REPORTS = (
     *(RACE, UNWAITED, OUTSIDE, MISALIGNED, UNWRITTEN, PRODUCT, PROXY),
-    *(PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED, UNSEEN),
+    *(PRODUCT_FENCE, PARITY, TRANSACTIONS, EXITED, UNSEEN, LAYOUT),
 )
 WRONG, COUNTS = "wrong result", "counts"
 
@@ -169,6 +170,11 @@ MUTANTS = (
     Mutant("25_overlapped_store", WAIT, "wgmma_wait<0>();", "", PRODUCT, says=r"no wgmma\.wait_group has covered it"),
     Mutant("26_clusters", PHASE, "CLUSTER * CONSUMERS * 4", "CONSUMERS * 4", UNWAITED, arguments=DEEP, says="may still be reading"),
     Mutant("26_clusters", BARRIER, "__syncwarp(); «cluster_sync();»", "", EXITED, says="may have ended by then: nothing makes it wait"),
+    Mutant("26_clusters", FENCE, "fence_for_async_reads();", "if (first_thread) fence_for_async_reads();", PROXY),
+    Mutant("26_clusters", PHASE, "place.parity ^ 1", "place.parity", PARITY),
+    Mutant("26_clusters", BYTES, "barrier_arrive_expect(landed, «STAGE_BYTES»)", "STAGE_BYTES + 16", TRANSACTIONS),
+    Mutant("26_clusters", BARRIER, "barrier_init_fence(); } «cluster_sync();»", "__syncthreads();", RACE),
+    Mutant("26_clusters", SWIZZLE, "matrix_descriptor<Major::K>(As_read, BK);", "matrix_descriptor<Major::K>(As_read, BK) ^ uint64_t{3} << 62;", LAYOUT),
     Mutant("28_in_turns", BARRIER, "named_barrier_sync(TURN + warpgroup, CONSUMERS", "(void)(1, CONSUMERS", UNWAITED, arguments=TURNS),
     Mutant("28_in_turns", PHASE, "place.skip(taken);", "", UNWAITED, arguments=MORE_TURNS),
     Mutant("29_split_k", BARRIER, "named_barrier_sync(MEETING, CONSUMERS", "(void)(1, CONSUMERS", RACE, "two"),

@@ -216,12 +216,14 @@ void Cluster::for_waiting(Visit visit) const {
 
 /// The name of the mistake, where what the warps wait for tells it.
 Finding Cluster::kind_of_deadlock() const {
-  bool bytes = false, parity = false, registers = false, only_first_phases = true;
+  bool bytes = false, parity = false, registers = false, others = false, only_first_phases = true;
   for_waiting([&](const Block&, const Warp& warp) {
     const Warp::Wait& wait = warp.waits_for;
     registers |= wait.kind == Warp::Wait::Kind::registers;
+    if (wait.kind == Warp::Wait::Kind::cluster) return;  // whoever has nothing to do waits there for all others to end
     const Mbarrier* const mbarrier =
         wait.kind == Warp::Wait::Kind::mbarrier ? wait.block->mbarriers.find(wait.number) : nullptr;
+    others = true;
     only_first_phases &= mbarrier && mbarrier->phase == 0 && mbarrier->pending == mbarrier->expected;
     if (!mbarrier) return;
     bytes |= mbarrier->pending == 0 && mbarrier->bytes != 0;
@@ -232,7 +234,7 @@ Finding Cluster::kind_of_deadlock() const {
   });
   if (registers) return Finding::registers;
   if (bytes) return Finding::transaction_count;
-  return parity || only_first_phases ? Finding::wrong_parity : Finding::deadlock;
+  return parity || (others && only_first_phases) ? Finding::wrong_parity : Finding::deadlock;
 }
 
 /// Of a deadlock, where it tells the mistake: an mbarrier at which nobody has ever arrived.
