@@ -4,6 +4,7 @@ several passes."""
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from records import Record, Records
@@ -43,15 +44,25 @@ def beside(course: Course, records: Records, gpu: str, step: Step) -> tuple[str,
     rows = records.passes.get(gpu, [])
     if other is None:
         return "", {}
+    sizes = sorted({r["m"] for r in rows if r["step"] == step.name})
+    timed = {size: found for size in sizes if (found := _both(rows, size, (other, variant), (step, "")))}
+    return f"{other.number:02d} {variant}".strip(), timed
 
-    def of(which: Step, size: int, variant: str) -> dict[Pass, Record]:
-        found = [r for r in rows if (r["step"], r["m"]) == (which.name, size)]
-        found = [r for r in found if (r["variant"] == variant if variant else r.get("default"))]
+
+def of_variant(records: Records, gpu: str, size: int, default: Step, step: Step, variant: str) -> Passes | None:
+    """The passes of a variant and of another step's default, at a square size."""
+    return _both(records.passes.get(gpu, []), size, (default, ""), (step, variant))
+
+
+def _both(rows: Iterable[Record], size: int, before: tuple[Step, str], now: tuple[Step, str]) -> Passes | None:
+    """Of a series with only one of them there is nothing to compare; variant "": the default."""
+    at_size = [r for r in rows if r["m"] == size]
+
+    def of(step: Step, variant: str) -> dict[Pass, Record]:
+        found = (r for r in at_size if r["step"] == step.name)
+        found = (r for r in found if (r["variant"] == variant if variant else r.get("default")))
         return {(r["commit"], r["options"]["pass"]): r for r in found}
 
-    timed = {}
-    for size in sorted({r["m"] for r in rows if r["step"] == step.name}):
-        before, now = of(other, size, variant), of(step, size, "")
-        if both := before.keys() & now.keys():  # of a series without the other step there is nothing to compare
-            timed[size] = Passes(*({at: found[at] for at in sorted(both)} for found in (before, now)))
-    return f"{other.number:02d} {variant}".strip(), timed
+    one, other = of(*before), of(*now)
+    both = sorted(one.keys() & other.keys())
+    return Passes({at: one[at] for at in both}, {at: other[at] for at in both}) if both else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from records import BEST_LIBRARY, Record
 
 Size = tuple[int, int, int]
+STEP = "27_by_size"  # that they are compared with
 
 
 @dataclass(frozen=True)

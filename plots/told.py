@@ -35,6 +35,7 @@ from . import (
     latencies,
     panels,
     passes,
+    stream_k,
     traffic,
 )
 from .course import Course, Step
@@ -410,22 +411,28 @@ class _Teller:
 
     def _passes(self, subject: str, quantity: str) -> Value:
         """How much longer a step takes than the one before it, timed one after the other, or how much faster it is (per cent,
-        microseconds), and both clocks (MHz)."""
-        step, _, size = self.step_of(subject)
-        _, found = passes.beside(self.course, self.records, self.gpu, step)
-        if size not in found:
-            raise UnknownFigure(f"{step.name} was not timed in passes at {size}³")
-        (earlier, now), (clock_before, clock) = (found[size].medians(key) for key in ("ms", "sm_mhz"))
-        more, faster = (statistics.median(each) for each in (found[size].more, found[size].faster))
-        values = {
+        microseconds); of both milliseconds, clock (MHz), watts and millijoules. `29.stream_k@8192`: beside step 27."""
+        step, variant, size = self.step_of(subject)
+        if variant and (default := self.course.step(stream_k.STEP)):
+            found = passes.of_variant(self.records, self.gpu, size, default, step, variant)
+        else:
+            found = passes.beside(self.course, self.records, self.gpu, step)[1].get(size)
+        if found is None:
+            raise UnknownFigure(f"{step.name} {variant or ''} was not timed in passes at {size}³")
+        values: dict[str, Value] = {}
+        for place, end in ((0, "-before"), (1, "")):
+            ms, mhz, watts = (found.medians(key)[place] for key in ("ms", "sm_mhz", "power_w"))
+            values |= {f"mhz{end}": (mhz, 0), f"watts{end}": (watts, 0), f"mj{end}": (ms * watts, 1 if ms < 1 else 0)}
+            values[f"ms{end}"] = ms, 3 if ms < 1 else 2
+        earlier, now = found.medians("ms")
+        more, faster = (statistics.median(each) for each in (found.more, found.faster))
+        values |= {
             "more": (100 * more, 1),
             "faster": (100 * faster, 1),
-            "faster-least": (100 * min(found[size].faster), 1),
-            "faster-most": (100 * max(found[size].faster), 1),
+            "faster-least": (100 * min(found.faster), 1),
+            "faster-most": (100 * max(found.faster), 1),
             "ratio": (1 + faster, 2),
             "us": (1000 * (now - earlier), 0),
-            "mhz-before": (clock_before, 0),
-            "mhz": (clock, 0),
         }
         return _named(values, quantity, "passes")
 
