@@ -52,7 +52,7 @@ UNREACHED = {
 # What a ladder's kernels are measured against where it is not cuBLAS
 _YARDSTICKS = {"hopper": BEST_LIBRARY, "precision": BEST_LIBRARY}
 # The variant that a ladder's first step is compared with: of the same types and tile, in the ladder before
-_ALIKE = {"22_tma": ("21_mma_persistent", "bf16")}
+_ALIKE = {"22_tma": ("20_mma_warp_swizzle", "bf16")}
 # The key of a peak in devices.json where it is not the element type: FP16 on CUDA cores has a peak of its own.
 _PEAK_KEYS = {"fp16": "f16_cuda_cores"}
 _SAME_CHIP = re.compile(r"(sxm\d?)?(\d+gb)?(hbm\d\w?)?")

@@ -256,14 +256,14 @@ def step_21() -> Claims:
 
 def step_22() -> Claims:
     block = (128, 256, 64)
-    old = each(21, "bf16", block, "cp_async_requests") * 32
+    old = each(20, "bf16", block, "cp_async_requests") * 32
     moved = each(22, "bf16", block, LOAD) + each(22, "bf16", block, BYTES) / 128
     limit = recorded().limit(REFERENCE_GPU, "bf16", "f32", "mma")
     products = 2 * math.prod(block) * H200.sms / tflops(22, CORE) / 1e6  # microseconds
     return [
         ("3072 | 5 |", (old, each(22, "bf16", block, "load_requests"))), ("1408", (moved,)),
         ("256", (each(22, "bf16", block, "shared_load_requests"),)), ("1024", (each(22, "bf16", block, "tensor_ops"),)),
-        ("| 48 KB | 48 KB |", (each(21, "bf16", block, COPY) * 128 / KB, each(22, "bf16", block, BYTES) / KB)),
+        ("| 48 KB | 48 KB |", (each(20, "bf16", block, COPY) * 128 / KB, each(22, "bf16", block, BYTES) / KB)),
         ("617", (bounds(22).predicted,)), ("636", (tflops(22, CORE),)), ("0.87", (products,)),
         ("1935", (limit["sm_mhz"],)), ("1684", (products * limit["sm_mhz"],)), ("512", (bounds(22).tiles,)),
     ]  # fmt: skip

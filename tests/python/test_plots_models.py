@@ -149,13 +149,13 @@ def passed(step, variant, size, at, ms, default=True, commit="0123abc"):
 
 
 def test_passes_are_of_the_variant_that_a_first_step_is_compared_with():
-    """Step 22 takes 10 ms, step 21's bf16 11 and 12; its default was timed beside step 20 and is not meant."""
+    """Step 22 takes 10 ms, step 20's bf16 11 and 12; its default was timed beside step 21 and is not meant."""
     tma = COURSE.step("22_tma")
     rows = [passed("22_tma", "bf16", 4096, at, 10.0) for at in (1, 2)]
-    rows += [passed("21_mma_persistent", "bf16", 4096, at, ms, default=False) for at, ms in ((1, 11.0), (2, 12.0))]
-    rows += [passed("21_mma_persistent", "by_size", 4096, at, 9.0) for at in (1, 2)]
+    rows += [passed("20_mma_warp_swizzle", "bf16", 4096, at, ms, default=False) for at, ms in ((1, 11.0), (2, 12.0))]
+    rows += [passed("20_mma_warp_swizzle", "swizzle", 4096, at, 9.0) for at in (1, 2)]
     other, found = passes.beside(COURSE, records.Records(passes={"h200": rows}), "h200", tma)
-    assert other == "21 bf16" and found[4096].medians("ms") == (11.5, 10.0)
+    assert other == "20 bf16" and found[4096].medians("ms") == (11.5, 10.0)
     assert found[4096].faster == pytest.approx([0.1, 0.2])
     other_day = [{**row, "commit": "4567def"} for row in rows if row["step"] == tma.name]
     assert passes.beside(COURSE, records.Records(passes={"h200": rows[2:] + other_day}), "h200", tma)[1] == {}, "apart"
