@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"watts ÷ TFLOPS of each step's default at {ALONE_SIZE}³, run alone for longer than the second that power is averaged over",
-            f"每一步的默认变体在 {ALONE_SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，时间长于功耗取平均的一秒",
+            f"每一步的默认变体在 {ALONE_SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，超过一秒，因为功率是一秒的平均",
         ),
         [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))],
     )  # fmt: skip
@@ -42,10 +43,12 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
     y, places, names = 0.0, [], []
     for name, rows in groups:
         style.group_name(ax, y, course.ladder_name(name, language))
-        limit = _limit(records, gpu, *rows[-1])
-        if limit:
-            ax.plot([energy.per_flop(limit)] * 2, [y + 0.55, y + len(rows) + 0.45], color=style.RED, lw=1.8,
-                    ls=panels.DOTTED, zorder=1.5)  # fmt: skip
+        of_limits = [_limit(records, gpu, *row) for row in rows]
+        for limit, those in itertools.groupby(range(len(rows)), lambda row, of=of_limits: of[row]):
+            if limit:
+                first, *_, last = [*those] * 2
+                ax.plot([energy.per_flop(limit)] * 2, [y + first + 0.55, y + last + 1.45], color=style.RED, lw=1.8,
+                        ls=panels.DOTTED, zorder=1.5)  # fmt: skip
         for step, record in rows:
             y += 1
             value = energy.per_flop(record)

@@ -241,7 +241,7 @@ def speed_over_error(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"a dot: a variant of a step, {SIZE}³; bits relative to the result; the line: no other kernel is both faster and more precise",
-            f"一个点是某一步的一个变体，{SIZE}³；位数相对于结果；折线上的 kernel，没有别的比它又快又准",
+            f"一个点是某一步的一个变体，{SIZE}³；位数相对于结果；没有哪个 kernel 既比折线上的快，又比它准",
         ),
         list(dict.fromkeys(("box", c, say(language, *names)) for f, (names, c) in _FAMILIES.items() if f in ours)),
     )

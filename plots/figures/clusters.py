@@ -160,7 +160,7 @@ def _between(canvas: Canvas, x: float, y: float, of: Pair, language: str) -> Non
     lines = [
         f"{WARPS} × {of.consumers} × {of.cluster} = {of.arrivals}",
         say(language, "each warp arrives", "每个 warp 都要"),
-        say(language, "at both barriers", "到达两个屏障"),
+        say(language, "at both barriers", "在两个屏障上到达"),
     ]
     canvas.lines(middle, y + 276, lines, fill=DARK, anchor="middle")
 

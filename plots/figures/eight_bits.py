@@ -35,7 +35,7 @@ def sums(language: str) -> Canvas:
     canvas, top = layout.of_step(
         STEP,
         language,
-        ("a long sum of FP8 products loses the small ones", "FP8 乘积的长累加会丢掉小的乘积"),
+        ("a large sum loses small FP8 products", "累加结果一大，就会丢掉 FP8 的小乘积"),
         (
             "one row per number, one column per power of two; red: cut off by the tensor core",
             "每行一个数，每列一个 2 的幂；红色：被 Tensor Core 截掉",

@@ -89,8 +89,8 @@ def cp_async(language: str) -> Canvas:
             "2 条指令；每线程 16 个寄存器存放在途的数据",
         )
         after = (
-            "1 instruction; the registers set free hold 8×16 results per thread",
-            "1 条指令；省下的寄存器用来放每线程 8×16 个结果",
+            "1 instruction; no register holds data in flight",
+            "1 条指令；在途的数据不占寄存器",
         )
         words = say(language, *(after if now else before))
         canvas.text(MARGIN + INNER / 2, y + 119, words, layout.SMALL, C.ink if now else RED, "middle")

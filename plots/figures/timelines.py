@@ -264,7 +264,7 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
     if any(line.waits for line in lines):
         entries = ((PALE_RED, ("the multipliers wait", "乘法单元在等")), *entries)
     if any(line.name.startswith("09") for line in lines):
-        entries += ((STORE, ("stores, with the number of the buffer", "写入，数字是缓冲的编号")),)
+        entries += ((STORE, ("stores, with the number of the buffer", "写入，数字是缓冲区的编号")),)
     y = layout.legend(canvas, y + 16, language, entries)
     others = "other blocks of the SM left out", "未画同一 SM 上的其他线程块"
     if all(line.fills_an_sm for line in lines):
