@@ -219,10 +219,10 @@ def several_gpus(page: Page, layout: str) -> str:
             made.rows.append([*cells, f"{r['arithmetic_ms']:.2f}", moved, f"{r['exposed_ms']:.2f}", share])
         if not found:
             return None
-        first = found[0]
+        first, gpus = found[0], "、".join(map(str, sorted({r["gpus"] for r in found})))
         made.note = page.say(
-            f"{first['m']}³ in BF16, PyTorch {first['torch'].partition('+')[0]}, NCCL {first['nccl']}; times in ms",
-            f"BF16，{first['m']}³，PyTorch {first['torch'].partition('+')[0]}，NCCL {first['nccl']}；时间单位为毫秒",
+            f"{gpus.replace('、', ', ')} GPUs, {first['m']}³ in BF16, PyTorch {first['torch'].partition('+')[0]}, NCCL {first['nccl']}; times in ms",
+            f"{gpus} 块 GPU，BF16，{first['m']}³，PyTorch {first['torch'].partition('+')[0]}，NCCL {first['nccl']}；时间单位为毫秒",
         )
         return f"{where(page, gpu, made)}\n\n{made}"
 
