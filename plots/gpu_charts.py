@@ -52,7 +52,7 @@ def several(course: Course, records: Records, language: str) -> Figure:
         language,
         f"Two GPUs with copy engines are {ours[0]:.2f} and {ours[1]:.2f} times as fast as one, with NCCL at most "
         f"{nccl[0]:.2f} and {nccl[1]:.2f}",
-        f"两块 GPU 的加速比：用拷贝引擎到 {ours[0]:.2f} 和 {ours[1]:.2f}，用 NCCL 到 {nccl[0]:.2f} 和 {nccl[1]:.2f}",
+        f"按行、按列的加速比：拷贝引擎最高 {ours[0]:.2f}、{ours[1]:.2f}，NCCL 最高 {nccl[0]:.2f}、{nccl[1]:.2f}",
     )
     note = say(
         language,

@@ -80,7 +80,7 @@ def ways(language: str) -> Canvas:
         language,
         (
             f"Beside step 27 a reduce-scatter waits {longest:.2f} ms for SMs, beside step 24 {least:.2f} ms",
-            f"reduce-scatter 等 SM：与步骤 27 同时运行要 {longest:.2f} ms，与步骤 24 是 {least:.2f} ms",
+            f"reduce-scatter 等空闲 SM 的时间：与步骤 27 并行时 {longest:.2f} ms，与步骤 24 并行时 {least:.2f} ms",
         ),
         (
             "every kernel of one call on one of two GPUs, row-parallel, four chunks; recorded by PyTorch's profiler",
