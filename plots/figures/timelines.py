@@ -240,8 +240,8 @@ def draw(lines: list[Line], name: str, language: str) -> Canvas:
         note = f"one block over time: {lines[0].says.english}", f"一个线程块的时间线：{lines[0].says.chinese}"
     else:
         heading = (
-            "From one buffer to a pipeline, the FMAs wait less and less",
-            "从单缓冲到流水线，FMA 等得越来越少",
+            "From one buffer to a pipeline, the FMAs wait less",
+            "从单缓冲到流水线，FMA 等得少了",
         )
         note = (
             "one block over time; the same work in each step",
