@@ -109,8 +109,8 @@ def shares(language: str) -> Canvas:
     )
     y = layout.legend(canvas, y + 22, language, entries)
     words = (
-        "schematic: a tile has 8 to 256 slices, and the two transfers are shorter or longer beside it than drawn",
-        "示意图：实际的分块有 8 到 256 片，相比之下，两次传送可能比图中短，也可能更长",
+        "schematic: a tile really has 8 to 256 slices, and leaving or adding sums takes the time of several",
+        "示意图：实际的分块有 8 到 256 片，留下或加上一次累加结果，相当于算几片的时间",
     )
     canvas.height = layout.paragraph(canvas, y + 2, language, words, fill=MUTED)
     return canvas
