@@ -151,9 +151,9 @@ def chart(course: Course, records: Records, step: Step, language: str) -> Figure
         findings.left_out(step, _beside_products(by_size, gain, language), language),
         say(
             language,
-            f"{where}; wrong results on purpose; TFLOPS as if all the work were done; dotted: the full kernel (docs/bottlenecks)"
+            f"{where}; time without the named work (results are wrong on purpose) · TFLOPS as if all were done; dotted: the full kernel (docs/bottlenecks)"
             + (f"; bars: by the ratios to {by_ratio} in turn" if turns else ""),
-            f"{where}；结果有意算错；TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）"
+            f"{where}；省去该项工作后的时间（结果有意算错）· TFLOPS 仍按全部工作计；点线：完整 kernel（docs/bottlenecks）"
             + (f"；条形：按与 {by_ratio} 轮流计时的比值" if turns else ""),
         ),
         entries,
