@@ -72,15 +72,15 @@ def ways(language: str) -> Canvas:
     """The four ways on one scale, with half of the time that one GPU takes."""
     drawn = [(way, product, says, recorded(way, product)) for way, product, says in WAYS]
     longest, least = (
-        gpu_timeline.of(_of(TIMELINE_FILE, "timeline"), "row", way, product).wait
+        gpu_timeline.of(_of(TIMELINE_FILE, "timeline"), "row", way, product).lost
         for way, product, *_ in drawn
         if way == "chunked"
     )
     canvas, y = layout.page(
         language,
         (
-            f"Beside step 27 a reduce-scatter waits {longest:.2f} ms for SMs, beside step 24 {least:.2f} ms",
-            f"reduce-scatter 等空闲 SM 的时间：与步骤 27 并行时 {longest:.2f} ms，与步骤 24 并行时 {least:.2f} ms",
+            f"A transfer delays the products of step 27 by {longest:.2f} ms, those of step 24 by {least:.2f} ms",
+            f"一次传输使步骤 27 的乘法推迟 {longest:.2f} ms，步骤 24 的推迟 {least:.2f} ms",
         ),
         (
             "every kernel of one call on one of two GPUs, row-parallel, four chunks; recorded by PyTorch's profiler",
