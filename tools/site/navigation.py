@@ -9,7 +9,7 @@ LOOKED_UP = ("ladder", "glossary", "practice", "profiling", "benchmarking", "pyt
 FIRST = "start-here"
 # A part begins with the opener of this name in docs/parts/, and with this step.
 PARTS = (
-    ("1", "01", "Out of DRAM", "走出 DRAM"),
+    ("1", "01", "Out of DRAM", "走出显存"),
     ("2", "06", "Feeding the FMAs", "喂饱 FMA"),
     ("3", "12", "Halves and WMMA", "半精度与 WMMA"),
     ("4", "18", "mma.sync by hand", "手写 mma.sync"),
