@@ -31,7 +31,7 @@ def per_flop(course: Course, records: Records, language: str) -> Figure:
         say(
             language,
             f"watts ÷ TFLOPS of each step's default at {ALONE_SIZE}³, run alone for longer than the second that power is averaged over",
-            f"每一步的默认变体在 {ALONE_SIZE}³ 的瓦数 ÷ TFLOPS；单独运行，超过一秒，因为功率是一秒的平均",
+            f"每一步的默认变体在 {ALONE_SIZE}³ 的瓦数 ÷ TFLOPS；单独运行两秒以上，因为功率是约一秒的平均",
         ),
         [("dot", style.RED, say(language, "the instruction alone", "只有这条指令"))],
     )  # fmt: skip
