@@ -84,6 +84,8 @@ _PTX_CLASSES = (
     (r"cp\.async\.(?:bulk\.)?(?:commit|wait)_.*", "other"),
     (r"cp\.async.*", "cp_async"),
     (r"(?:mbarrier|wgmma\.(?:fence|commit_group|wait_group)|fence|setmaxnreg)\b.*", "barrier"),
+    (r"wmma\.load.*\.global\b.*", "load_global"),  # generic addresses are those of dynamic shared memory
+    (r"wmma\.store.*\.global\b.*", "store_global"),
     (r"ld\..*shared.*|ldmatrix.*|wmma\.load.*", "load_shared"),
     (r"st\..*shared.*|stmatrix.*|wmma\.store.*", "store_shared"),
     (r"ld\..*global.*", "load_global"),
