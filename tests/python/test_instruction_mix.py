@@ -106,6 +106,9 @@ def test_sass_inner_loop_is_counted_by_class():
         ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "tensor"), ("wgmma.fence.sync.aligned", "barrier"),
         ("LDSM.16.M88.4", "load_shared"), ("HGMMA.64x256x16.F32.BF16", "tensor"), ("IGMMA.64x128x32.S8.S8", "tensor"), ("UTMALDG.2D", "cp_async"),
         ("WARPGROUP.DEPBAR.LE", "barrier"), ("LEA.HI.X", "integer"), ("FADD", "float"), ("BSSY", "branch"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.global.f16", "load_global"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16", "load_shared"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.f16", "load_shared"),
     ],
 )  # fmt: skip
 def test_classes(opcode, kind):
