@@ -2,6 +2,7 @@
 recorded timelines."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -37,6 +38,8 @@ WAYS = (
 COLOURS = {"product": (C.middle, C.pale), "collective": (B.strong,), "copy": (A.strong,), "sum": (MUTED,)}
 LEFT, RIGHT, LANE, GAP = layout.MARGIN + 96, layout.RIGHT, 19.0, 3.0
 WIDE_ENOUGH = 14.0  # a bar that has room for its chunk's number
+IN_TURN = 5.0  # microseconds by which two products may overlap that still share a lane
+AT_ONCE = 20.0  # microseconds from which a collective is drawn as one that waited for SMs
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ def pictures() -> Iterable[tuple[str, Draw]]:
 
 def recorded(way: str, product: str) -> list[Bar]:
     """What ran on one GPU in one call, in microseconds from its beginning."""
-    rows = [r for r in _of(TIMELINE_FILE, "timeline") if (r["way"], r["product"]) == (way, product)]
-    chunks, seen, bars = rows[0]["chunks"], dict.fromkeys(COLOURS, 0), []
+    rows = [r for r in _timelines() if (r["way"], r["product"]) == (way, product)]
+    chunks, seen, bars = rows[0]["chunks"], Counter(), []
     products = sum(r["kernel"] == "product" for r in rows)
     for r in rows:
         number = seen[r["kernel"]]
@@ -72,9 +75,7 @@ def ways(language: str) -> Canvas:
     """The four ways on one scale, with half of the time that one GPU takes."""
     drawn = [(way, product, says, recorded(way, product)) for way, product, says in WAYS]
     longest, least = (
-        gpu_timeline.of(_of(TIMELINE_FILE, "timeline"), "row", way, product).lost
-        for way, product, *_ in drawn
-        if way == "chunked"
+        gpu_timeline.of(_timelines(), "row", way, product).lost for way, product, *_ in drawn if way == "chunked"
     )
     canvas, y = layout.page(
         language,
@@ -111,7 +112,8 @@ def ways(language: str) -> Canvas:
 def _lanes(canvas: Canvas, bars: list[Bar], y: float, scale: float, language: str) -> float:
     """Products in two lanes, since one may begin before the one before has ended, and below them what moves the sums."""
     ready = {bar.chunk: bar.end for bar in bars if bar.kind == "product"}
-    single = not any(one.end > other.start + 5 for one, other in _pairs([b for b in bars if b.kind == "product"]))
+    products = [bar for bar in bars if bar.kind == "product"]
+    single = not any(one.end > other.start + IN_TURN for one, other in itertools.pairwise(products))
     moved = next(bar.kind for bar in bars if bar.kind in ("collective", "copy"))
     below = y + LANE * (1 if single else 2) + GAP
     names = (
@@ -129,7 +131,7 @@ def _lanes(canvas: Canvas, bars: list[Bar], y: float, scale: float, language: st
             top += 0 if single else LANE * (number % 2)
             number += 1
         colour = colours[(bar.chunk - 1) % len(colours)] if bar.chunk else colours[0]
-        if bar.kind == "collective" and bar.start - ready[bar.chunk] > 20:
+        if bar.kind == "collective" and bar.start - ready[bar.chunk] > AT_ONCE:
             from_ = LEFT + ready[bar.chunk] * scale
             canvas.line(from_, top + LANE / 2, x, top + LANE / 2, B.strong, 2)
             canvas.line(from_, top + 4, from_, top + LANE - 4, B.strong, 2)
@@ -141,13 +143,9 @@ def _lanes(canvas: Canvas, bars: list[Bar], y: float, scale: float, language: st
 
 def _half(product: str) -> float:
     """Half of the time that one GPU takes with a step, in microseconds."""
-    row = next(r for r in _of(SEVERAL_FILE, "several") if r["product"] == product)
-    return 500 * row["one_gpu_ms"]
+    rows = read(DATA / REFERENCE_GPU / f"{SEVERAL_FILE}.jsonl", ROOT, "several")
+    return 500 * next(r for r in rows if r["product"] == product)["one_gpu_ms"]
 
 
-def _of(file: str, kind: str) -> list[Record]:
-    return read(DATA / REFERENCE_GPU / f"{file}.jsonl", ROOT, kind)
-
-
-def _pairs(bars: list[Bar]) -> Iterable[tuple[Bar, Bar]]:
-    return itertools.pairwise(bars)
+def _timelines() -> list[Record]:
+    return read(DATA / REFERENCE_GPU / f"{TIMELINE_FILE}.jsonl", ROOT, "timeline")
